@@ -11,19 +11,7 @@ from . import arrays, checks, scopes
 from .checks._errors import invalid
 from .paths import listed, named_leaves, path_name, shown
 from .static import InitializedOptimizer, OfOptimizer, OptimizerHyperparams, static
-from .trees import tree_merge, tree_prune, tree_select
-
-
-@static
-class Labels:
-    """Labels of weights by their names: a function of both, as `partition` takes."""
-
-    of: dict[str, str]
-    """The label of each name."""
-
-    def __call__(self, path: str, weight: Any) -> str:
-        """The label of the weight of this name."""
-        return self.of[path]
+from .trees import labels_of_tree, tree_merge, tree_prune, tree_select
 
 
 @static
@@ -68,6 +56,12 @@ class PartitionHyperparams(OfOptimizer):
             updates = tree_merge(parts, updates)
         return updates, states
 
+    def initial_state(self, trainables: Any) -> dict[str, Any]:
+        """The state before the first step, for weights with these labels."""
+        states = [optimizer.initial_state(trainables) for optimizer in self.optimizers]
+        groups = _groups(self.names, self.labels, trainables)
+        return _of_groups(self.names, states, groups, trainables)
+
 
 def partition(
     trainables: Any, optimizers: Mapping[str, InitializedOptimizer], labels: Any
@@ -99,7 +93,11 @@ def partition(
     """
     names, states, hyperparams = _named("partition", optimizers)
     if not callable(labels):
-        labels = _of_tree(labels, trainables)
+        expected = (
+            "a hashable function of a weight's path and the weight that gives a label, or "
+            "a tree of labels like the weights"
+        )
+        labels = labels_of_tree("partition", "labels", expected, labels, trainables)
     labels = checks.function("partition", labels=labels)
     groups = _groups(names, labels, trainables)
     unused = sorted(set(names) - set(jax.tree.leaves(groups)))
@@ -109,12 +107,7 @@ def partition(
             f"partition: no weight has the label {', '.join(map(repr, unused))}; leave the "
             f"optimizer out, or give the label to one of {weights}"
         )
-    pruned = {
-        name: tree_prune(
-            state, trainables, jax.tree.map(lambda label, n=name: label == n, groups)
-        )
-        for name, state in zip(names, states, strict=True)
-    }
+    pruned = _of_groups(names, states, groups, trainables)
     return pruned, PartitionHyperparams(names, hyperparams, labels)
 
 
@@ -138,6 +131,11 @@ class NamedChainHyperparams(OfOptimizer):
                 name, optimizer, gradients, state[name], trainables, **inputs, key=key
             )
         return gradients, states
+
+    def initial_state(self, trainables: Any) -> dict[str, Any]:
+        """The state before the first step, for these weights."""
+        pairs = zip(self.names, self.optimizers, strict=True)
+        return {name: optimizer.initial_state(trainables) for name, optimizer in pairs}
 
 
 def named_chain(
@@ -176,6 +174,16 @@ def _named(owner: str, optimizers: Any) -> tuple[Any, Any, Any]:
     return tuple(optimizers), states, hyperparams
 
 
+def _of_groups(names: Any, states: Any, groups: Any, trainables: Any) -> dict[str, Any]:
+    """States of optimizers by name, each for the weights of its group alone."""
+    return {
+        name: tree_prune(
+            state, trainables, jax.tree.map(lambda label, n=name: label == n, groups)
+        )
+        for name, state in zip(names, states, strict=True)
+    }
+
+
 def _groups(names: tuple[str, ...], labels: Any, trainables: Any) -> Any:
     """The label of each weight."""
 
@@ -190,20 +198,3 @@ def _groups(names: tuple[str, ...], labels: Any, trainables: Any) -> Any:
         return given
 
     return jax.tree_util.tree_map_with_path(label, trainables)
-
-
-def _of_tree(given: Any, trainables: Any) -> Labels:
-    """The function that a tree of labels is, which may end above the weights."""
-    try:
-        whole = jax.tree.map(
-            lambda label, weights: jax.tree.map(lambda _: label, weights),
-            given,
-            trainables,
-        )
-        return Labels(dict(named_leaves(whole)))
-    except (TypeError, ValueError):
-        expected = (
-            "a hashable function of a weight's path and the weight that gives a label, or "
-            "a tree of labels like the weights"
-        )
-        raise invalid("partition", "labels", expected, given) from None

@@ -57,6 +57,13 @@ class InjectHyperparams(OfOptimizer):
             ) from error
         return updates, InjectState(incremented(state.step), values, inner)
 
+    def initial_state(self, trainables: Any) -> InjectState:
+        """Refused: what its numbers were at first, the state alone knows."""
+        raise ValueError(
+            f"inject: an optimizer that makes the state of {_name(self.optimizer)} anew "
+            "does not know its first numbers; call inject for the optimizer around it"
+        )
+
 
 def inject(
     optimizer: InitializedOptimizer, **values: Any

@@ -108,6 +108,11 @@ class OptaxHyperparams:
         cast = jax.tree.map(lambda u, w: jnp.asarray(u, w.dtype), updates, trainables)
         return cast, OptaxState(jax.tree.map(placement.in_place, new, state.state))
 
+    def initial_state(self, trainables: Any) -> OptaxState:
+        """The state before the first step, for these weights."""
+        state = self.transformation.init(trainables)
+        return OptaxState(placement.adopted(state, trainables))
+
 
 def from_optax(
     transformation: Any, trainables: Any
@@ -139,11 +144,11 @@ def from_optax(
             f"{transformation!r}"
         )
     extended = optax.with_extra_args_support(transformation)
-    state = placement.adopted(extended.init(trainables), trainables)
-    return OptaxState(state), OptaxHyperparams(
+    hyperparams = OptaxHyperparams(
         transformation=extended,
         takes_extra=isinstance(transformation, optax.GradientTransformationExtraArgs),
     )
+    return hyperparams.initial_state(trainables), hyperparams
 
 
 def _optax(owner: str) -> Any:

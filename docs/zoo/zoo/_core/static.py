@@ -53,6 +53,11 @@ class OptimizerHyperparams(Protocol):
         """`step` with these hyperparameters: (gradients, state, trainables)."""
         ...
 
+    @property
+    def initial_state(self) -> Callable[[Any], Any]:
+        """The state before the first step, for weights."""
+        ...
+
 
 class OfLayer:
     """What the hyperparameters of every layer can do."""
@@ -114,6 +119,8 @@ class OfOptimizer:
 
     _function: ClassVar[Callable[..., tuple[Any, Any]]]
     """The `step` of the optimizer."""
+    _init: ClassVar[Callable[..., tuple[Any, Any]]]
+    """Its `init`."""
     _bare: ClassVar[tuple[Callable[..., tuple[Any, Any]] | None, str]]
 
     def __init_subclass__(cls) -> None:
@@ -125,6 +132,34 @@ class OfOptimizer:
     ) -> tuple[Any, Any]:
         """`step` with these hyperparameters: what an optimizer of optimizers calls."""
         return self._function(gradients, state, trainables, self, **inputs)
+
+    def initial_state(self, trainables: Any) -> Any:
+        """The state before the first step that `init` makes for weights.
+
+        Args:
+            trainables: those that the optimizer is for, or others, of which masks know
+                the names.
+
+        Returns:
+            a state for them, as that of optimizers in this one.
+        """
+        taken = inspect.signature(self._init).parameters
+        given = {
+            name: _for_weights(getattr(self, name), trainables)
+            for name in taken
+            if name != "trainables"
+        }
+        weights = [trainables] if "trainables" in taken else []
+        return self._init(*weights, **given)[0]
+
+
+def _for_weights(value: Any, trainables: Any) -> Any:
+    """A hyperparameter as `init` takes it: of an optimizer, with a state."""
+    if type(value) is tuple:
+        return tuple(_for_weights(item, trainables) for item in value)
+    if hasattr(value, "initial_state"):
+        return value.initial_state(trainables), value
+    return value
 
 
 InitializedLayer = tuple[Any, Any, Any]

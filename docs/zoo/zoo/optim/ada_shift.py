@@ -112,7 +112,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdaShiftHyperparams)
+@applied_by(AdaShiftHyperparams, init)
 def step(
     gradients: Any,
     state: AdaShiftState,

@@ -102,7 +102,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdaiHyperparams)
+@applied_by(AdaiHyperparams, init)
 def step(
     gradients: Any,
     state: AdaiState,

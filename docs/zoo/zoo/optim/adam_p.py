@@ -153,7 +153,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AdamPHyperparams)
+@applied_by(AdamPHyperparams, init)
 def step(
     gradients: Any,
     state: AdamPState,

@@ -84,7 +84,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(AggMoHyperparams)
+@applied_by(AggMoHyperparams, init)
 def step(
     gradients: Any,
     state: AggMoState,

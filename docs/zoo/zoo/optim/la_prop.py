@@ -112,7 +112,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(LaPropHyperparams)
+@applied_by(LaPropHyperparams, init)
 def step(
     gradients: Any,
     state: LaPropState,

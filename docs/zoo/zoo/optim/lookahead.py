@@ -5,7 +5,8 @@
 slow = slow + slow_step (fast - slow);  fast = slow, in each `period`-th step.
 
 Zhang et al., 2019, arXiv:1907.08610. The weights that are trained are the fast ones;
-the slow ones are in the state. The optimizer's state is kept.
+the slow ones are in the state. The optimizer's state is kept, or begins anew with
+`reset`.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ class LookaheadHyperparams(OfOptimizer):
     """Number of steps between synchronizations."""
     slow_step: float
     """Step of the slow weights toward the fast ones."""
+    reset: bool
+    """Whether synchronizations take the optimizer's state back."""
 
 
 def init(
@@ -61,6 +64,7 @@ def init(
     optimizer: InitializedOptimizer,
     period: int = 6,
     slow_step: float = 0.5,
+    reset: bool = False,
 ) -> tuple[LookaheadState, LookaheadHyperparams]:
     """Create the state and the hyperparameters of Lookahead.
 
@@ -70,6 +74,7 @@ def init(
             hyperparams)`).
         period: number of steps between synchronizations (an integer of at least 1).
         slow_step: step of the slow weights toward the fast ones (a number from 0 to 1).
+        reset: whether synchronizations take the optimizer's state back.
 
     Returns:
         `(state, hyperparams)`.
@@ -84,8 +89,9 @@ def init(
     )
     period = checks.size("Lookahead", period=period)
     slow_step = checks.probability("Lookahead", slow_step=slow_step)
+    reset = checks.boolean("Lookahead", reset=reset)
     hyperparams = LookaheadHyperparams(
-        optimizer=optimizer_hyperparams, period=period, slow_step=slow_step
+        optimizer=optimizer_hyperparams, period=period, slow_step=slow_step, reset=reset
     )
 
     def moments(param: jax.Array) -> dict[str, Any]:
@@ -100,7 +106,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(LookaheadHyperparams)
+@applied_by(LookaheadHyperparams, init)
 def step(
     gradients: Any,
     state: LookaheadState,
@@ -155,6 +161,10 @@ def step(
     state = state._replace(
         slow=trees.stored(tree_where(synchronizes, slow, state.slow), state.slow)
     )
+    if hyperparams.reset:
+        first = hyperparams.optimizer.initial_state(trainables)
+        kept = state.optimizer
+        state = state._replace(optimizer=tree_where(synchronizes, first, kept))
     back = jax.tree.map(lambda s, p: s - p, slow, trainables)
     return tree_where(synchronizes, back, updates), state._replace(
         step=trees.incremented(state.step)

@@ -98,7 +98,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(NosAdamHyperparams)
+@applied_by(NosAdamHyperparams, init)
 def step(
     gradients: Any,
     state: NosAdamState,

@@ -92,7 +92,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(PIDHyperparams)
+@applied_by(PIDHyperparams, init)
 def step(
     gradients: Any,
     state: PIDState,

@@ -112,7 +112,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(QHAdamHyperparams)
+@applied_by(QHAdamHyperparams, init)
 def step(
     gradients: Any,
     state: QHAdamState,

@@ -131,7 +131,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(RAdamHyperparams)
+@applied_by(RAdamHyperparams, init)
 def step(
     gradients: Any,
     state: RAdamState,

@@ -95,7 +95,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(RangerHyperparams)
+@applied_by(RangerHyperparams, init)
 def step(
     gradients: Any,
     state: RangerState,

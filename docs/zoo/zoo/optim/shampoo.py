@@ -126,7 +126,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(ShampooHyperparams)
+@applied_by(ShampooHyperparams, init)
 def step(
     gradients: Any,
     state: ShampooState,

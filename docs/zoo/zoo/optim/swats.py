@@ -106,7 +106,7 @@ def init(
     return state, hyperparams
 
 
-@applied_by(SWATSHyperparams)
+@applied_by(SWATSHyperparams, init)
 def step(
     gradients: Any,
     state: SWATSState,

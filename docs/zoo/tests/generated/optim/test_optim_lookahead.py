@@ -24,6 +24,7 @@ def cases(pick: Pick) -> OptimizerCase:
     traced = pick("traced", booleans())
     period = pick("period", sizes())
     slow_step = pick("slow_step", probabilities())
+    reset = pick("reset", booleans())
     return OptimizerCase.of(
         "Lookahead",
         Lookahead,
@@ -31,6 +32,7 @@ def cases(pick: Pick) -> OptimizerCase:
             "optimizer": toys.ToyOptimizer.one(traced),
             "period": period,
             "slow_step": slow_step,
+            "reset": reset,
         },
         partial_moments=("optimizer",),
     )

@@ -5,6 +5,7 @@
 from ._arithmetic import all_finite, tree_add, tree_dot, tree_where
 from ._checks import check_gradients, check_state, check_weights, required
 from ._held import Held
+from ._labels import Labels, axes_of_matrices, labels_of_tree, matrix_axes
 from ._leaves import (
     apply_updates,
     dither,
@@ -19,15 +20,19 @@ from ._masks import mask, selected, tree_merge, tree_prune, tree_select
 
 __all__ = [
     "Held",
+    "Labels",
     "all_finite",
     "apply_updates",
+    "axes_of_matrices",
     "check_gradients",
     "check_state",
     "check_weights",
     "dither",
     "incremented",
+    "labels_of_tree",
     "map_leaves",
     "mask",
+    "matrix_axes",
     "required",
     "scalar",
     "scheduled",

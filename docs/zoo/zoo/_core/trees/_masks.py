@@ -69,12 +69,17 @@ def mask(
     given = function(owner, **{name: given})
     chosen = jax.tree.leaves(selected(given, trainables))
     if chosen and not any(chosen):
-        weights = listed([weight for weight, _ in named_leaves(trainables)])
-        text = f"{owner}: {name} selects no weight; their names are {weights}"
+        text = selects_none(owner, name, trainables)
         if required:
             raise ValueError(text)
         warnings.warn(text, stacklevel=3)
     return given
+
+
+def selects_none(owner: str, name: str, trainables: Any) -> str:
+    """What is said of what selects no weight."""
+    weights = listed([weight for weight, _ in named_leaves(trainables)])
+    return f"{owner}: {name} selects no weight; their names are {weights}"
 
 
 def _of_tree(owner: str, name: str, given: Any, trainables: Any) -> Chosen:
