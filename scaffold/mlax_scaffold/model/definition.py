@@ -24,6 +24,7 @@ from mlax_scaffold.model.members import (
     Role,
 )
 from mlax_scaffold.model.resolved import Resolved
+from mlax_scaffold.model.shapes import Shape
 from mlax_scaffold.model.smooth import SmoothAt
 from mlax_scaffold.model.word import Word
 
@@ -241,6 +242,15 @@ class Definition:
     def weights(self) -> tuple[Declaration, ...]:
         """The weights that have names of their own: not those of lists and dictionaries."""
         return tuple(d for d in self.declared(Role.TRAINABLE) if not d.members)
+
+    def absent_sizes(self, array: ArrayType) -> tuple[str, ...]:
+        """The hyperparameters that are sizes of an array, whatever the others are, and may be None."""
+        named = array.shape.names() if isinstance(array.shape, Shape) else ()
+        return tuple(
+            h.name
+            for h in self.hyperparameters
+            if h.name in named and h.type.optional and h.type.word.names == "axis"
+        )
 
     def depends(self, declaration: Declaration) -> bool:
         """Whether an initializer is built in `init`: a signature holds none but the known ones."""

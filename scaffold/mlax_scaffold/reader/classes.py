@@ -20,6 +20,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.expressions import Origin
 from mlax_scaffold.model.reserved import OF_OPTIMIZERS, RESERVED
+from mlax_scaffold.model.spec_names import OF_SPECS
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.body import BodyChecker
 from mlax_scaffold.reader.checks.defaults import check_scope
@@ -54,7 +55,7 @@ from mlax_scaffold.reader.kinds import (
 from mlax_scaffold.reader.methods import names_of, read_method
 from mlax_scaffold.reader.remedies.classes import called_so, typed, undecorated
 from mlax_scaffold.reader.remedies.foreign import with_base
-from mlax_scaffold.reader.remedies.names import attribute_named
+from mlax_scaffold.reader.remedies.names import attribute_named, method_named
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
 from mlax_scaffold.reader.roles import (
@@ -230,6 +231,13 @@ class ClassReader:
                     method,
                     f"`{method.name}` is a name of the generated module",
                     "Choose another name.",
+                )
+            elif not special and method.name in OF_SPECS[kind]:
+                self.source.report(
+                    method,
+                    f"`{method.name}` is a name that every spec of its kind has",
+                    "Choose another name.",
+                    fix=method_named(self.source, method, f"{method.name}_"),
                 )
             elif (
                 kind in (Kind.OPTIMIZER, Kind.SCHEDULE)

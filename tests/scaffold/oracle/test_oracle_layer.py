@@ -1,5 +1,6 @@
 """A spec runs as the stateful object that it looks like."""
 
+import inspect
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -12,8 +13,13 @@ import pytest
 from oracle_library import SPECS, spec
 
 from mlax_scaffold.errors import UsageError
+from mlax_scaffold.model.definition import Kind
+from mlax_scaffold.model.spec_names import OF_SPECS
+from mlax_scaffold.spec.block import Block
 from mlax_scaffold.spec.layer import Layer
 from mlax_scaffold.spec.loading import load
+from mlax_scaffold.spec.optimizer import Optimizer
+from mlax_scaffold.spec.schedule import Schedule
 
 KEY = jax.random.key(7)
 
@@ -33,6 +39,26 @@ def written(tmp_path):
 def test_importing_the_words_does_not_import_jax():
     code = "import sys, mlax_scaffold.spec; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_the_base_classes_have_names_no_method_of_a_spec():
+    layer, optimizer = spec("nn/batch_norm")(3), spec("optim/adam")(0.1)
+    layer.initialize(KEY)
+    layer(jnp.ones((2, 3)))
+    optimizer.initialize({"bias": jnp.ones(3)})
+    schedule = spec("schedule/constant")(0.1)
+    own = {
+        Kind.LAYER: (Layer, layer),
+        Kind.BLOCK: (Block, layer),
+        Kind.OPTIMIZER: (Optimizer, optimizer),
+        Kind.SCHEDULE: (Schedule, schedule),
+    }
+    for kind, (base, instance) in own.items():
+        holders = [*base.__mro__[:-1], instance]
+        names = {name for holder in holders for name in vars(holder)}
+        names |= {n for c in holders[:-1] for n in inspect.get_annotations(c)}
+        private = {n for n in names if n[0] == "_" and not n.startswith("__")}
+        assert private <= OF_SPECS[kind]
 
 
 def test_each_declaration_has_a_key_of_its_own():

@@ -62,6 +62,35 @@ def module(text: str, section: str = "nn") -> ModuleType:
     return made
 
 
+OPTIONAL_SIZE = '''
+class Example(Layer):
+    """A layer with an input whose size is that of a field that may be None."""
+
+    width: Size  #: a size
+    extra: Size | None = None  #: a size that may be None
+
+    def forward(
+        self, x: Float["n width"], more: Float["n extra"] | None = None
+    ) -> Float["n _"]:
+        return x if more is None else jnp.concatenate([x, more], axis=1)
+'''
+
+
+def test_an_input_whose_size_is_none_is_not_given():
+    layer = module(OPTIONAL_SIZE)
+    x = jnp.ones((2, 3))
+    without = layer.init(3)
+    assert layer.fwd(x, *without)[0].shape == (2, 3)
+    with pytest.raises(ValueError, match=r"^Example: more must be None, as extra is$"):
+        layer.fwd(x, *without, more=x)
+    given = layer.init(3, 4)
+    assert layer.fwd(x, *given, more=jnp.ones((2, 4)))[0].shape == (2, 7)
+    with pytest.raises(ValueError, match=r"^Example: more must have shape"):
+        layer.fwd(x, *given, more=x)
+    tests = rendered(OPTIONAL_SIZE)["tests/nn/test_nn_example.py"]
+    assert 'if extra is not None and pick("more is given", booleans()):' in tests
+
+
 @pytest.mark.parametrize(
     ("shape", "line"),
     [

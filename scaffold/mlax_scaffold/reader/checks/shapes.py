@@ -13,7 +13,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.shapes import Conditional, Named, Shape, Variadic
 
-_SIZE_HINT = "Write `_` for the axis, and check its size with `require`."
+_SIZE_HINT = "Write `...` for the axes, and check their sizes with `require`."
 
 
 def check_shapes(definition: Definition) -> list[Diagnostic]:
@@ -59,7 +59,7 @@ class _Checker:
                 found += self._several(array)
                 found += self._counts(array, counted)
                 for name in shape.names():
-                    if name in self.absent:
+                    if name in self.absent and name in self.tuples:
                         found.append(self._at(array, name, "may be None", _SIZE_HINT))
                     known = [*self.sizes, *self.tuples]
                     close = did_you_mean(name, known, cutoff=0.8)

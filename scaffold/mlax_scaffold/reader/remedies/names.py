@@ -94,6 +94,17 @@ def attribute_named(source: Source, old: str, new: str) -> Fix | None:
     return Fix(tuple(e for use in uses for e in attribute(source, use, new).edits))
 
 
+def method_named(source: Source, method: ast.FunctionDef, new: str) -> Fix | None:
+    """A method of the class by another name, where it is defined and wherever it is called."""
+    uses = attribute_named(source, method.name, new)
+    line, column = source.start(method)
+    start = line, column + len("def ")
+    stop = line, start[1] + len(method.name)
+    if uses is None or source.between(start, stop) != method.name:
+        return None
+    return Fix((source.replace(start, stop, new), *uses.edits))
+
+
 def attribute(source: Source, node: ast.Attribute, name: str) -> Fix:
     """Another attribute of the same object."""
     line, column = source.end(node)

@@ -34,7 +34,9 @@ def function_view(
     signature = function_call(definition)
     sizes = {h.name: h.name for h in definition.hyperparameters}
     axes = counted_axes(definition, method)
-    checks = InputChecks(definition.name, sizes, counted=axes)
+    checks = InputChecks(
+        definition.name, sizes, counted=axes, absent=definition.absent_sizes
+    )
     lines = [
         *(check(definition.name, h) for h in definition.hyperparameters),
         *checks.statements(method.inputs),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlax_scaffold.model.arrays import INEXACT
@@ -33,12 +33,15 @@ class InputChecks:
     """Hyperparameters that are axes of the first input."""
     given: Mapping[str, str] = field(default_factory=dict)
     """Inputs that arrive under another name, with that name."""
+    absent: Callable[[ArrayType], Iterable[str]] = lambda array: ()
+    """The hyperparameters that are sizes of an array, and may be None."""
 
     def statements(self, inputs: Iterable[Input]) -> list[str]:
         """The checks, as statements: first kinds and dtypes, then shapes."""
         inputs = tuple(inputs)
         kinds = [line for item in inputs for line in self._kind(item)]
-        dtypes, shapes = self._same_dtype(inputs), self._shapes(inputs)
+        dtypes = [*self._same_dtype(inputs), *self._sizeless(inputs)]
+        shapes = self._shapes(inputs)
         return _joined([*kinds, *dtypes, *shapes, *self._has_axes(inputs)])
 
     def _kind(self, item: Input) -> list[str]:
@@ -76,6 +79,14 @@ class InputChecks:
             return []
         given = ", ".join(f"{label}={expression}" for label, expression in floating)
         return [f"checks.same_dtype({self.owner!r}, {given})"]
+
+    def _sizeless(self, inputs: tuple[Input, ...]) -> Iterator[str]:
+        """Refuses what may be left out where one of its sizes is None."""
+        for item in inputs:
+            for name in self.absent(item.type) if item.type.optional else ():
+                there = f"{item.variable} is not None and {self.sizes[name]} is None"
+                told = f"{self.owner}: {item.name} must be None, as {name} is"
+                yield f"if {there}:\n    raise ValueError({told!r})"
 
     def _has_axes(self, inputs: tuple[Input, ...]) -> list[str]:
         return [

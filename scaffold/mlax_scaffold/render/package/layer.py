@@ -327,7 +327,14 @@ class _LayerBuilder:
             lines.append(f"checks.passed({self.name!r}, hyperparams, inputs)")
         axes = counted_axes(self.definition, method)
         given = {i.name: "x" for i in positional if len(positional) == 1}
-        checks = InputChecks(self.name, sizes, "hyperparams", axes, given)
+        checks = InputChecks(
+            self.name,
+            sizes,
+            "hyperparams",
+            axes,
+            given,
+            self.definition.absent_sizes,
+        )
         return [*lines, *checks.statements(method.inputs), *self._complex(method)]
 
     def _complex(self, method: Method) -> list[str]:

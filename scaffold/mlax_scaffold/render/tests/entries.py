@@ -10,6 +10,7 @@ from mlax_scaffold.model.definition import (
     ArrayType,
     Definition,
     Example,
+    Input,
     Kind,
     Method,
 )
@@ -40,7 +41,8 @@ _DTYPES = {
     "Int": ", jnp.int32",
     "Bool": ", jnp.bool_",
 }
-_PASSED = (("shift", 'shapes.array("shift")', True),)
+_PICKED = 'pick("{} is given", booleans())'
+_PASSED = (("shift", 'shapes.array("shift")', _PICKED.format("shift")),)
 """The keyword input of the layers that blocks are tested with."""
 
 
@@ -62,8 +64,8 @@ class EntryView:
     axes: str
     """Names of hyperparameters that are the sizes of axes, and may be one for all."""
     x: str
-    inputs: tuple[tuple[str, str, bool], ...]
-    """Keyword inputs: name, expression, and whether they may be left out."""
+    inputs: tuple[tuple[str, str, str], ...]
+    """Keyword inputs: name, expression, and when they are given; empty where they always are."""
     y: str
     ranges: str
     returns: str
@@ -90,7 +92,11 @@ def entry_view(definition: Definition, method: Method, unsaid: bool) -> EntryVie
         axes=", ".join(map(repr, per_dim_axes(definition, method))),
         x=_x(method, definition),
         inputs=tuple(
-            (i.name, _abstract(i.name, i.type, definition), i.default is not None)
+            (
+                i.name,
+                _abstract(i.name, i.type, definition),
+                _given(definition, i) if i.default is not None else "",
+            )
             for i in method.keyword
         )
         + _PASSED * method.passes,
@@ -184,7 +190,7 @@ def _x(method: Method, definition: Definition) -> str:
     parts = [_abstract(i.name, i.type, definition, first) for i in method.positional]
     if definition.kind is Kind.FUNCTION:
         parts = [
-            f'{part} if pick("{i.name} is given", booleans()) else None'
+            f"{part} if {_given(definition, i)} else None"
             if i.default and i.default.is_none
             else f'*(({part},) * pick("number of {i.name}", choices(0, 1, 2)))'
             if i.several
@@ -193,6 +199,13 @@ def _x(method: Method, definition: Definition) -> str:
         ]
         return f"({', '.join(parts)},)"
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _given(definition: Definition, item: Input) -> str:
+    """When an input is given that may be left out: not where a size of its shape is None."""
+    sizes = (local(name) for name in definition.absent_sizes(item.type))
+    there = [f"{name} is not None" for name in sizes]
+    return " and ".join([*there, _PICKED.format(item.name)])
 
 
 def _abstract(
