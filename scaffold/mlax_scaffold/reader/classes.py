@@ -20,12 +20,12 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.expressions import Origin
 from mlax_scaffold.model.reserved import OF_OPTIMIZERS, RESERVED
-from mlax_scaffold.model.spec_names import OF_SPECS
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.body import BodyChecker
 from mlax_scaffold.reader.checks.defaults import check_scope
 from mlax_scaffold.reader.checks.helpers import check_constant
 from mlax_scaffold.reader.checks.keys import check_keys
+from mlax_scaffold.reader.checks.method_names import check_method_names
 from mlax_scaffold.reader.checks.names import (
     OF_HYPERPARAMS,
     OF_STEPS,
@@ -55,7 +55,7 @@ from mlax_scaffold.reader.kinds import (
 from mlax_scaffold.reader.methods import names_of, read_method
 from mlax_scaffold.reader.remedies.classes import called_so, typed, undecorated
 from mlax_scaffold.reader.remedies.foreign import with_base
-from mlax_scaffold.reader.remedies.names import attribute_named, method_named
+from mlax_scaffold.reader.remedies.names import attribute_named
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
 from mlax_scaffold.reader.roles import (
@@ -156,7 +156,7 @@ class ClassReader:
         check_fields(self.source, hyperparameters)
         check_scope(self.source, node, self.imports)
         names = read_keywords(self.source, node, kind, hyperparameters)
-        self._check_methods(kind, methods, hyperparameters)
+        check_method_names(self.source, kind, methods, hyperparameters)
         scope = Scope(self.source, self.imports, _fields_of(hyperparameters))
         setup = SetupReader(scope)
         for method in methods:
@@ -214,41 +214,6 @@ class ClassReader:
         inputs = [i.name for m in methods if m.name == "forward" for i in m.inputs]
         scope = Scope(self.source, self.imports)
         return read_examples(scope, value, names, inputs)
-
-    def _check_methods(
-        self,
-        kind: Kind,
-        methods: list[ast.FunctionDef],
-        hyperparameters: list[Hyperparameter],
-    ) -> None:
-        seen = {h.name for h in hyperparameters}
-        for method in methods:
-            special = method.name in SPECIAL[kind]
-            if method.name in seen:
-                self.source.report(method, f"`{method.name}` is declared twice")
-            elif not special and method.name in RESERVED | OF_HYPERPARAMS:
-                self.source.report(
-                    method,
-                    f"`{method.name}` is a name of the generated module",
-                    "Choose another name.",
-                )
-            elif not special and method.name in OF_SPECS[kind]:
-                self.source.report(
-                    method,
-                    f"`{method.name}` is a name that every spec of its kind has",
-                    "Choose another name.",
-                    fix=method_named(self.source, method, f"{method.name}_"),
-                )
-            elif (
-                kind in (Kind.OPTIMIZER, Kind.SCHEDULE)
-                and role_of(method, SPECIAL[kind]) is MethodRole.ENTRY
-            ):
-                self.source.report(
-                    method,
-                    f"{method.name} takes arrays, which only functions of layers do",
-                    "Its parameters have no array types; it may use hyperparameters.",
-                )
-            seen.add(method.name)
 
     def _attributes(
         self,

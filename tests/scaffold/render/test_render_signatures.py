@@ -116,14 +116,14 @@ class Noise(Layer):
 
     size: Size
 
-    def _drawn(self, x):
+    def _noisy(self, x):
         return x + jax.random.normal(self.key(), x.shape, x.dtype)
 
     def _in_training(self, x):
         return dropout(x, self.key(), rate=0.5) if self.training else x
 
     def forward(self, x: Float["size"]) -> Float["size"]:
-        y = self._drawn(x)
+        y = self._noisy(x)
         return self._in_training(y)
 
     def quiet(self, x: Float["size"]) -> Float["size"]:
@@ -131,7 +131,7 @@ class Noise(Layer):
 
     def guarded(self, x: Float["size"]) -> Float["size"]:
         if self.training:
-            x = self._drawn(x)
+            x = self._noisy(x)
         return x
 
 

@@ -110,7 +110,7 @@ LAYERS = {
             self.others = [Plain(3), Plain(3)]
 
         @staticmethod
-        def _run(layers, x):
+        def _applied(layers, x):
             *rest, last = layers
             for layer in rest:
                 x = layer(x)
@@ -118,7 +118,7 @@ LAYERS = {
 
         def forward(self, x: Float["..."]) -> Float["..."]:
             x = self.decoder(self.encoder(x))
-            return self._run(self.scales, x) * self._run(self.others, x) + self.scales[0].scale
+            return self._applied(self.scales, x) * self._applied(self.others, x) + self.scales[0].scale
         """,
 }
 
