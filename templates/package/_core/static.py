@@ -43,13 +43,17 @@ class CellHyperparams(LayerHyperparams, Protocol):
         ...
 
 
-class OptimizerHyperparams(Protocol):
-    """Hyperparameters of any optimizer."""
+class StepHyperparams(Protocol):
+    """What takes the step of an optimizer, such as hyperparameters of one."""
 
     @property
     def apply(self) -> Callable[..., tuple[Any, Any]]:
         """`step` with these hyperparameters: (gradients, state, trainables)."""
         ...
+
+
+class OptimizerHyperparams(StepHyperparams, Protocol):
+    """Hyperparameters of any optimizer."""
 
     @property
     def initial_state(self) -> Callable[[Any], Any]:

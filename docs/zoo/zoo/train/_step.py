@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from .._core import checks
-from .._core.static import InitializedOptimizer, OptimizerHyperparams
+from .._core.static import InitializedOptimizer, StepHyperparams
 from .._core.trees import apply_updates
 from ._state import State, moved_average, wide
 
@@ -22,7 +22,7 @@ Loss = Callable[[Any, Any, Any, jax.Array], tuple[Any, ...]]
 
 def step(
     loss: Loss,
-    optimizer: InitializedOptimizer | OptimizerHyperparams,
+    optimizer: InitializedOptimizer | StepHyperparams,
     *,
     micro_batches: int = 1,
     average_decay: float | None = None,
@@ -129,7 +129,7 @@ def loss_of_params(loss: Callable[[Any, Any, jax.Array], tuple[Any, ...]]) -> Lo
     return of_halves
 
 
-def _hyperparams(optimizer: Any) -> OptimizerHyperparams:
+def _hyperparams(optimizer: Any) -> StepHyperparams:
     if hasattr(optimizer, "apply") and not isinstance(optimizer, tuple):
         return optimizer
     return checks.sub_optimizer("train.step", optimizer=optimizer)[1]
