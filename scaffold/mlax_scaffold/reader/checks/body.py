@@ -316,6 +316,8 @@ class BodyChecker:
             self.source.report(
                 target, "attributes of other objects cannot be assigned in a spec"
             )
+        elif self.attributes.get(name) == "unknown":
+            return  # the declaration that was meant has its finding
         elif not self.any_assignment and name not in self.assignable:
             known = ", ".join(f"self.{n}" for n in sorted(self.assignable))
             self.source.report(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.errors import Fix
@@ -30,10 +31,13 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
         return None
     found: dict[str, _Moment] = {}
     for branch, held in ((True, statement.body), (False, statement.orelse)):
+        local: dict[str, str] = {}
         for part in held:
             if isinstance(part, ast.Pass):
                 continue
-            if not _read(source, part, branch, found):
+            if (sizes := _sizes(part)) is not None:
+                local |= sizes
+            elif not _read(source, part, branch, found, local):
                 return None
     test = source.text_of(statement.test)
     indent = "\n" + " " * statement.col_offset
@@ -87,8 +91,52 @@ def _chosen(tree: ast.AST, made: ast.Call) -> ast.stmt | None:
     return None
 
 
+def _sizes(part: ast.stmt) -> dict[str, str] | None:
+    """What the locals of `n, m = param.shape`, or of `n = param.shape[0]`, are."""
+    match part:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=names)], value=ast.Attribute(attr="shape") as shape
+        ):
+            whole = ast.unparse(shape)
+            values = [f"{whole}[{place}]" for place in range(len(names))]
+        case ast.Assign(
+            targets=[ast.Name() as name],
+            value=ast.Subscript(value=ast.Attribute(attr="shape")) as size,
+        ):
+            names, values = [name], [ast.unparse(size)]
+        case _:
+            return None
+    if not all(isinstance(name, ast.Name) for name in names):
+        return None
+    return dict(zip(map(ast.unparse, names), values, strict=True))
+
+
+class _Written(ast.NodeTransformer):
+    """Writes what locals are in their places."""
+
+    def __init__(self, local: Mapping[str, str]) -> None:
+        self.local = local
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self.local:
+            return node
+        return ast.parse(self.local[node.id], mode="eval").body
+
+
+def _shape_of(source: Source, shape: ast.expr, local: Mapping[str, str]) -> str:
+    """The text of a shape, without what its branch calls its sizes."""
+    text = source.text_of(shape)
+    if not any(isinstance(n, ast.Name) and n.id in local for n in ast.walk(shape)):
+        return text
+    return ast.unparse(_Written(local).visit(ast.parse(text, mode="eval")))
+
+
 def _read(
-    source: Source, part: ast.stmt, branch: bool, found: dict[str, _Moment]
+    source: Source,
+    part: ast.stmt,
+    branch: bool,
+    found: dict[str, _Moment],
+    local: Mapping[str, str],
 ) -> bool:
     """Note what a statement declares; False where it is no plain moment."""
     match part:
@@ -106,7 +154,7 @@ def _read(
     own = found.setdefault(name, _Moment(given, dtype, {}))
     if (own.initializer, own.dtype) != (given, dtype) or branch in own.shapes:
         return False
-    own.shapes[branch] = source.text_of(shape)
+    own.shapes[branch] = _shape_of(source, shape, local)
     return True
 
 
