@@ -2,115 +2,19 @@
 
 from mlax_scaffold.model.definition import Kind
 
-_OF_BOTH = frozenset(
-    [
-        "_arrays",
-        "_arrays_of",
-        "_begin",
-        "_cast_weights",
-        "_clone",
-        "_current",
-        "_declared",
-        "_drawn",
-        "_fields",
-        "_function",
-        "_given",
-        "_hyperparameters",
-        "_install",
-        "_key",
-        "_keyed",
-        "_layers",
-        "_lists",
-        "_made",
-        "_passes",
-        "_pure",
-        "_put_back",
-        "_read",
-        "_run",
-        "_run_construct",
-        "_run_function",
-        "_threaded",
-        "_trees",
-        "initialize",
-        "initialized",
-        "load",
-    ]
-)
-"""Of layers, of blocks and of optimizers."""
+PREFIX = "_spec_"
+"""How every private attribute of the base classes begins, so that a spec may use all other private names."""
 
-_OF_LAYERS = _OF_BOTH | frozenset(
-    [
-        "_array_of",
-        "_cast",
-        "_collect",
-        "_collected",
-        "_derived",
-        "_enter",
-        "_entries",
-        "_functions",
-        "_get",
-        "_handle",
-        "_handles",
-        "_has_arrays",
-        "_hide",
-        "_in_setup",
-        "_initialize",
-        "_initialize_tree",
-        "_initializers",
-        "_is_state",
-        "_keys",
-        "_keyword_inputs",
-        "_load",
-        "_method",
-        "_methods",
-        "_of_loop",
-        "_outer",
-        "_part_of",
-        "_replace_state",
-        "_several",
-        "_sub_layer",
-        "_taken",
-        "_triple",
-        "_view",
-    ]
-)
+_OF_TREES = frozenset(["initialize", "initialized", "load"])
 
-_OF_OPTIMIZERS = _OF_BOTH | frozenset(
-    [
-        "_count",
-        "_declare",
-        "_draws_in",
-        "_held",
-        "_inner",
-        "_inputs",
-        "_make",
-        "_masks",
-        "_moments",
-        "_names_of_moments",
-        "_nested",
-        "_numbered",
-        "_over_leaves",
-        "_scalars",
-        "_state",
-        "_stepping",
-        "_update",
-        "_values",
-        "_whole",
-    ]
-)
-
-_OF_SCHEDULES = frozenset(
-    [
-        "_counts",
-        "_fields",
-        "_values",
-        "takes_integers",
-    ]
-)
-
-OF_SPECS = {
-    Kind.LAYER: _OF_LAYERS,
-    Kind.BLOCK: _OF_LAYERS,
-    Kind.OPTIMIZER: _OF_OPTIMIZERS,
-    Kind.SCHEDULE: _OF_SCHEDULES,
+_PUBLIC = {
+    Kind.LAYER: _OF_TREES,
+    Kind.BLOCK: _OF_TREES,
+    Kind.OPTIMIZER: _OF_TREES,
+    Kind.SCHEDULE: frozenset(["takes_integers"]),
 }
+
+
+def runs_specs(kind: Kind, name: str) -> bool:
+    """Whether the base class of specs of this kind has an attribute of the name."""
+    return name.startswith(PREFIX) or name in _PUBLIC[kind]

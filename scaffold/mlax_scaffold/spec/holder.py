@@ -19,23 +19,25 @@ from mlax_scaffold.spec.threads import part_of
 class Holder:
     """The containers of a layer."""
 
-    _trees: dict[str, Any]
-    _lists: dict[str, Any]
-    _layers: dict[str, Any]
-    _declared: dict[str, Declaration]
-    _arrays: dict[str, jax.Array]
-    _arrays_of: dict[str, Any]
+    _spec_trees: dict[str, Any]
+    _spec_lists: dict[str, Any]
+    _spec_layers: dict[str, Any]
+    _spec_declared: dict[str, Declaration]
+    _spec_arrays: dict[str, jax.Array]
+    _spec_arrays_of: dict[str, Any]
     """The arrays of each container, in its form."""
-    _run: Any
+    _spec_run: Any
 
-    def _initialize(self, key: Any = None, dtype: Any = None) -> None:
+    def _spec_initialize(self, key: Any = None, dtype: Any = None) -> None:
         """Makes the weights and states."""
         raise NotImplementedError
 
-    def _of_loop(self, layer: Any, number: int | None, *x: Any, **inputs: Any) -> Any:
+    def _spec_of_loop(
+        self, layer: Any, number: int | None, *x: Any, **inputs: Any
+    ) -> Any:
         raise NotImplementedError
 
-    def _initialize_tree(self, tree: Any, key: Any, dtype: Any, name: str) -> None:
+    def _spec_initialize_tree(self, tree: Any, key: Any, dtype: Any, name: str) -> None:
         """Makes the arrays of a container, each member with a part of its key."""
         members = containers.keyed(tree)
         single = members == [tree]
@@ -43,23 +45,23 @@ class Holder:
 
         def made(leaf: Any) -> Any:
             if isinstance(leaf, Holder):
-                leaf._begin(keys, dtype)
+                leaf._spec_begin(keys, dtype)
             return (
                 leaf.made(next(keys), dtype) if isinstance(leaf, Declaration) else None
             )
 
-        self._arrays_of[name] = containers.mapped(tree, made)
+        self._spec_arrays_of[name] = containers.mapped(tree, made)
 
-    def _begin(self, keys: Iterator[Any], dtype: Any) -> None:
+    def _spec_begin(self, keys: Iterator[Any], dtype: Any) -> None:
         """Makes the arrays of a member, with the next keys."""
-        if self._has_arrays():
-            self._initialize(next(keys), dtype)
+        if self._spec_has_arrays():
+            self._spec_initialize(next(keys), dtype)
 
-    def _has_arrays(self) -> bool:
+    def _spec_has_arrays(self) -> bool:
         """Whether there are arrays of its own, or of layers that it declares."""
         return takes_key(type(self))
 
-    def _collected(self, name: str, kind: str, nested: str) -> Any:
+    def _spec_collected(self, name: str, kind: str, nested: str) -> Any:
         """Arrays of one kind of a container, None elsewhere."""
 
         def leaf(member: Any, array: Any) -> Any:
@@ -68,49 +70,55 @@ class Holder:
             own = isinstance(member, Declaration) and member.kind == kind
             return array if own else None
 
-        tree = self._trees.get(name)
-        return containers.mapped(tree, leaf, self._arrays_of.get(name))
+        tree = self._spec_trees.get(name)
+        return containers.mapped(tree, leaf, self._spec_arrays_of.get(name))
 
-    def _view(self, name: str) -> Any:
+    def _spec_view(self, name: str) -> Any:
         """A container, with arrays in the compute dtype."""
-        tree, arrays = self._trees[name], self._arrays_of.get(name)
+        tree, arrays = self._spec_trees[name], self._spec_arrays_of.get(name)
 
         def leaf(member: Any, array: Any) -> Any:
             if not isinstance(member, Declaration):
                 return member
-            return self._cast(array, member.kind == "state")
+            return self._spec_cast(array, member.kind == "state")
 
         return containers.mapped(tree, leaf, arrays)
 
-    def _functions(self, name: str) -> Any:
+    def _spec_functions(self, name: str) -> Any:
         """The layers of a container as functions of their inputs."""
 
         def leaf(member: Any) -> Any:
             if not isinstance(member, Holder):
                 return member
-            return lambda *x, **inputs: self._of_loop(member, None, *x, **inputs)
+            return lambda *x, **inputs: self._spec_of_loop(member, None, *x, **inputs)
 
-        tree = self._trees[name] if name in self._trees else self._lists[name]
+        tree = (
+            self._spec_trees[name]
+            if name in self._spec_trees
+            else self._spec_lists[name]
+        )
         return containers.mapped(tree, leaf)
 
-    def _replace_state(self, name: str, steps: tuple[Any, ...], value: Any) -> None:
-        old = self._arrays_of[name]
+    def _spec_replace_state(
+        self, name: str, steps: tuple[Any, ...], value: Any
+    ) -> None:
+        old = self._spec_arrays_of[name]
         for step in steps:
             old = old[step]
         stored = containers.mapped(old, _as_stored, value)
-        self._arrays_of[name] = containers.replaced(
-            self._arrays_of[name], steps, stored
+        self._spec_arrays_of[name] = containers.replaced(
+            self._spec_arrays_of[name], steps, stored
         )
 
-    def _part_of(self, layer: Holder, name: str) -> jax.Array | None:
+    def _spec_part_of(self, layer: Holder, name: str) -> jax.Array | None:
         """A weight or a state of a layer in a container, in the compute dtype of this one."""
-        return self._cast(layer._arrays.get(name), layer._is_state(name))
+        return self._spec_cast(layer._spec_arrays.get(name), layer._spec_is_state(name))
 
-    def _is_state(self, name: str) -> bool:
+    def _spec_is_state(self, name: str) -> bool:
         raise NotImplementedError
 
-    def _cast(self, array: jax.Array | None, state: bool) -> jax.Array | None:
-        run = self._run
+    def _spec_cast(self, array: jax.Array | None, state: bool) -> jax.Array | None:
+        run = self._spec_run
         dtype = None if run is None else run.dtype if state else run.weights_dtype
         return array if array is None or dtype is None else cast(array, dtype)
 
@@ -122,35 +130,35 @@ class Holder:
                 for sub-layers; None where there is nothing.
             non_trainables: likewise.
         """
-        self._load(trainables, non_trainables)
+        self._spec_load(trainables, non_trainables)
 
-    def _load(self, trainables: Any, non_trainables: Any = None) -> None:
+    def _spec_load(self, trainables: Any, non_trainables: Any = None) -> None:
         trees = {"trainable": trainables, "state": non_trainables}
-        for name, declared in self._declared.items():
-            self._arrays[name] = part_of(trees[declared.kind], name)
-        for name, layer in self._layers.items():
-            layer._load(part_of(trainables, name), part_of(non_trainables, name))
-        for name, tree in self._trees.items():
+        for name, declared in self._spec_declared.items():
+            self._spec_arrays[name] = part_of(trees[declared.kind], name)
+        for name, layer in self._spec_layers.items():
+            layer._spec_load(part_of(trainables, name), part_of(non_trainables, name))
+        for name, tree in self._spec_trees.items():
             given = part_of(trainables, name), part_of(non_trainables, name)
-            self._arrays_of[name] = containers.mapped(tree, loaded, *given)
-        for name, layers in self._lists.items():
+            self._spec_arrays_of[name] = containers.mapped(tree, loaded, *given)
+        for name, layers in self._spec_lists.items():
             nothing = [None] * len(layers)
             weights = part_of(trainables, name) or nothing
             states = part_of(non_trainables, name) or nothing
             for layer, weight, state in zip(layers, weights, states, strict=True):
-                layer._load(weight, state)
+                layer._spec_load(weight, state)
 
     @property
     def trainables(self) -> dict[str, Any] | None:
         """The weights by name, nested for sub-layers; None where there are none."""
-        return self._collect("trainable", "trainables")
+        return self._spec_collect("trainable", "trainables")
 
     @property
     def non_trainables(self) -> dict[str, Any] | None:
         """The states by name, nested for sub-layers; None where there are none."""
-        return self._collect("state", "non_trainables")
+        return self._spec_collect("state", "non_trainables")
 
-    def _collect(self, kind: str, nested: str) -> dict[str, Any] | None:
+    def _spec_collect(self, kind: str, nested: str) -> dict[str, Any] | None:
         found: dict[str, Any] = {}
         for name, declared in declarations(type(self)).items():
             if isinstance(declared, Tree):
@@ -158,15 +166,15 @@ class Holder:
                     part == kind if isinstance(part, str) else holds(part, kind)
                     for part in declared.kinds
                 ):
-                    found[name] = self._collected(name, kind, nested)
+                    found[name] = self._spec_collected(name, kind, nested)
             elif declared == kind:
-                found[name] = self._arrays.get(name)
+                found[name] = self._spec_arrays.get(name)
             elif isinstance(declared, Several):
                 if holds(declared.layer, kind):
-                    layers = self._lists[name]
+                    layers = self._spec_lists[name]
                     found[name] = tuple(getattr(layer, nested) for layer in layers)
             elif not isinstance(declared, str) and holds(declared, kind):
-                layer = self._layers.get(name)
+                layer = self._spec_layers.get(name)
                 found[name] = None if layer is None else getattr(layer, nested)
         return found or None
 
@@ -174,7 +182,7 @@ class Holder:
 def loaded(member: Any, weight: Any, state: Any) -> Any:
     """The array of a member that is one; a layer is given its trees."""
     if isinstance(member, Holder):
-        member._load(weight, state)
+        member._spec_load(weight, state)
         return None
     if not isinstance(member, Declaration):
         return None

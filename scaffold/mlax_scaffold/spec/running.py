@@ -33,9 +33,9 @@ class Run:
 @contextmanager
 def called_in(layer: Any, dtype: jnp.dtype | None) -> Iterator[None]:
     """Runs a layer in the dtype of the computation that calls it, where no input decides it."""
-    before = layer._outer
-    layer._outer = dtype
+    before = layer._spec_outer
+    layer._spec_outer = dtype
     try:
         yield
     finally:
-        layer._outer = before
+        layer._spec_outer = before

@@ -17,50 +17,50 @@ Function = Callable[..., Any]
 class Threads:
     """What a layer does for them. The method is compiled anew to ask for it."""
 
-    _run: Any
-    _arrays: dict[str, Any]
-    _declared: dict[str, Any]
-    _layers: dict[str, Any]
-    _lists: dict[str, list[Any]]
-    _trees: dict[str, Any]
-    _arrays_of: dict[str, Any]
-    _current: Callable[[], Any]
-    _read: Callable[[str], Any]
-    _drawn: Callable[[int | None], Any]
+    _spec_run: Any
+    _spec_arrays: dict[str, Any]
+    _spec_declared: dict[str, Any]
+    _spec_layers: dict[str, Any]
+    _spec_lists: dict[str, list[Any]]
+    _spec_trees: dict[str, Any]
+    _spec_arrays_of: dict[str, Any]
+    _spec_current: Callable[[], Any]
+    _spec_read: Callable[[str], Any]
+    _spec_drawn: Callable[[int | None], Any]
     trainables: Any
     non_trainables: Any
 
-    def _install(self, kind: str, tree: Any) -> None:
+    def _spec_install(self, kind: str, tree: Any) -> None:
         """Installs the arrays of a kind, with those of sub-layers, by the names of fields."""
-        for name, declared in self._declared.items():
+        for name, declared in self._spec_declared.items():
             if declared.kind == kind:
-                self._arrays[name] = part_of(tree, name)
-                if kind == "state" and self._run is not None:
-                    self._run.cast.pop(name, None)
-        for name, layer in self._layers.items():
-            layer._install(kind, part_of(tree, name))
-        for name, held in self._trees.items():
-            given = part_of(tree, name), self._arrays_of[name]
+                self._spec_arrays[name] = part_of(tree, name)
+                if kind == "state" and self._spec_run is not None:
+                    self._spec_run.cast.pop(name, None)
+        for name, layer in self._spec_layers.items():
+            layer._spec_install(kind, part_of(tree, name))
+        for name, held in self._spec_trees.items():
+            given = part_of(tree, name), self._spec_arrays_of[name]
             leaf = functools.partial(_installed, kind)
-            self._arrays_of[name] = mapped(held, leaf, *given)
-        for name, layers in self._lists.items():
+            self._spec_arrays_of[name] = mapped(held, leaf, *given)
+        for name, layers in self._spec_lists.items():
             several = part_of(tree, name) or [None] * len(layers)
             for layer, own in zip(layers, several, strict=True):
-                layer._install(kind, own)
+                layer._spec_install(kind, own)
 
-    def _cast_weights(self, casts: bool) -> Any:
+    def _spec_cast_weights(self, casts: bool) -> Any:
         """Where a method casts all weights first, installs them so; gives the others back."""
-        weights, dtype = self.trainables, self._current().dtype
+        weights, dtype = self.trainables, self._spec_current().dtype
         if not casts or dtype is None:
             return None
-        self._install("trainable", runtime("_core.arrays").cast(weights, dtype))
+        self._spec_install("trainable", runtime("_core.arrays").cast(weights, dtype))
         return weights
 
-    def _put_back(self, weights: Any) -> None:
+    def _spec_put_back(self, weights: Any) -> None:
         if weights is not None:
-            self._install("trainable", weights)
+            self._spec_install("trainable", weights)
 
-    def _function(
+    def _spec_function(
         self, places: int, changes: bool, weights: tuple[str, ...]
     ) -> Callable[[Function], Function]:
         """A function that is given the key of its call first, and the states where it changes them.
@@ -71,69 +71,69 @@ class Threads:
             weights: those that it reads, which are cast where it is defined.
         """
         for name in weights:
-            self._read(name)
+            self._spec_read(name)
 
         def made(function: Function) -> Function:
             def run(key: Any, *args: Any, **inputs: Any) -> Any:
-                current = self._current()
+                current = self._spec_current()
                 draws, cast = current.draws, current.cast
                 current.draws, current.cast = Draws(key, places), dict(cast)
                 before = self.non_trainables if changes else None
                 try:
                     if not changes:
                         return function(*args, **inputs)
-                    self._install("state", args[0])
+                    self._spec_install("state", args[0])
                     result = function(*args[1:], **inputs)
                     return result, self.non_trainables
                 finally:
                     if changes:
-                        self._install("state", before)
+                        self._spec_install("state", before)
                     current.draws, current.cast = draws, cast
 
             return run
 
         return made
 
-    def _run_function(
+    def _spec_run_function(
         self, number: int | None, changes: bool, function: Function, *args: Any
     ) -> Any:
         """Calls such a function."""
-        key = self._drawn(number)
+        key = self._spec_drawn(number)
         if not changes:
             return function(key, *args)
         result, states = function(key, self.non_trainables, *args)
-        self._install("state", states)
+        self._spec_install("state", states)
         return result
 
-    def _run_construct(
+    def _spec_run_construct(
         self, name: str, number: int | None, changes: bool, *args: Any, **options: Any
     ) -> Any:
         """Calls what calls such functions."""
-        run, key = getattr(runtime("_core.effects"), name), self._drawn(number)
+        run, key = getattr(runtime("_core.effects"), name), self._spec_drawn(number)
         if not changes:
             return run(*args, **options, key=key)
         result, states = run(*args, **options, key=key, state=self.non_trainables)
-        self._install("state", states)
+        self._spec_install("state", states)
         return result
 
-    def _made(self, name: str, *args: Any, **options: Any) -> Function:
+    def _spec_made(self, name: str, *args: Any, **options: Any) -> Function:
         """What makes such a function of one."""
         return getattr(runtime("_core.effects"), name)(*args, **options)
 
-    def _keyed(self, function: Function) -> Function:
+    def _spec_keyed(self, function: Function) -> Function:
         return runtime("_core.effects").keyed(function)
 
-    def _threaded(self, function: Function) -> Function:
+    def _spec_threaded(self, function: Function) -> Function:
         return runtime("_core.effects").threaded(function)
 
-    def _pure(self, function: Function) -> Function:
+    def _spec_pure(self, function: Function) -> Function:
         return runtime("_core.effects").pure(function)
 
 
 def _installed(kind: str, member: Any, value: Any, old: Any) -> Any:
     """The array of a member of a container; a layer is given its tree."""
     if isinstance(member, Threads):
-        member._install(kind, value)
+        member._spec_install(kind, value)
     own = isinstance(member, Declaration) and member.kind == kind
     return value if own else old
 

@@ -12,6 +12,25 @@ from differential import assert_runs_alike, created, examples_of, rows
 from rewrite_examples import Examples
 
 LAYERS = {
+    "private_names_that_are_common": """
+        def setup(self):
+            self.noise = Noise()
+            self.mean = state(zeros, ())
+            self.scale = trainable(normal(1.0), (3,))
+
+        def _cast(self, x):
+            return x * self.scale
+
+        def _layers(self, x, key_scale=0.5):
+            self.mean = self.mean + 1.0
+            return self.noise(self._cast(x)) * key_scale
+
+        def _state(self, x):
+            return x + self.mean + jax.random.normal(self.key(), x.shape, x.dtype)
+
+        def forward(self, x: Float["*batch three"]) -> Float["*batch three"]:
+            return self._state(self._layers(x))
+        """,
     "weights_alone": """
         features: Size = 3  #: size of the last axis
 

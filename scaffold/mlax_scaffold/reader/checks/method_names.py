@@ -6,7 +6,7 @@ import ast
 
 from mlax_scaffold.model.definition import Hyperparameter, Kind, MethodRole
 from mlax_scaffold.model.reserved import RESERVED
-from mlax_scaffold.model.spec_names import OF_SPECS
+from mlax_scaffold.model.spec_names import PREFIX, runs_specs
 from mlax_scaffold.reader.checks.names import OF_HYPERPARAMS
 from mlax_scaffold.reader.kinds import SPECIAL
 from mlax_scaffold.reader.remedies.names import method_named
@@ -32,12 +32,12 @@ def check_method_names(
                 f"`{method.name}` is a name of the generated module",
                 "Choose another name.",
             )
-        elif not special and method.name in OF_SPECS[kind]:
+        elif not special and runs_specs(kind, method.name):
             source.report(
                 method,
                 f"`{method.name}` is a name that every spec of its kind has",
                 "Choose another name.",
-                fix=method_named(source, method, f"{method.name}_"),
+                fix=method_named(source, method, _free(method.name)),
             )
         elif (
             kind in (Kind.OPTIMIZER, Kind.SCHEDULE)
@@ -49,3 +49,8 @@ def check_method_names(
                 "Its parameters have no array types; it may use hyperparameters.",
             )
         seen.add(method.name)
+
+
+def _free(name: str) -> str:
+    bare = name.removeprefix(PREFIX)
+    return f"_{bare}" if bare != name else f"{name}_"
