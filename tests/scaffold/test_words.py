@@ -76,7 +76,7 @@ def test_a_new_word_is_one_row(even: Word, spec: Path):
     assert "features: int | None = None" in files["own/graph/nn/halves.py"]
     assert 'pick("features", counts())' in files["tests/nn/test_nn_halves.py"]
     layer = load(spec)(4)
-    assert layer._spec_hyperparameters == {"features": 4}
+    assert layer._hyperparameters_ == {"features": 4}
     with pytest.raises(ValueError, match=r"Halves: features must be .* got -2"):
         load(spec)(-2)
 

@@ -2,9 +2,6 @@
 
 from mlax_scaffold.model.definition import Kind
 
-PREFIX = "_spec_"
-"""How every private attribute of the base classes begins, so that a spec may use all other private names."""
-
 _OF_TREES = frozenset(["initialize", "initialized", "load"])
 
 _PUBLIC = {
@@ -16,5 +13,9 @@ _PUBLIC = {
 
 
 def runs_specs(kind: Kind, name: str) -> bool:
-    """Whether the base class of specs of this kind has an attribute of the name."""
-    return name.startswith(PREFIX) or name in _PUBLIC[kind]
+    """Whether the base class of specs of this kind has an attribute of the name.
+
+    Its private ones end in an underscore, too, so that a spec may use all other names.
+    """
+    own = len(name) > 2 and name[0] == name[-1] == "_" != name[1]
+    return own or name in _PUBLIC[kind]

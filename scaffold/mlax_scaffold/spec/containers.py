@@ -59,8 +59,8 @@ def keyed(tree: Any) -> list[Layer | Declaration]:
     found: list[Layer | Declaration] = []
     for leaf in leaves(tree):
         if isinstance(leaf, Layer):
-            found += keyed(leaf._spec_given)
-            if leaf._spec_has_arrays():
+            found += keyed(leaf._given_)
+            if leaf._has_arrays_():
                 found.append(leaf)
         else:
             found.append(leaf)

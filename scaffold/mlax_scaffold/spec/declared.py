@@ -83,7 +83,7 @@ def declarations(owner: type[Layer]) -> dict[str, Declared]:
 
 def entry_points(kind: type[Layer] | str) -> dict[str, int]:
     """The entry points of a layer, and how many inputs without a default each has; of an array, none."""
-    entries = {} if isinstance(kind, str) else kind._spec_entries
+    entries = {} if isinstance(kind, str) else kind._entries_
     return {name: len(positional(entry)) for name, entry in entries.items()}
 
 
@@ -95,11 +95,11 @@ def _kind(call: ast.Call, namespace: dict[str, Any]) -> type[Layer] | str | None
 def methods(owner: type[Layer]) -> dict[str, ast.FunctionDef]:
     """The methods of a layer and those that it inherits, in which containers are resolved."""
     functions: dict[str, Any] = {}
-    classes = [cls for cls in reversed(owner.__mro__) if "_spec_fields" in vars(cls)]
+    classes = [cls for cls in reversed(owner.__mro__) if "_fields_" in vars(cls)]
     for cls in classes:
         own = {n: v for n, v in vars(cls).items() if not n.startswith("__")}
         functions |= {n: v for n, v in own.items() if is_method(cls, v)}
-        functions |= {n: f for n, f in cls._spec_entries.items() if n in own}
+        functions |= {n: f for n, f in cls._entries_.items() if n in own}
     found: dict[str, ast.FunctionDef] = {}
     for name, value in functions.items():
         (found[name],) = parse(getattr(value, "__func__", value)).body  # type: ignore[assignment]
@@ -136,7 +136,7 @@ def _as_class(found: dict[str, ast.FunctionDef]) -> ast.ClassDef:
 def _with_base(setup: ast.FunctionDef, cls: type[Layer], owner: type[Layer]) -> None:
     """What the base of a class declares, where its own `setup` begins with that."""
     outer = next((c for c in cls.__mro__[1:] if "setup" in vars(c)), None)
-    if outer is None or "_spec_fields" not in vars(outer) or "setup" not in vars(cls):
+    if outer is None or "_fields_" not in vars(outer) or "setup" not in vars(cls):
         return
     for number, statement in enumerate(setup.body):
         if ast.unparse(statement) == "super().setup()":
@@ -150,7 +150,7 @@ def _names(owner: type[Layer]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for cls in reversed(owner.__mro__):
         setup = vars(cls).get("setup")
-        if setup is not None and "_spec_fields" in vars(cls):
+        if setup is not None and "_fields_" in vars(cls):
             found |= setup.__globals__
     return found
 
@@ -183,7 +183,7 @@ def draws(owner: type[Layer]) -> bool:
 
 def holds(owner: type[Layer], kind: str) -> bool:
     """Whether a layer or its sub-layers have arrays of a kind; those of a block may have."""
-    return bool(owner._spec_fields.structural) or any(
+    return bool(owner._fields_.structural) or any(
         part == kind if isinstance(part, str) else holds(part, kind)
         for declared in declarations(owner).values()
         for part in kinds_of(declared)
@@ -249,9 +249,9 @@ def call_draws(
 ) -> bool:
     """Whether a call takes a key; `variables` are those of loops, with their fields."""
     name = self_attribute(call.func)
-    if name in ("key", "keys") or name in owner._spec_fields.layers:
+    if name in ("key", "keys") or name in owner._fields_.layers:
         return True
-    if name in owner._spec_methods:
+    if name in owner._methods_:
         return reaches(owner, name)
     if isinstance(call.func, ast.Name) and call.func.id in variables:
         return list_draws(owner, variables[call.func.id])
@@ -277,12 +277,12 @@ def reaches(owner: type[Layer], name: str) -> bool:
         found.append(here)
         for node in ast.walk(methods(owner)[here]):
             called = self_attribute(node)
-            if called is not None and called in owner._spec_methods:
+            if called is not None and called in owner._methods_:
                 pending.append(called)
 
     def direct(call: ast.Call, variables: Mapping[str, str]) -> bool:
         name = self_attribute(call.func)
-        return name not in owner._spec_methods and call_draws(owner, call, variables)
+        return name not in owner._methods_ and call_draws(owner, call, variables)
 
     return any(numbered(module_of(owner, n), direct).places for n in found)
 
@@ -307,7 +307,7 @@ def layer_draws(declared: Declared) -> bool:
 
 
 def _draws_itself(owner: type[Layer]) -> bool:
-    if not owner._spec_fields.structural:
+    if not owner._fields_.structural:
         return draws(owner)
     known = declarations(owner)
     nodes = [n for f in methods(owner).values() for n in ast.walk(f)]
@@ -330,4 +330,4 @@ def list_draws(owner: type[Layer], field: str) -> bool:
     kind = declarations(owner).get(field)
     if isinstance(kind, Several):
         return draws(kind.layer)
-    return field in owner._spec_fields.holding("layers")
+    return field in owner._fields_.holding("layers")

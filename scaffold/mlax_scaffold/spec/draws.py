@@ -15,10 +15,10 @@ class Draws:
     """
 
     def __init__(self, key: jax.Array | None, places: int) -> None:
-        self._spec_keys = _shares(key, places)
+        self._keys_ = _shares(key, places)
 
     def __getitem__(self, number: int) -> jax.Array | None:
-        return self._spec_keys[number]
+        return self._keys_[number]
 
     def passes(
         self, number: int, places: int, items: Iterable[Any], most: int | None
@@ -31,14 +31,14 @@ class Draws:
             items: what it runs over.
             most: how many passes the key is split for; None: as many as there are items.
         """
-        outer, items = self._spec_keys, list(items)
+        outer, items = self._keys_, list(items)
         keys = split(outer[number], len(items) if most is None else most)
         try:
             for item, key in zip(items, keys, strict=False):
-                self._spec_keys = _shares(key, places)
+                self._keys_ = _shares(key, places)
                 yield item
         finally:
-            self._spec_keys = outer
+            self._keys_ = outer
 
 
 def split(key: jax.Array | None, count: int) -> Any:

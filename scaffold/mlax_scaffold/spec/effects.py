@@ -29,7 +29,7 @@ def closures_of(owner: type[Layer], method: ast.FunctionDef) -> Closures:
     """The functions inside of a method that draw or change states."""
     declared = declarations(owner)
     lists = [n for n, kind in declared.items() if isinstance(kind, Several | Tree)]
-    lists += owner._spec_fields.holding("layers")
+    lists += owner._fields_.holding("layers")
     states = [n for n, kind in declared.items() if kind == "state"]
     found = {
         name: Effect(_holds(kind, "state"), layer_draws(kind))
@@ -38,11 +38,11 @@ def closures_of(owner: type[Layer], method: ast.FunctionDef) -> Closures:
     }
     both = Effect(changes=True, draws=True)
     found |= dict.fromkeys(
-        (*owner._spec_fields.layers, *owner._spec_fields.holding("layers")), both
+        (*owner._fields_.layers, *owner._fields_.holding("layers")), both
     )
     found |= {
         name: Effect(_changes(owner, name), reaches(owner, name))
-        for name in owner._spec_methods
+        for name in owner._methods_
         if name != method.name and name != "setup"
     }
     found |= dict.fromkeys(("key", "keys"), Effect(draws=True))
@@ -58,13 +58,13 @@ def casts_weights(owner: type[Layer], method: ast.FunctionDef) -> bool:
             continue
         found.append(here)
         kind = declarations(owner).get(here)
-        if here in (*owner._spec_fields.layers, *owner._spec_fields.holding("layers")):
+        if here in (*owner._fields_.layers, *owner._fields_.holding("layers")):
             return True
         if not isinstance(kind, str | None) and _holds(kind, "trainable"):
             return True
-        if here in owner._spec_entries and holds(owner, "trainable"):
+        if here in owner._entries_ and holds(owner, "trainable"):
             return True
-        if here in owner._spec_methods:
+        if here in owner._methods_:
             tree = methods(owner)[here]
             pending += [n for node in ast.walk(tree) if (n := self_attribute(node))]
     return False
@@ -80,17 +80,17 @@ def _holds(declared: Any, kind: str) -> bool:
 
 def _changes(owner: type[Layer], name: str) -> bool:
     """Whether a method returns new states: an entry point always does, where there are any."""
-    if name in owner._spec_entries:
+    if name in owner._entries_:
         return holds(owner, "state") or bool(
-            (*owner._spec_fields.layers, *owner._spec_fields.holding("layers"))
+            (*owner._fields_.layers, *owner._fields_.holding("layers"))
         )
     return _sets(owner, name, entries=True)
 
 
 def is_apart(owner: type[Layer], name: str) -> bool:
     """Whether a method is an entry point without an input that decides the dtype, and sets no state."""
-    entry = owner._spec_entries.get(name)
-    if entry is None or owner._spec_fields.structural:
+    entry = owner._entries_.get(name)
+    if entry is None or owner._fields_.structural:
         return False
     if has_floating(entry) or takes_tree(entry):
         return False
@@ -118,16 +118,12 @@ def _sets(owner: type[Layer], name: str, *, entries: bool) -> bool:
             if not isinstance(kind, str | None) and _holds(kind, "state"):
                 return True
             if attribute in (
-                *owner._spec_fields.layers,
-                *owner._spec_fields.holding("layers"),
+                *owner._fields_.layers,
+                *owner._fields_.holding("layers"),
             ):
                 return True
-            if (
-                entries
-                and attribute in owner._spec_entries
-                and _changes(owner, attribute)
-            ):
+            if entries and attribute in owner._entries_ and _changes(owner, attribute):
                 return True
-            if attribute in owner._spec_methods:
+            if attribute in owner._methods_:
                 pending.append(attribute)
     return False

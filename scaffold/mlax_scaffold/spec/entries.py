@@ -81,7 +81,7 @@ def as_annotated(
 
 def returned(definition: Any, entry: str = "forward") -> Any:
     """The annotation of what an entry point of a layer, or a function, returns; None without one."""
-    entries = getattr(definition, "_spec_entries", {})
+    entries = getattr(definition, "_entries_", {})
     function = entries.get(entry, definition)
     return inspect.get_annotations(function, eval_str=True).get("return")
 
@@ -96,7 +96,7 @@ def entry(name: str) -> Callable[..., Any]:
         key: jax.Array | None = None,
         **inputs: Any,
     ) -> Any:
-        return self._spec_enter(name, x, training, key, inputs)
+        return self._enter_(name, x, training, key, inputs)
 
     return call
 

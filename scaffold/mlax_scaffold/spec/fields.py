@@ -29,7 +29,7 @@ class Fields:
         defaults = {n: owner.__dict__[n] for n in own if n in owner.__dict__}
         for name in defaults:
             delattr(owner, name)
-        base: Fields | None = getattr(owner, "_spec_fields", None)
+        base: Fields | None = getattr(owner, "_fields_", None)
         if base is None:
             return cls(owner.__name__, own, defaults)
         annotations = _inherited(base.annotations, own, vars(owner))

@@ -44,9 +44,9 @@ class Layer(Holder, Threads):
     >>> layer.trainables, layer.non_trainables
     """
 
-    _spec_fields: Fields
-    _spec_entries: Mapping[str, Callable[..., Any]]
-    _spec_methods: Mapping[str, Callable[..., Any]]
+    _fields_: Fields
+    _entries_: Mapping[str, Callable[..., Any]]
+    _methods_: Mapping[str, Callable[..., Any]]
     """The entry points, and the methods that these may call."""
 
     def __init_subclass__(
@@ -69,7 +69,7 @@ class Layer(Holder, Threads):
             plain = name not in fields and not name.startswith("__")
             if plain and callable(value) and not is_method(cls, value):
                 setattr(cls, name, staticmethod(value))
-        cls._spec_fields = Fields.of(cls)
+        cls._fields_ = Fields.of(cls)
         entries = {
             name: value
             for name, value in own.items()
@@ -80,44 +80,40 @@ class Layer(Holder, Threads):
             for name, value in own.items()
             if is_method(cls, value) and name != "setup"
         }
-        cls._spec_entries = {**getattr(cls, "_spec_entries", {}), **entries}
-        cls._spec_methods = {**getattr(cls, "_spec_methods", {}), **methods}
+        cls._entries_ = {**getattr(cls, "_entries_", {}), **entries}
+        cls._methods_ = {**getattr(cls, "_methods_", {}), **methods}
         for name in entries:
             if name != "forward":
                 setattr(cls, name, entry(name))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        own = {
-            f"{n}_initializer"
-            for n, d in declarations(type(self)).items()
-            if d == "trainable"
-        }
-        self._spec_initializers = {n: kwargs.pop(n) for n in own & set(kwargs)}
-        self._spec_hyperparameters = self._spec_fields.bind(args, kwargs)
-        self._spec_derived: dict[str, Any] = {}
-        self._spec_declared: dict[str, Declaration] = {}
-        self._spec_layers: dict[str, Layer] = {}
-        self._spec_lists: dict[str, list[Layer]] = {}
-        self._spec_trees: dict[str, Any] = {}
-        self._spec_arrays: dict[str, jax.Array] = {}
-        self._spec_arrays_of: dict[str, Any] = {}
-        """The arrays of each container, in its form."""
-        self._spec_run: Run | None = None
-        self._spec_in_setup = True
-        self.setup()
         known = declarations(type(self))
-        for name, value in [*self._spec_derived.items(), *self._spec_layers.items()]:
+        own = {f"{n}_initializer" for n, d in known.items() if d == "trainable"}
+        self._initializers_ = {n: kwargs.pop(n) for n in own & set(kwargs)}
+        self._hyperparameters_ = self._fields_.bind(args, kwargs)
+        self._derived_: dict[str, Any] = {}
+        self._declared_: dict[str, Declaration] = {}
+        self._layers_: dict[str, Layer] = {}
+        self._lists_: dict[str, list[Layer]] = {}
+        self._trees_: dict[str, Any] = {}
+        self._arrays_: dict[str, jax.Array] = {}
+        self._arrays_of_: dict[str, Any] = {}
+        """The arrays of each container, in its form."""
+        self._run_: Run | None = None
+        self._in_setup_ = True
+        self.setup()
+        for name, value in [*self._derived_.items(), *self._layers_.items()]:
             if isinstance(known.get(name), Tree):
-                self._spec_trees[name] = containers.mapped(value, lambda leaf: leaf)
-        for name in self._spec_trees:
-            self._spec_derived.pop(name, None)
-            self._spec_layers.pop(name, None)
-        self._spec_derived = runtime("_core.static").frozen(self._spec_derived)
-        self._spec_in_setup = False
+                self._trees_[name] = containers.mapped(value, lambda leaf: leaf)
+        for name in self._trees_:
+            self._derived_.pop(name, None)
+            self._layers_.pop(name, None)
+        self._derived_ = runtime("_core.static").frozen(self._derived_)
+        self._in_setup_ = False
 
-    _spec_outer: jnp.dtype | None = None
+    _outer_: jnp.dtype | None = None
     """The dtype of the computation that calls the layer, while it does."""
-    _spec_given: Mapping[str, Any] = MappingProxyType({})
+    _given_: Mapping[str, Any] = MappingProxyType({})
     """Layers that a block is given which `setup` of another layer makes."""
 
     def setup(self) -> None:
@@ -139,9 +135,9 @@ class Layer(Holder, Threads):
             dtype: of the weights; None: the default float dtype.
             **initializers: `name_initializer` replaces that of the weight `name`.
         """
-        self._spec_initialize(key, dtype, **initializers)
+        self._initialize_(key, dtype, **initializers)
 
-    def _spec_initialize(
+    def _initialize_(
         self,
         key: jax.Array | None = None,
         dtype: DTypeLike | None = None,
@@ -156,18 +152,18 @@ class Layer(Holder, Threads):
             )
         keys = [key] if len(names) == 1 else split(key, len(names))
         for name, own_key in zip(names, keys, strict=True):
-            if name in self._spec_layers:
-                self._spec_layers[name]._spec_initialize(own_key, dtype)
-            if name in self._spec_trees:
-                self._spec_initialize_tree(self._spec_trees[name], own_key, dtype, name)
-            layers = self._spec_lists.get(name, [])
+            if name in self._layers_:
+                self._layers_[name]._initialize_(own_key, dtype)
+            if name in self._trees_:
+                self._initialize_tree_(self._trees_[name], own_key, dtype, name)
+            layers = self._lists_.get(name, [])
             for layer, key in zip(layers, split(own_key, len(layers)), strict=True):
-                layer._spec_initialize(key, dtype)
+                layer._initialize_(key, dtype)
             given = f"{name}_initializer"
-            given = initializers.pop(given, None) or self._spec_initializers.get(given)
-            declared = self._spec_declared.get(name)
+            given = initializers.pop(given, None) or self._initializers_.get(given)
+            declared = self._declared_.get(name)
             if declared is not None:
-                self._spec_arrays[name] = declared.made(own_key, dtype, given)
+                self._arrays_[name] = declared.made(own_key, dtype, given)
         if initializers:
             raise TypeError(
                 f"{type(self).__name__}: no weights for {list(initializers)}"
@@ -176,13 +172,13 @@ class Layer(Holder, Threads):
     @property
     def initialized(self) -> tuple[Any, Any, EagerHyperparams]:
         """What a generated `init` returns; blocks take it."""
-        return self._spec_triple()
+        return self._triple_()
 
-    def _spec_triple(self) -> tuple[Any, Any, EagerHyperparams]:
+    def _triple_(self) -> tuple[Any, Any, EagerHyperparams]:
         return self.trainables, self.non_trainables, EagerHyperparams(self)
 
-    def _spec_clone(self) -> Layer:
-        return type(self)(**self._spec_hyperparameters, **self._spec_initializers)
+    def _clone_(self) -> Layer:
+        return type(self)(**self._hyperparameters_, **self._initializers_)
 
     # Running
 
@@ -201,9 +197,9 @@ class Layer(Holder, Threads):
             key: for the layers that draw random numbers in training.
             **inputs: the keyword inputs.
         """
-        return self._spec_enter("forward", x, training, key, inputs)
+        return self._enter_("forward", x, training, key, inputs)
 
-    def _spec_enter(
+    def _enter_(
         self,
         name: str,
         x: Any,
@@ -211,83 +207,81 @@ class Layer(Holder, Threads):
         key: jax.Array | None,
         inputs: Mapping[str, Any],
     ) -> Any:
-        parameters = inspect.signature(self._spec_entries[name]).parameters.values()
-        several = len(positional(self._spec_entries[name])) > 1
-        given = as_annotated(self._spec_entries[name], tuple(x) if several else (x,))
+        parameters = inspect.signature(self._entries_[name]).parameters.values()
+        several = len(positional(self._entries_[name])) > 1
+        given = as_annotated(self._entries_[name], tuple(x) if several else (x,))
         if name == "forward" and (
-            unknown := set(inputs) - set(self._spec_keyword_inputs())
+            unknown := set(inputs) - set(self._keyword_inputs_())
         ):
             raise TypeError(
                 f"{type(self).__name__} takes no keyword inputs {sorted(unknown)}"
             )
         given, inputs = jax.tree.map(as_array, (given, dict(inputs)))
         compiled = method(type(self), name)
-        outer = self._spec_run
+        outer = self._run_
         ordered = [inputs[p.name] for p in parameters if p.name in inputs]
         dtype = first_floating((given, ordered))
         if outer is not None and compiled.apart:
-            dtype = dtype or self._spec_outer
+            dtype = dtype or self._outer_
         draws = Draws(key, compiled.places)
-        self._spec_run = Run(training, dtype, draws, dtype or self._spec_outer)
-        weights = self._spec_cast_weights(
-            compiled.casts and has_floating(self._spec_entries[name])
+        self._run_ = Run(training, dtype, draws, dtype or self._outer_)
+        weights = self._cast_weights_(
+            compiled.casts and has_floating(self._entries_[name])
         )
         try:
             return compiled.run(self, *given, **inputs)
         finally:
-            self._spec_put_back(weights)
-            self._spec_run = outer
+            self._put_back_(weights)
+            self._run_ = outer
 
-    def _spec_method(
-        self, name: str, number: int | None, *args: Any, **inputs: Any
-    ) -> Any:
+    def _method_(self, name: str, number: int | None, *args: Any, **inputs: Any) -> Any:
         """Another method, called with the key of the place."""
-        if name in self._spec_entries:
-            key = self._spec_drawn(number)
-            x, inputs = arranged(self._spec_entries[name], args, inputs)
-            with called_in(self, self._spec_current().weights_dtype):
-                return self._spec_enter(name, x, self.training, key, inputs)
+        if name in self._entries_:
+            key = self._drawn_(number)
+            x, inputs = arranged(self._entries_[name], args, inputs)
+            with called_in(self, self._current_().weights_dtype):
+                return self._enter_(name, x, self.training, key, inputs)
         compiled = method(type(self), name)
         given = (
             args if isinstance(vars(type(self))[name], staticmethod) else (self, *args)
         )
-        run = self._spec_run
+        run = self._run_
         if run is None:
             return compiled.run(*given, **inputs)
-        outer, run.draws = run.draws, Draws(self._spec_drawn(number), compiled.places)
-        weights = self._spec_cast_weights(compiled.casts)
+        outer, run.draws = run.draws, Draws(self._drawn_(number), compiled.places)
+        weights = self._cast_weights_(compiled.casts)
         try:
             return compiled.run(*given, **inputs)
         finally:
-            self._spec_put_back(weights)
+            self._put_back_(weights)
             run.draws = outer
 
-    def _spec_keyword_inputs(self) -> tuple[str, ...]:
+    def _keyword_inputs_(self) -> tuple[str, ...]:
         """The names of the keyword inputs of `forward`."""
-        return keyword(self._spec_entries["forward"])
+        return keyword(self._entries_["forward"])
 
-    def _spec_taken(self, layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+    def _taken_(self, layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
         return inputs
 
-    def _spec_current(self) -> Run:
-        if self._spec_run is None:
+    def _current_(self) -> Run:
+        if self._run_ is None:
             raise RuntimeError(f"{type(self).__name__} is not running")
-        return self._spec_run
+        return self._run_
 
     @property
     def training(self) -> bool:
         """Whether the layer is training: `not inference_mode`."""
-        return self._spec_current().training
+        return self._current_().training
 
     @property
     def stored(self) -> Any:
         """The states in the dtypes that they are stored in, by name."""
         return SimpleNamespace(
-            **self._spec_arrays_of,
+            **self._arrays_of_,
             **{
-                name: self._spec_arrays[name]
-                for name in self._spec_arrays
-                if self._spec_is_state(name)
+                name: self._arrays_[name]
+                for name in self._arrays_
+                if self._is_state_(name)
             },
         )
 
@@ -299,8 +293,8 @@ class Layer(Holder, Threads):
         """As many keys as asked for. Calls are numbered before they run."""
         raise RuntimeError("self.keys(n) stands in forward, and nowhere else")
 
-    def _spec_key(self, number: int) -> jax.Array:
-        key = self._spec_current().draws[number]
+    def _key_(self, number: int) -> jax.Array:
+        key = self._current_().draws[number]
         if key is None:
             raise ValueError(
                 f"{type(self).__name__} draws random numbers: "
@@ -308,34 +302,28 @@ class Layer(Holder, Threads):
             )
         return key
 
-    def _spec_keys(self, number: int, count: int) -> Any:
-        return jax.random.split(self._spec_key(number), count)
+    def _keys_(self, number: int, count: int) -> Any:
+        return jax.random.split(self._key_(number), count)
 
-    def _spec_passes(
-        self, number: int, places: int, items: Any, most: int | None
-    ) -> Any:
-        return self._spec_current().draws.passes(number, places, items, most)
+    def _passes_(self, number: int, places: int, items: Any, most: int | None) -> Any:
+        return self._current_().draws.passes(number, places, items, most)
 
-    def _spec_drawn(self, number: int | None) -> jax.Array | None:
-        return None if number is None else self._spec_current().draws[number]
+    def _drawn_(self, number: int | None) -> jax.Array | None:
+        return None if number is None else self._current_().draws[number]
 
-    def _spec_sub_layer(
-        self, name: str, number: int | None, *x: Any, **inputs: Any
-    ) -> Any:
-        return self._spec_of_loop(self._spec_layers[name], number, *x, **inputs)
+    def _sub_layer_(self, name: str, number: int | None, *x: Any, **inputs: Any) -> Any:
+        return self._of_loop_(self._layers_[name], number, *x, **inputs)
 
-    def _spec_of_loop(
-        self, layer: Any, number: int | None, *x: Any, **inputs: Any
-    ) -> Any:
+    def _of_loop_(self, layer: Any, number: int | None, *x: Any, **inputs: Any) -> Any:
         """A layer of a list, called with the key of the place."""
         if not isinstance(layer, Layer):
             return layer(*x, **inputs)
         name = inputs.pop(ENTRY_POINT, "forward")
-        given, inputs = arranged(layer._spec_entries[name], x, inputs)
-        run = self._spec_current()
+        given, inputs = arranged(layer._entries_[name], x, inputs)
+        run = self._current_()
         with called_in(layer, run.weights_dtype):
-            return layer._spec_enter(
-                name, given, run.training, self._spec_drawn(number), inputs
+            return layer._enter_(
+                name, given, run.training, self._drawn_(number), inputs
             )
 
     # Attributes: hyperparameters, derived values, arrays
@@ -349,64 +337,62 @@ class Layer(Holder, Threads):
         def __getattr__(self, name):
             if name.startswith("_"):
                 raise AttributeError(name)
-            if name in self._spec_arrays:
-                return self._spec_read(name)
-            if name in self._spec_trees:
-                return self._spec_view(name)
+            if name in self._arrays_:
+                return self._read_(name)
+            if name in self._trees_:
+                return self._view_(name)
             for known in (
-                self._spec_hyperparameters,
-                self._spec_derived,
-                self._spec_layers,
-                self._spec_lists,
+                self._hyperparameters_,
+                self._derived_,
+                self._layers_,
+                self._lists_,
             ):
                 if name in known:
                     return known[name]
-            if name in declarations(type(self)) and name not in self._spec_declared:
+            if name in declarations(type(self)) and name not in self._declared_:
                 return None
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_"):
             object.__setattr__(self, name, value)
-        elif self._spec_in_setup:
+        elif self._in_setup_:
             if name in OFFERED:
-                self._spec_hide(name)
+                self._hide_(name)
             known = declarations(type(self)).get(name)
             if isinstance(value, Declaration):
-                self._spec_declared[name] = value
+                self._declared_[name] = value
             elif isinstance(known, Several):
-                self._spec_lists[name] = value
+                self._lists_[name] = value
             elif isinstance(value, Layer) and known is not None:
-                self._spec_layers[name] = value
+                self._layers_[name] = value
             elif not isinstance(known, str | type):
-                self._spec_derived[name] = value
-        elif self._spec_run is not None and name in self._spec_trees:
-            self._spec_replace_state(name, (), value)
-        elif self._spec_run is not None and self._spec_is_state(name):
-            self._spec_arrays[name] = jnp.asarray(value).astype(
-                self._spec_arrays[name].dtype
-            )
-            self._spec_run.cast.pop(name, None)
+                self._derived_[name] = value
+        elif self._run_ is not None and name in self._trees_:
+            self._replace_state_(name, (), value)
+        elif self._run_ is not None and self._is_state_(name):
+            self._arrays_[name] = jnp.asarray(value).astype(self._arrays_[name].dtype)
+            self._run_.cast.pop(name, None)
         else:
             raise AttributeError(f"{type(self).__name__}.{name} is no state")
 
-    def _spec_hide(self, name: str) -> None:
+    def _hide_(self, name: str) -> None:
         """What a class declares by a name that all layers have, that name stands for."""
         setattr(type(self), name, property(lambda layer: layer.__getattr__(name)))
 
-    def _spec_array_of(self, layer: str, name: str) -> jax.Array | None:
+    def _array_of_(self, layer: str, name: str) -> jax.Array | None:
         """A weight or a state of a sub-layer, in the compute dtype of this one."""
-        return self._spec_part_of(self._spec_layers[layer], name)
+        return self._part_of_(self._layers_[layer], name)
 
-    def _spec_is_state(self, name: str) -> bool:
-        return name in self._spec_declared and self._spec_declared[name].kind == "state"
+    def _is_state_(self, name: str) -> bool:
+        return name in self._declared_ and self._declared_[name].kind == "state"
 
-    def _spec_read(self, name: str) -> jax.Array:
-        array, run = self._spec_arrays[name], self._spec_run
+    def _read_(self, name: str) -> jax.Array:
+        array, run = self._arrays_[name], self._run_
         inexact = array is not None and jnp.issubdtype(array.dtype, jnp.inexact)
         if run is None or not inexact:
             return array
-        dtype = run.dtype if self._spec_is_state(name) else run.weights_dtype
+        dtype = run.dtype if self._is_state_(name) else run.weights_dtype
         if dtype is None:
             return array
         if name not in run.cast:

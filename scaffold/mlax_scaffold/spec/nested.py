@@ -35,20 +35,20 @@ class NestedRoutes(ast.NodeTransformer):
             functions_of(node, made), run.functions, strict=True
         ):
             if lift := lifted(effect, run.effect):
-                self.lifted[id(argument)] = f"_spec_{lift}"
+                self.lifted[id(argument)] = f"_{lift}_"
         self.generic_visit(node)
         if made is None:
             arguments = [number, changes, node.func, *node.args]
-            return routed(node, "_spec_run_function", arguments, node.keywords)
+            return routed(node, "_run_function_", arguments, node.keywords)
         if not made.name:
             return node
         if made.name in ("bound", "applied"):
             node.args = [function, *node.args]
         name = ast.Constant(made.name)
         if made.makes:
-            return routed(node, "_spec_made", [name, *node.args], node.keywords)
+            return routed(node, "_made_", [name, *node.args], node.keywords)
         arguments = [name, number, changes, *node.args]
-        return routed(node, "_spec_run_construct", arguments, node.keywords)
+        return routed(node, "_run_construct_", arguments, node.keywords)
 
     def _function(self, node: ast.Lambda | ast.FunctionDef) -> Any:
         """A function that draws or changes states is given its key, and them."""
@@ -67,7 +67,7 @@ class NestedRoutes(ast.NodeTransformer):
             ast.Tuple([ast.Constant(name) for name in weights], ast.Load()),
         ]
         place = ast.copy_location(ast.Name("self", ast.Load()), node)
-        made = routed(place, "_spec_function", given, [])
+        made = routed(place, "_function_", given, [])
         if isinstance(node, ast.Lambda):
             return ast.copy_location(ast.Call(made, [node], []), node)
         node.decorator_list.append(made)

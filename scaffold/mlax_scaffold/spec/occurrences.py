@@ -49,7 +49,7 @@ def method(owner: type[Layer], name: str) -> Method:
     """A method of a layer: an entry point, or one that these call."""
     from mlax_scaffold.spec.effects import casts_weights, closures_of, is_apart
 
-    function: Any = owner._spec_methods[name]
+    function: Any = owner._methods_[name]
     tree = module_of(owner, name)
     (definition,) = tree.body
     assert isinstance(definition, ast.FunctionDef)
@@ -96,27 +96,27 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
         else:
             self.generic_visit(node)
         if name in ("key", "keys"):
-            return routed(node, f"_spec_{name}", [number, *node.args], node.keywords)
-        if name in self.owner._spec_methods:
+            return routed(node, f"_{name}_", [number, *node.args], node.keywords)
+        if name in self.owner._methods_:
             arguments = [ast.Constant(name), number, *node.args]
-            return routed(node, "_spec_method", arguments, node.keywords)
+            return routed(node, "_method_", arguments, node.keywords)
         if name and self._is_sub_layer(name):
             arguments = [ast.Constant(name), number, *node.args]
-            return routed(node, "_spec_sub_layer", arguments, node.keywords)
+            return routed(node, "_sub_layer_", arguments, node.keywords)
         if (
             isinstance(node.func, ast.Subscript)
             and self._is_list(indexed_attribute(node.func) or "")
         ) or self._is_tree(name):
             arguments = [node.func, number, *node.args]
-            return routed(node, "_spec_of_loop", arguments, node.keywords)
+            return routed(node, "_of_loop_", arguments, node.keywords)
         if isinstance(node.func, ast.Name) and node.func.id in self.variables:
             for keyword in node.keywords:
                 # In a loop over layers each gets those of the inputs that it takes.
                 if keyword.arg is None:
                     given = [node.func, keyword.value]
-                    keyword.value = routed(keyword.value, "_spec_taken", given, [])
+                    keyword.value = routed(keyword.value, "_taken_", given, [])
             arguments = [node.func, number, *node.args]
-            return routed(node, "_spec_of_loop", arguments, node.keywords)
+            return routed(node, "_of_loop_", arguments, node.keywords)
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -126,12 +126,12 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
             declarations(owner).get(node.attr), str
         ):
             names = [ast.Constant(self_attribute(node.value)), ast.Constant(node.attr)]
-            return routed(node, "_spec_array_of", names, [])
+            return routed(node, "_array_of_", names, [])
         several = indexed_attribute(node.value)
         tree = declarations(self.owner).get(several or self_attribute(node.value) or "")
         if isinstance(tree, Several | Tree) and self._is_array(tree, node):
             names = [self.visit(node.value), ast.Constant(node.attr)]
-            return routed(node, "_spec_part_of", names, [])
+            return routed(node, "_part_of_", names, [])
         if self_attribute(node.value):
             return node
         self.generic_visit(node)
@@ -139,18 +139,18 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
         if not isinstance(node.ctx, ast.Load):
             return node
         if node in self.values:
-            return routed(node, "_spec_functions", [ast.Constant(name)], [])
-        if name in self.owner._spec_methods:
-            called = "_spec_method"
+            return routed(node, "_functions_", [ast.Constant(name)], [])
+        if name in self.owner._methods_:
+            called = "_method_"
         elif isinstance(declarations(self.owner).get(name), type):
-            called = "_spec_sub_layer"
+            called = "_sub_layer_"
         else:
             return node
         effect = self.found.closures.functions.get(id(node))
         number = 0 if effect and effect.draws else None
         text = f"lambda *args: self.{called}({name!r}, {number}, *args)"
         if effect:
-            text = f"self._spec_function(1, {effect.changes}, ())({text})"
+            text = f"self._function_(1, {effect.changes}, ())({text})"
         made = ast.parse(text, mode="eval").body
         return ast.copy_location(made, node)
 
@@ -185,7 +185,7 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
             steps.insert(0, self.visit(target.slice))
             target = target.value
         given = [ast.Constant(name), ast.Tuple(steps, ast.Load()), value]
-        return ast.Expr(routed(value, "_spec_replace_state", given, []))
+        return ast.Expr(routed(value, "_replace_state_", given, []))
 
     def visit_Compare(self, node: ast.Compare) -> ast.Compare:
         left = node.left
@@ -205,7 +205,7 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
         if places is not None:
             number = ast.Constant(self.found.numbers[id(node)])
             given = [number, ast.Constant(places), node.iter, self._most(fields)]
-            node.iter = routed(node.iter, "_spec_passes", given, [])
+            node.iter = routed(node.iter, "_passes_", given, [])
         outer, self.variables = self.variables, {**self.variables, **fields}
         node.body = [self.visit(statement) for statement in node.body]
         self.variables = outer
@@ -227,7 +227,7 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
                 places = self.found.passes[id(generator)]
                 given = [ast.Constant(own), ast.Constant(places), generator.iter]
                 given.append(self._most(fields))
-                generator.iter = routed(generator.iter, "_spec_passes", given, [])
+                generator.iter = routed(generator.iter, "_passes_", given, [])
             self.variables = {**self.variables, **fields}
             generator.ifs = [self.visit(test) for test in generator.ifs]
         for name in ("elt", "key", "value"):
@@ -253,13 +253,13 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
 
     def _is_list(self, name: str) -> bool:
         kind = declarations(self.owner).get(name)
-        named = self.owner._spec_fields.holding("layers")
+        named = self.owner._fields_.holding("layers")
         return isinstance(kind, Several | Tree) or name in named
 
     def _is_tree(self, name: str | None) -> bool:
         return isinstance(declarations(self.owner).get(name or ""), Tree)
 
     def _is_sub_layer(self, name: str) -> bool:
-        return name in self.owner._spec_fields.layers or isinstance(
+        return name in self.owner._fields_.layers or isinstance(
             declarations(self.owner).get(name), type
         )

@@ -41,7 +41,7 @@ def numbered(owner: type[Optimizer], function: Any) -> Method:
 
 def _closures(owner: type[Optimizer], tree: ast.Module) -> Closures | None:
     """The functions inside of a method that draw; none where it has optimizers in it."""
-    fields = owner._spec_fields
+    fields = owner._fields_
     if fields.holding("optimizer") or fields.holding("optimizers"):
         return None
     if made_optimizers(owner):
@@ -56,7 +56,7 @@ def _kind(
     owner: type[Optimizer], node: ast.Call, loops: Mapping[str, str]
 ) -> str | None:
     """What takes a key in a call: "key", "applied", "optimizer"; None where nothing does."""
-    single = (*owner._spec_fields.holding("optimizer"), *made_optimizers(owner))
+    single = (*owner._fields_.holding("optimizer"), *made_optimizers(owner))
     match node.func:
         case ast.Attribute(attr="key") as called if self_attribute(called) == "key":
             return "key"
@@ -64,7 +64,7 @@ def _kind(
             self_attribute(inner) in single
         ):
             return "applied"
-        case ast.Name(id=name) if loops.get(name) in owner._spec_fields.holding(
+        case ast.Name(id=name) if loops.get(name) in owner._fields_.holding(
             "optimizers"
         ):
             return "optimizer"
@@ -89,15 +89,15 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
         self.generic_visit(node)
         match kind, node.func:
             case "key", _:
-                return routed(node, "_spec_key", [number], [])
+                return routed(node, "_key_", [number], [])
             case "applied", ast.Attribute(value=optimizer) as called:
-                called.value = routed(optimizer, "_spec_given", [number, optimizer], [])
+                called.value = routed(optimizer, "_given_", [number, optimizer], [])
             case "optimizer", optimizer:
-                node.func = routed(optimizer, "_spec_given", [number, optimizer], [])
+                node.func = routed(optimizer, "_given_", [number, optimizer], [])
         return node
 
     def visit_For(self, node: ast.For) -> ast.For:
-        several = self.owner._spec_fields.holding("optimizers")
+        several = self.owner._fields_.holding("optimizers")
         fields = {v: f for v, f in loop_fields(node).items() if f in several}
         node.iter = self.visit(node.iter)
         places = self.found.passes.get(id(node))
@@ -108,7 +108,7 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
                 first = next(iter(fields.values()))
                 most = ast.parse(f"len(self.{first})", mode="eval").body
             given = [number, ast.Constant(places), node.iter, most]
-            node.iter = routed(node.iter, "_spec_passes", given, [])
+            node.iter = routed(node.iter, "_passes_", given, [])
         outer, self.loops = self.loops, {**self.loops, **fields}
         node.body = [self.visit(statement) for statement in node.body]
         self.loops = outer
@@ -123,7 +123,7 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
             own = ast.Constant(0 if place else number)
             places = ast.Constant(self.found.passes[id(generator)])
             given = [own, places, self.visit(generator.iter), ast.Constant(None)]
-            generator.iter = routed(generator.iter, "_spec_passes", given, [])
+            generator.iter = routed(generator.iter, "_passes_", given, [])
             generator.ifs = [self.visit(test) for test in generator.ifs]
         for name in ("elt", "key", "value"):
             if hasattr(node, name):

@@ -14,8 +14,8 @@ class EagerHyperparams:
     """The hyperparameters of an eager layer, with the interface of generated ones."""
 
     def __init__(self, layer: Layer) -> None:
-        self._spec_make = layer._spec_clone
-        self.keyword_inputs = layer._spec_keyword_inputs()
+        self._make_ = layer._clone_
+        self.keyword_inputs = layer._keyword_inputs_()
 
     def apply(
         self,
@@ -27,12 +27,12 @@ class EagerHyperparams:
         **inputs: Any,
     ) -> tuple[Any, Any]:
         """`fwd`, as a pure function."""
-        layer = self._spec_make()
-        layer._spec_load(trainables, non_trainables)
+        layer = self._make_()
+        layer._load_(trainables, non_trainables)
         y = layer(x, not inference_mode, key, **inputs)
         return y, layer.non_trainables
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._spec_make(), name)
+        return getattr(self._make_(), name)

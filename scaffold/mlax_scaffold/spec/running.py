@@ -33,9 +33,9 @@ class Run:
 @contextmanager
 def called_in(layer: Any, dtype: jnp.dtype | None) -> Iterator[None]:
     """Runs a layer in the dtype of the computation that calls it, where no input decides it."""
-    before = layer._spec_outer
-    layer._spec_outer = dtype
+    before = layer._outer_
+    layer._outer_ = dtype
     try:
         yield
     finally:
-        layer._spec_outer = before
+        layer._outer_ = before

@@ -17,17 +17,17 @@ class Schedule:
     """A hyperparameter as a function of the step: immutable, hashable, callable."""
 
     takes_integers = True
-    _spec_fields: Fields
-    _spec_counts: bool
+    _fields_: Fields
+    _counts_: bool
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls._spec_fields = Fields.of(cls)
+        cls._fields_ = Fields.of(cls)
         spec: Any = cls
-        cls._spec_counts = "step_number" in inspect.signature(spec.value).parameters
+        cls._counts_ = "step_number" in inspect.signature(spec.value).parameters
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        object.__setattr__(self, "_spec_values", self._spec_fields.bind(args, kwargs))
+        object.__setattr__(self, "_values_", self._fields_.bind(args, kwargs))
         self.setup()
 
     def setup(self) -> None:
@@ -35,7 +35,7 @@ class Schedule:
 
     def __call__(self, step: Any) -> Any:
         """The value at `step`, both in the default float dtype or in that of `step`."""
-        number = (_ARRAYS.exact(step),) if self._spec_counts else ()
+        number = (_ARRAYS.exact(step),) if self._counts_ else ()
         step = _ARRAYS.floating(step)
         return jnp.asarray(self.value(step, *number), step.dtype)
 
@@ -43,7 +43,7 @@ class Schedule:
         return type(self) is type(other) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
-        return hash((type(self), *vars(self)["_spec_values"].items()))
+        return hash((type(self), *vars(self)["_values_"].items()))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")
@@ -55,7 +55,7 @@ class Schedule:
     else:
 
         def __getattr__(self, name):
-            values = vars(self).get("_spec_values", {})
+            values = vars(self).get("_values_", {})
             if name in values:
                 return values[name]
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")

@@ -24,13 +24,13 @@ class EagerOptimizerHyperparams:
         self, grads: Any, state: Any, params: Any, **inputs: Any
     ) -> tuple[Any, Any]:
         """`step`, as a pure function."""
-        optimizer = self.made._spec_clone()
+        optimizer = self.made._clone_()
         optimizer.load(state)
         return optimizer.step(grads, params, **inputs), optimizer.state
 
     def initial_state(self, params: Any) -> Any:
         """The state before the first step, for these weights."""
-        fields, values = self.made._spec_fields, dict(self.made._spec_hyperparameters)
+        fields, values = self.made._fields_, dict(self.made._hyperparameters_)
 
         def renewed(inner: SubOptimizer) -> tuple[Any, Any]:
             return inner.initial_state(params), inner.hyperparams

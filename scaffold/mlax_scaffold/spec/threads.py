@@ -17,50 +17,50 @@ Function = Callable[..., Any]
 class Threads:
     """What a layer does for them. The method is compiled anew to ask for it."""
 
-    _spec_run: Any
-    _spec_arrays: dict[str, Any]
-    _spec_declared: dict[str, Any]
-    _spec_layers: dict[str, Any]
-    _spec_lists: dict[str, list[Any]]
-    _spec_trees: dict[str, Any]
-    _spec_arrays_of: dict[str, Any]
-    _spec_current: Callable[[], Any]
-    _spec_read: Callable[[str], Any]
-    _spec_drawn: Callable[[int | None], Any]
+    _run_: Any
+    _arrays_: dict[str, Any]
+    _declared_: dict[str, Any]
+    _layers_: dict[str, Any]
+    _lists_: dict[str, list[Any]]
+    _trees_: dict[str, Any]
+    _arrays_of_: dict[str, Any]
+    _current_: Callable[[], Any]
+    _read_: Callable[[str], Any]
+    _drawn_: Callable[[int | None], Any]
     trainables: Any
     non_trainables: Any
 
-    def _spec_install(self, kind: str, tree: Any) -> None:
+    def _install_(self, kind: str, tree: Any) -> None:
         """Installs the arrays of a kind, with those of sub-layers, by the names of fields."""
-        for name, declared in self._spec_declared.items():
+        for name, declared in self._declared_.items():
             if declared.kind == kind:
-                self._spec_arrays[name] = part_of(tree, name)
-                if kind == "state" and self._spec_run is not None:
-                    self._spec_run.cast.pop(name, None)
-        for name, layer in self._spec_layers.items():
-            layer._spec_install(kind, part_of(tree, name))
-        for name, held in self._spec_trees.items():
-            given = part_of(tree, name), self._spec_arrays_of[name]
+                self._arrays_[name] = part_of(tree, name)
+                if kind == "state" and self._run_ is not None:
+                    self._run_.cast.pop(name, None)
+        for name, layer in self._layers_.items():
+            layer._install_(kind, part_of(tree, name))
+        for name, held in self._trees_.items():
+            given = part_of(tree, name), self._arrays_of_[name]
             leaf = functools.partial(_installed, kind)
-            self._spec_arrays_of[name] = mapped(held, leaf, *given)
-        for name, layers in self._spec_lists.items():
+            self._arrays_of_[name] = mapped(held, leaf, *given)
+        for name, layers in self._lists_.items():
             several = part_of(tree, name) or [None] * len(layers)
             for layer, own in zip(layers, several, strict=True):
-                layer._spec_install(kind, own)
+                layer._install_(kind, own)
 
-    def _spec_cast_weights(self, casts: bool) -> Any:
+    def _cast_weights_(self, casts: bool) -> Any:
         """Where a method casts all weights first, installs them so; gives the others back."""
-        weights, dtype = self.trainables, self._spec_current().dtype
+        weights, dtype = self.trainables, self._current_().dtype
         if not casts or dtype is None:
             return None
-        self._spec_install("trainable", runtime("_core.arrays").cast(weights, dtype))
+        self._install_("trainable", runtime("_core.arrays").cast(weights, dtype))
         return weights
 
-    def _spec_put_back(self, weights: Any) -> None:
+    def _put_back_(self, weights: Any) -> None:
         if weights is not None:
-            self._spec_install("trainable", weights)
+            self._install_("trainable", weights)
 
-    def _spec_function(
+    def _function_(
         self, places: int, changes: bool, weights: tuple[str, ...]
     ) -> Callable[[Function], Function]:
         """A function that is given the key of its call first, and the states where it changes them.
@@ -71,69 +71,69 @@ class Threads:
             weights: those that it reads, which are cast where it is defined.
         """
         for name in weights:
-            self._spec_read(name)
+            self._read_(name)
 
         def made(function: Function) -> Function:
             def run(key: Any, *args: Any, **inputs: Any) -> Any:
-                current = self._spec_current()
+                current = self._current_()
                 draws, cast = current.draws, current.cast
                 current.draws, current.cast = Draws(key, places), dict(cast)
                 before = self.non_trainables if changes else None
                 try:
                     if not changes:
                         return function(*args, **inputs)
-                    self._spec_install("state", args[0])
+                    self._install_("state", args[0])
                     result = function(*args[1:], **inputs)
                     return result, self.non_trainables
                 finally:
                     if changes:
-                        self._spec_install("state", before)
+                        self._install_("state", before)
                     current.draws, current.cast = draws, cast
 
             return run
 
         return made
 
-    def _spec_run_function(
+    def _run_function_(
         self, number: int | None, changes: bool, function: Function, *args: Any
     ) -> Any:
         """Calls such a function."""
-        key = self._spec_drawn(number)
+        key = self._drawn_(number)
         if not changes:
             return function(key, *args)
         result, states = function(key, self.non_trainables, *args)
-        self._spec_install("state", states)
+        self._install_("state", states)
         return result
 
-    def _spec_run_construct(
+    def _run_construct_(
         self, name: str, number: int | None, changes: bool, *args: Any, **options: Any
     ) -> Any:
         """Calls what calls such functions."""
-        run, key = getattr(runtime("_core.effects"), name), self._spec_drawn(number)
+        run, key = getattr(runtime("_core.effects"), name), self._drawn_(number)
         if not changes:
             return run(*args, **options, key=key)
         result, states = run(*args, **options, key=key, state=self.non_trainables)
-        self._spec_install("state", states)
+        self._install_("state", states)
         return result
 
-    def _spec_made(self, name: str, *args: Any, **options: Any) -> Function:
+    def _made_(self, name: str, *args: Any, **options: Any) -> Function:
         """What makes such a function of one."""
         return getattr(runtime("_core.effects"), name)(*args, **options)
 
-    def _spec_keyed(self, function: Function) -> Function:
+    def _keyed_(self, function: Function) -> Function:
         return runtime("_core.effects").keyed(function)
 
-    def _spec_threaded(self, function: Function) -> Function:
+    def _threaded_(self, function: Function) -> Function:
         return runtime("_core.effects").threaded(function)
 
-    def _spec_pure(self, function: Function) -> Function:
+    def _pure_(self, function: Function) -> Function:
         return runtime("_core.effects").pure(function)
 
 
 def _installed(kind: str, member: Any, value: Any, old: Any) -> Any:
     """The array of a member of a container; a layer is given its tree."""
     if isinstance(member, Threads):
-        member._spec_install(kind, value)
+        member._install_(kind, value)
     own = isinstance(member, Declaration) and member.kind == kind
     return value if own else old
 

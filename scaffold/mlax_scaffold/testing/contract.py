@@ -261,7 +261,7 @@ def _examples(contract: Contract[S]) -> st.SearchStrategy[Example[S]]:
 
 def _ends(spec: Spec, picked: Mapping[str, Any]) -> Iterator[str]:
     """What is said of values that narrower words leave out, in a case that fails: they may not be meant."""
-    fields = getattr(spec.load(), "_spec_fields", None)
+    fields = getattr(spec.load(), "_fields_", None)
     kinds = fields.annotations if fields else {}
     for name, value in picked.items():
         kind = getattr(kinds.get(name), "type", None)

@@ -32,7 +32,7 @@ def assert_entry_defaults(
     owner: str, spec: Spec, function: Callable[..., Any], entry: str
 ) -> None:
     """An entry point has the defaults of the method, and needs no mode and no key."""
-    parameters = inspect.signature(spec.load()._spec_entries[entry]).parameters
+    parameters = inspect.signature(spec.load()._entries_[entry]).parameters
     inputs = {name: p.default for name, p in parameters.items() if _is_optional(p)}
     assert_defaults(owner, function, inputs | _MODES)
 
@@ -74,7 +74,7 @@ def assert_defaults(
 
 def _of_fields(definition: Any) -> dict[str, Any]:
     """The defaults of hyperparameters; initializers, but None, are known by what they make."""
-    fields = definition._spec_fields
+    fields = definition._fields_
     return {
         name: fields.defaults.get(name, _MISSING)
         for name in fields.annotations

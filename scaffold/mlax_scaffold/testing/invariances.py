@@ -155,7 +155,7 @@ def _named(
 
 def _left_out(situation: Situation) -> list[str]:
     """The inputs that are given, and may be left out."""
-    entries = situation.spec.load()._spec_entries[situation.case.entry]
+    entries = situation.spec.load()._entries_[situation.case.entry]
     parameters = inspect.signature(entries).parameters
     given = situation.case.inputs
     return [n for n in given if n in parameters and parameters[n].default is None]

@@ -140,7 +140,7 @@ def run_initialization(
 
 def _hyperparameters(definition: Any, arguments: Arguments) -> dict[str, Any]:
     """Arguments of the spec, from the generated trees and hyperparameters."""
-    fields = definition._spec_fields
+    fields = definition._fields_
     several = fields.holding("layers")
     given: dict[str, Any] = {}
     for name in fields.annotations:
@@ -204,9 +204,9 @@ def _optimizer(case: OptimizerCase, spec: Spec, state: Any, hyperparams: Any) ->
 def _optimizer_hyperparameters(
     definition: Any, state: Any, hyperparams: Any
 ) -> dict[str, Any]:
-    given = {n: getattr(hyperparams, n) for n in definition._spec_fields.annotations}
-    for name in definition._spec_fields.holding("optimizers"):
+    given = {n: getattr(hyperparams, n) for n in definition._fields_.annotations}
+    for name in definition._fields_.holding("optimizers"):
         given[name] = list(zip(getattr(state, name), given[name], strict=True))
-    for name in definition._spec_fields.holding("optimizer"):
+    for name in definition._fields_.holding("optimizer"):
         given[name] = (getattr(state, name), given[name])
     return given

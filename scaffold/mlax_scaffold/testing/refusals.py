@@ -118,7 +118,7 @@ def assert_names_masks(
     case: OptimizerCase, spec: Spec, init: Callable[..., Any]
 ) -> None:
     """A mask that selects no weight is an error that names it, or a warning where None would do."""
-    fields = spec.load()._spec_fields
+    fields = spec.load()._fields_
     params = weights(trees()["dict"])
     takes_weights = "trainables" in inspect.signature(init).parameters
     for name in fields.holding("mask"):

@@ -102,7 +102,7 @@ def _refuses(spec: Spec, given: Mapping[str, Any], dtype: Any) -> bool:
 
 def _of_spec(spec: Spec, given: Mapping[str, Any]) -> dict[str, Any]:
     """The hyperparameters among what was picked."""
-    fields = spec.load()._spec_fields.annotations
+    fields = spec.load()._fields_.annotations
     return {name: given[name] for name in fields if name in given}
 
 

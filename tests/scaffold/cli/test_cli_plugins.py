@@ -173,7 +173,7 @@ def test_the_package_needs_no_plugin(project):
 
 def test_eager_specs_know_the_words(project, installed):
     tower = load(project.root / "specs/nn/tower.py", project.root)
-    assert tower(4)._spec_hyperparameters["features"] == 4
+    assert tower(4)._hyperparameters_["features"] == 4
     with pytest.raises(
         ValueError, match="must be an even integer of at least 2, got 5"
     ):

@@ -6,7 +6,7 @@ import ast
 
 from mlax_scaffold.model.definition import Hyperparameter, Kind, MethodRole
 from mlax_scaffold.model.reserved import RESERVED
-from mlax_scaffold.model.spec_names import PREFIX, runs_specs
+from mlax_scaffold.model.spec_names import runs_specs
 from mlax_scaffold.reader.checks.names import OF_HYPERPARAMS
 from mlax_scaffold.reader.kinds import SPECIAL
 from mlax_scaffold.reader.remedies.names import method_named
@@ -52,5 +52,4 @@ def check_method_names(
 
 
 def _free(name: str) -> str:
-    bare = name.removeprefix(PREFIX)
-    return f"_{bare}" if bare != name else f"{name}_"
+    return name.rstrip("_") if name[0] == "_" else f"{name}_"
