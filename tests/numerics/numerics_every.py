@@ -45,9 +45,14 @@ _GIVEN = {
 _SETTINGS: dict[str, dict[str, Any]] = {
     "Adafactor": {"min_factored_size": 4, "momentum": 0.9},
     "Galore": {"rank": 4},
+    "LowRank": {"rank": 4},
     "Sgd": {"momentum": 0.9},
 }
 """With them an optimizer keeps more than it does by default."""
+
+
+PER_EXAMPLE = ("AverageExamples", "ClipExamples", "DifferentiallyPrivate")
+"""Optimizers whose gradients are those of each example."""
 
 
 def names() -> list[str]:

@@ -237,6 +237,31 @@ def test_a_monitor_measures_as_optax_does(decay):
     assert_close(taken[-1], weights)
 
 
+def test_a_snapshot_has_what_optax_measures():
+    weights = {"x": jnp.array([1.0, -2.0, 0.5]), "y": jnp.array([[3.0]])}
+    state, hyperparams = optim.named_chain(
+        {
+            "momentum": optim.Sgd.init(weights, 0.1, 0.9),
+            "before": optim.Snapshot.init(weights),
+            "clip": optim.ClipByGlobalNorm.init(weights, 0.05),
+        }
+    )
+    theirs = optax.chain(
+        optax.sgd(0.1, 0.9),
+        optax.transforms.snapshot("norm", optax.tree.norm),
+        optax.clip_by_global_norm(0.05),
+    )
+    other = theirs.init(weights)
+    for number in range(1, 4):
+        gradients = jax.tree.map(lambda w, n=number: n * w, weights)
+        updates, state = hyperparams.apply(gradients, state, weights)
+        expected, other = theirs.update(gradients, other)
+        jax.tree.map(np.testing.assert_allclose, updates, expected)
+        measured = optax.tree.norm(state["before"].updates)
+        np.testing.assert_allclose(measured, optax.tree.get(other, "norm"))
+        assert measured > 0.05
+
+
 def test_noise_has_the_variance_that_it_is_said_to_have():
     weights = {"w": jnp.zeros((10_000,))}
     state, hyperparams = optim.AddNoise.init(weights, eta=0.04, gamma=0.5)

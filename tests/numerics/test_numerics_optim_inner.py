@@ -1,4 +1,4 @@
-"""Optimizers within others that make their state: as adversaries, begun anew."""
+"""Optimizers within others that make their state: in subspaces, as adversaries, begun anew."""
 
 from typing import Any
 
@@ -13,6 +13,8 @@ from numerics_optimizers import falling
 from numerics_steps import Pair, assert_parity
 
 from mlax import optim
+
+NUMBERS = optax.contrib.GaLoreDimensionNumbers
 
 
 def grad_fn(value: Any, function: Any) -> Any:
@@ -36,7 +38,47 @@ def lookahead(inner: Any, period: int, slow_step: float) -> Any:
     return make(init, update)
 
 
+def turned(path: str, weight: Any) -> str:
+    """Matrices that are turned around, and nothing else."""
+    return "cr" if path == "matrix" else ""
+
+
+def only_the_matrix(weights: Any) -> Any:
+    return {name: NUMBERS(1, 0) if name == "matrix" else None for name in weights}
+
+
 PAIRS = (
+    Pair(
+        "low_rank_adam",
+        lambda w: optim.LowRank.init(
+            w, optim.Adam.init(w, falling, epsilon=1e-4), 2, 7, 0.5
+        ),
+        lambda: optax.contrib.scale_by_galore(2, 7, 0.5, optax.adam(falling, eps=1e-4)),
+    ),
+    Pair(
+        "low_rank_momentum_of_axes",
+        lambda w: optim.LowRank.init(
+            w, optim.Sgd.init(w, 0.1, 0.9), rank=3, axes=turned
+        ),
+        lambda: optax.contrib.scale_by_galore(
+            3,
+            base_optimizer=optax.sgd(0.1, 0.9),
+            weight_dimension_numbers=only_the_matrix,
+        ),
+    ),
+    Pair(
+        "mechanic",
+        # Of smaller first steps little is left in optax's differences of weights.
+        lambda w: optim.Mechanic.init(
+            w, optim.Adam.init(w, falling, epsilon=1e-4), first_scale=1e-3
+        ),
+        lambda: optax.contrib.mechanize(optax.adam(falling, eps=1e-4), s_init=1e-3),
+    ),
+    Pair(
+        "mechanic_of_hyperparameters",
+        lambda w: optim.Mechanic.init(w, optim.Sgd.init(w, 1.0), 0.0, 1e-4, 1e-2, 3),
+        lambda: optax.contrib.mechanize(optax.sgd(1.0), 0.0, 1e-4, 1e-2, 3),
+    ),
     Pair(
         "adversarial",
         lambda w: optim.Adversarial.init(
@@ -73,6 +115,57 @@ PAIRS = (
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 def test_takes_the_steps_of_optax(pair):
     assert_parity(pair)
+
+
+def test_in_a_subspace_weights_decay_along_it():
+    """An optimizer there has P^T w in the place of w, also where it evaluates the loss."""
+    drawn = np.random.default_rng(0).normal(size=(2, 5, 3))
+    weights, gradients = drawn
+    inner = optim.Sam.init(
+        optim.Chain.init(
+            [optim.WeightDecay.init(drawn[0], 0.5), optim.Sgd.init(drawn[0], 0.1)]
+        ),
+        rho=0.2,
+    )
+    state, hyperparams = optim.LowRank.init(
+        weights, inner, rank=2, decomposition_dtype="float64"
+    )
+
+    def function(weights):
+        return jnp.sum(weights), 2.0 * weights
+
+    updates, _ = hyperparams.apply(
+        jnp.asarray(gradients), state, weights, value_and_gradients=function
+    )
+    projection = np.linalg.svd(gradients, full_matrices=False)[0][:, :2]
+    low = projection.T @ gradients
+    worst = weights + projection @ (0.2 * low / np.linalg.norm(low))
+    steepest = projection.T @ (2.0 * worst) + 0.5 * projection.T @ weights
+    np.testing.assert_allclose(updates, -0.1 * projection @ steepest, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["LowRank", "Galore"])
+def test_matrices_of_a_batch_have_a_subspace_each(name):
+    gradients = np.random.default_rng(0).normal(size=(4, 2, 3, 3))
+    weights = jnp.zeros_like(gradients)
+    given: Any = {"rank": 2, "axes": lambda *_: "rbcr"}
+    if name == "LowRank":
+        inner = optim.Sgd.init(weights, 1.0, 0.9)
+        state, hyperparams = optim.LowRank.init(weights, inner, **given)
+        assert state.optimizer.trace.shape == (2, 2, 3)
+    else:
+        # The mean of Adam over the root of a mean square that is one.
+        given |= {"b1": 0.0, "b2": 0.0, "epsilon_root": 1e12}
+        state, hyperparams = optim.Galore.init(weights, 1e6, **given)
+        assert state.mean.shape == (2, 2, 3)
+    assert state.projection.shape == (2, 12, 2)
+    updates, _ = hyperparams.apply(jnp.asarray(gradients), state, weights)
+    for i in range(2):
+        matrix = gradients[:, i].transpose(0, 2, 1).reshape(12, 3)
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+        few = (left[:, :2] * values[:2]) @ right[:2]
+        expected = -few.reshape(4, 3, 3).transpose(0, 2, 1)
+        np.testing.assert_allclose(updates[:, i], expected, rtol=1e-4, atol=1e-5)
 
 
 WEIGHTS = {"kernel": jnp.ones((4, 3)), "bias": jnp.ones(3), "scale": jnp.ones(())}

@@ -28,6 +28,19 @@ def axes_of(path, weight):
     return AXES.get(path, "")
 
 
+def parts(text, letters):
+    """The axes that have each of some letters."""
+    return [
+        tuple(axis for axis, own in enumerate(text) if own == letter)
+        for letter in letters
+    ]
+
+
+def whole_axes_of(path, weight):
+    """The same where there is no batch of matrices."""
+    return "crr" if path == "cube" else axes_of(path, weight)
+
+
 def muon(
     coefficients=STANDARD,
     more_axes="adam",
@@ -58,12 +71,7 @@ def muon(
         if axes is None:
             return jax.tree.map(of, weights)
         return {
-            name: optax.contrib.MuonDimensionNumbers(
-                *(
-                    tuple(i for i, own in enumerate(axes(name, weight)) if own == part)
-                    for part in "rc"
-                )
-            )
+            name: optax.contrib.MuonDimensionNumbers(*parts(axes(name, weight), "rc"))
             if axes(name, weight)
             else None
             for name, weight in weights.items()
@@ -72,8 +80,15 @@ def muon(
     return optax.contrib.muon(muon_weight_dimension_numbers=numbers_of, **given)
 
 
-def galore(b1=0.9, b2=0.999, eps=1e-8, eps_root=0.0, **given):
+def galore(b1=0.9, b2=0.999, eps=1e-8, eps_root=0.0, axes=None, **given):
     """optax.contrib.galore over Adam."""
+    if axes is not None:
+        given["weight_dimension_numbers"] = lambda weights: {
+            name: optax.contrib.GaLoreDimensionNumbers(*parts(axes(name, weight), "rc"))
+            if axes(name, weight)
+            else None
+            for name, weight in weights.items()
+        }
     inner = optax.scale_by_adam(b1, b2, eps, eps_root)
     return optax.contrib.galore(base_optimizer=inner, **given)
 
@@ -115,6 +130,12 @@ ROWS = (
             | {"b1": 0.5, "b2": 0.9, "epsilon": 1e-2, "epsilon_root": 1e-2},
         ),
         shapes=SHAPES | {"wide": (3, 6), "square": (4, 4)},
+    ),
+    Row(
+        "galore",
+        galore,
+        (RATE | {"rank": 2, "update_proj_gap": 7, "axes": whole_axes_of},),
+        shapes=SHAPES | {"wide": (3, 6), "cube": (3, 2, 4), "grid": (2, 3, 2, 2)},
     ),
 )
 

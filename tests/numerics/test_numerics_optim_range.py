@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from numerics_every import PER_EXAMPLE
 from numerics_optimizers import FAST_COMPILATION
 
 from mlax import optim
@@ -132,7 +133,7 @@ def test_updates_and_states_are_finite(name):
         state = first
         for size in sizes:
             given = gradients(weights, size)
-            if name in ("ClipExamples", "DifferentiallyPrivate"):
+            if name in PER_EXAMPLE:
                 given = jax.tree.map(lambda g: jnp.stack([g, g]), given)
             updates, state = step(
                 given, state, weights, value=jnp.ones(()), key=jax.random.key(0)

@@ -312,17 +312,10 @@ def of_examples(weights):
     return jax.vmap(jax.grad(loss), (None, 0))(weights, jnp.asarray(EXAMPLES))
 
 
-@pytest.mark.parametrize("clip_norm", [0.5, 3.0])
-def test_clipping_of_examples_is_that_of_optax(clip_norm):
+def assert_same_path(optimizer, theirs):
+    """A hundred steps along the gradients of examples are those of optax."""
     weights = jax.tree.map(jnp.asarray, PRIVATE)
-    inner = optim.Sgd.init(weights, 0.1, momentum=0.9)
-    state, hyperparams = optim.DifferentiallyPrivate.init(inner, clip_norm, 0.0)
-    theirs = optax.chain(
-        optax.contrib.differentially_private_aggregate(
-            clip_norm, 0.0, jax.random.key(0)
-        ),
-        optax.sgd(0.1, momentum=0.9),
-    )
+    state, hyperparams = optimizer
 
     def body(carry, _):
         ours, state, other, their_state = carry
@@ -338,6 +331,81 @@ def test_clipping_of_examples_is_that_of_optax(clip_norm):
     run = jax.jit(lambda carry: jax.lax.scan(body, carry, length=100)[1])
     ours, other = run(begin)
     assert_close(ours, other, "float64")
+
+
+def clipped_sgd(clip_norm):
+    """Optax's mean of clipped gradients, without noise."""
+    clipped = optax.contrib.differentially_private_aggregate(
+        clip_norm, 0.0, jax.random.key(0)
+    )
+    return optax.chain(clipped, optax.sgd(0.1, momentum=0.9))
+
+
+@pytest.mark.parametrize("clip_norm", [0.5, 3.0])
+def test_clipping_of_examples_is_that_of_optax(clip_norm):
+    inner = optim.Sgd.init(PRIVATE, 0.1, momentum=0.9)
+    ours = optim.DifferentiallyPrivate.init(inner, clip_norm, 0.0)
+    assert_same_path(ours, clipped_sgd(clip_norm))
+
+
+@pytest.mark.parametrize("clips", [optim.ClipExamples, optim.DifferentiallyPrivate])
+def test_beside_examples_that_are_clipped_others_take_their_mean(clips):
+    """Weights of one group have a mean of clipped gradients, those of another the mean."""
+    labels = {"x": "clipped", "y": "others"}
+    noise = {} if clips is optim.ClipExamples else {"noise_multiplier": 0.0}
+    inner = optim.Sgd.init(PRIVATE, 0.1, momentum=0.9)
+    adam = optim.Adam.init(PRIVATE, 0.1, epsilon=1e-3)
+    groups = {
+        "clipped": clips.init(inner, clip_norm=0.5, **noise),
+        "others": optim.AverageExamples.init(adam),
+    }
+    mean = optax.stateless_with_tree_map(lambda g, _: jnp.mean(g, axis=0))
+    theirs = {
+        "clipped": clipped_sgd(0.5),
+        "others": optax.chain(mean, optax.adam(0.1, eps=1e-3)),
+    }
+    ours = optim.partition(PRIVATE, groups, labels)
+    assert_same_path(ours, optax.partition(theirs, labels))
+
+
+def test_the_mean_of_no_examples_moves_nothing():
+    weights = {"x": jnp.ones(3)}
+    state, hyperparams = optim.AverageExamples.init(optim.Sgd.init(weights, 1.0))
+    updates, _ = hyperparams.apply({"x": jnp.ones((0, 3))}, state, weights)
+    np.testing.assert_array_equal(updates["x"], np.zeros(3))
+
+
+def test_estimates_of_the_hessian_are_products_with_signs():
+    """Of every estimate r * (H r) the signs r can be told, and their mean is the diagonal."""
+    hessian = np.array([[3.0, 0.5, -1.0], [0.5, 2.0, 0.25], [-1.0, 0.25, 1.0]])
+    weights = {"a": jnp.array([0.5, -1.0]), "b": jnp.array([[2.0]])}
+
+    def loss(weights):
+        x = vector(weights)
+        return x @ hessian @ x / 2.0 + jnp.sum(x)
+
+    def value_and_gradients(weights):
+        return jax.value_and_grad(loss)(weights)
+
+    state, hyperparams = optim.Hutchinson.init(weights)
+    _, gradients = value_and_gradients(weights)
+
+    def estimate(key):
+        updates, _ = hyperparams.apply(
+            gradients, state, weights, value_and_gradients=value_and_gradients, key=key
+        )
+        return vector(updates)
+
+    keys = jax.random.split(jax.random.key(0), 4000)
+    estimates = np.asarray(jax.jit(jax.vmap(estimate))(keys))
+    signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
+    possible = signs * (signs @ hessian)
+    distances = np.abs(estimates[:, None] - possible).max(axis=-1).min(axis=-1)
+    np.testing.assert_allclose(distances, 0.0, atol=1e-12)
+    np.testing.assert_allclose(estimates.mean(axis=0), np.diag(hessian), atol=0.1)
+    theirs = optax.contrib.hutchinson_estimator_diag_hessian(jax.random.key(0))
+    other, _ = theirs.update(gradients, theirs.init(weights), weights, obj_fn=loss)
+    assert np.abs(vector(other) - possible).max(axis=-1).min() < 1e-12
 
 
 @pytest.mark.parametrize("clip_norm", [0.5, 3.0])

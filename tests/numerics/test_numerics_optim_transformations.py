@@ -81,6 +81,16 @@ PAIRS = (
         lambda: optax.chain(optax.scale_by_trust_ratio(0.5, 0.3, 0.1), optax.sgd(0.1)),
     ),
     Pair(
+        "scale_by_weight_rms",
+        lambda w: before_sgd(w, optim.ScaleByWeight.init(w, min_scale=0.9)),
+        lambda: optax.chain(optax.scale_by_param_block_rms(0.9), optax.sgd(0.1)),
+    ),
+    Pair(
+        "scale_by_weight_norm",
+        lambda w: before_sgd(w, optim.ScaleByWeight.init(w, "norm")),
+        lambda: optax.chain(optax.scale_by_param_block_norm(), optax.sgd(0.1)),
+    ),
+    Pair(
         "centralize",
         lambda w: optim.Centralize.init(w, unit_axis=0),
         optax.centralize,

@@ -13,7 +13,7 @@ import json, re
 import jax, jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
-from numerics_every import every
+from numerics_every import PER_EXAMPLE, every
 from numerics_optimizers import FAST_COMPILATION
 from mlax import optim
 
@@ -59,7 +59,7 @@ for name, create in every():
         state, hyperparams = create(weights)
     shardings = optim.state_shardings(state, weights, placed)
     gradients = weights
-    if name in ("ClipExamples", "DifferentiallyPrivate"):
+    if name in PER_EXAMPLE:
         gradients = jax.tree.map(
             lambda w, s: jax.device_put(w[None], NamedSharding(mesh, P(None, *s.spec))),
             weights,
@@ -103,10 +103,10 @@ print(json.dumps(["explicit", [state.mean.sharding == typed for state in after]]
 
 NORMS = (
     *("AdaptiveGradClip", "ClipByBlockRms", "ClipByGlobalNorm", "Chain"),
-    "ClipExamples",
+    *("ClipExamples", "Mechanic"),
     *("DAdaptAdamW", "DifferentiallyPrivate", "DoG", "DoWG", "Fromage", "LAMB", "LARS"),
     *("Lbfgs", "Momo", "MomoAdam", "Monitor", "Muon", "Normalize", "NovoGrad"),
-    *("PolyakSgd", "Prodigy", "Sam"),
+    *("PolyakSgd", "Prodigy", "Sam", "ScaleByWeight"),
     *("SkipLargeUpdates", "TrustRatio", "BacktrackingSearch", "ZoomSearch"),
     # Whether all is finite is known where all of it has been looked at.
     *("ApplyIfFinite", "DynamicLossScaling", "ZeroNans"),
@@ -116,6 +116,7 @@ NORMS = (
 OTHERS = {
     "Adafactor": {"all-gather", "all-reduce"},
     "Galore": {"all-gather", "all-reduce"},
+    "LowRank": {"all-gather", "all-reduce"},
     "SM3": {"all-gather", "all-reduce", "collective-permute"},
 }
 """A decomposition; means and maxima over axes, which are kept in replicated vectors."""

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numerics_every import create, names
+from numerics_every import PER_EXAMPLE, create, names
 
 import mlax
 from mlax import optim
@@ -254,7 +254,7 @@ def _step_at(name: str, n: int) -> Any:
         "value_and_gradients": jax.value_and_grad(loss),
         "key": jax.random.key(0),
     }
-    if name in ("ClipExamples", "DifferentiallyPrivate"):
+    if name in PER_EXAMPLE:
         gradients = jax.tree.map(lambda g: jnp.stack([g, g]), gradients)
     step = jax.jit(lambda g, s, w: hyperparams.apply(g, s, w, **inputs))
     _, state = step(gradients, state, weights)

@@ -25,6 +25,7 @@ from mlax.optim import adopt as ADOPT
 from mlax.optim import adversarial as Adversarial
 from mlax.optim import ams_grad as AMSGrad
 from mlax.optim import apply_if_finite as ApplyIfFinite
+from mlax.optim import average_examples as AverageExamples
 from mlax.optim import average_weights as AverageWeights
 from mlax.optim import backtracking_search as BacktrackingSearch
 from mlax.optim import centralize as Centralize
@@ -44,6 +45,7 @@ from mlax.optim import ema as Ema
 from mlax.optim import freeze as Freeze
 from mlax.optim import fromage as Fromage
 from mlax.optim import galore as Galore
+from mlax.optim import hutchinson as Hutchinson
 from mlax.optim import keep_non_negative as KeepNonNegative
 from mlax.optim import lamb as LAMB
 from mlax.optim import lars as LARS
@@ -51,8 +53,10 @@ from mlax.optim import lbfgs as Lbfgs
 from mlax.optim import learning_rate as LearningRate
 from mlax.optim import lion as Lion
 from mlax.optim import lookahead as Lookahead
+from mlax.optim import low_rank as LowRank
 from mlax.optim import mad_grad as MadGrad
 from mlax.optim import masked as Masked
+from mlax.optim import mechanic as Mechanic
 from mlax.optim import momo as Momo
 from mlax.optim import momo_adam as MomoAdam
 from mlax.optim import monitor as Monitor
@@ -73,6 +77,7 @@ from mlax.optim import reduce_on_plateau as ReduceOnPlateau
 from mlax.optim import rms_prop as RMSProp
 from mlax.optim import sam as Sam
 from mlax.optim import scale as Scale
+from mlax.optim import scale_by_weight as ScaleByWeight
 from mlax.optim import schedule_free as ScheduleFree
 from mlax.optim import sgd as Sgd
 from mlax.optim import sign_sgd as SignSgd
@@ -80,6 +85,7 @@ from mlax.optim import signum as Signum
 from mlax.optim import simplified_ad_ema_mix as SimplifiedAdEMAMix
 from mlax.optim import skip_large_updates as SkipLargeUpdates
 from mlax.optim import sm3 as SM3
+from mlax.optim import snapshot as Snapshot
 from mlax.optim import sophia as Sophia
 from mlax.optim import stochastic_rounding as StochasticRounding
 from mlax.optim import trust_ratio as TrustRatio
@@ -112,6 +118,7 @@ __all__ = [
     "AddNoise",
     "Adversarial",
     "ApplyIfFinite",
+    "AverageExamples",
     "AverageWeights",
     "BacktrackingSearch",
     "Centralize",
@@ -131,13 +138,16 @@ __all__ = [
     "Freeze",
     "Fromage",
     "Galore",
+    "Hutchinson",
     "KeepNonNegative",
     "Lbfgs",
     "LearningRate",
     "Lion",
     "Lookahead",
+    "LowRank",
     "MadGrad",
     "Masked",
+    "Mechanic",
     "Momo",
     "MomoAdam",
     "Monitor",
@@ -158,12 +168,14 @@ __all__ = [
     "ReduceOnPlateau",
     "Sam",
     "Scale",
+    "ScaleByWeight",
     "ScheduleFree",
     "Sgd",
     "SignSgd",
     "Signum",
     "SimplifiedAdEMAMix",
     "SkipLargeUpdates",
+    "Snapshot",
     "Sophia",
     "StochasticRounding",
     "TrustRatio",

@@ -25,6 +25,7 @@ from jax.typing import DTypeLike
 from mlax._core import checks, placement, trees
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfOptimizer, Weights, static
+from mlax._core.trees import from_matrices, matrix_shape, to_matrices
 from mlax.functional import bias_correction, divide_by_root, ema, saturate
 
 __all__ = ["GaloreHyperparams", "GaloreState", "init", "step"]
@@ -40,17 +41,21 @@ class GaloreState(NamedTuple):
     step: jax.Array
     """Number of steps so far."""
     projection: Any
-    """For each weight, of shape (projected_sides(param.shape) if matrices else ()) or
-    (0,). Structured like the weights.
+    """For each weight, of shape projection_shape(matrix_shape(param.shape,
+    letters(param.shape, axes) if matrices else '')) if matrix_shape(param.shape,
+    letters(param.shape, axes) if matrices else '') else (0,). Structured like the
+    weights.
     """
     mean: Any
-    """For each weight, of shape projected_shape(param.shape) if
-    (projected_sides(param.shape) if matrices else ()) else param.shape. Structured like
+    """For each weight, of shape projected_shape(matrix_shape(param.shape,
+    letters(param.shape, axes) if matrices else '')) if matrix_shape(param.shape,
+    letters(param.shape, axes) if matrices else '') else param.shape. Structured like
     the weights.
     """
     square: Any
-    """For each weight, of shape projected_shape(param.shape) if
-    (projected_sides(param.shape) if matrices else ()) else param.shape. Structured like
+    """For each weight, of shape projected_shape(matrix_shape(param.shape,
+    letters(param.shape, axes) if matrices else '')) if matrix_shape(param.shape,
+    letters(param.shape, axes) if matrices else '') else param.shape. Structured like
     the weights.
     """
 
@@ -68,7 +73,7 @@ class GaloreHyperparams(OfOptimizer):
     scale: float
     """Factor of the steps of matrices."""
     matrices: Callable[[str, Any], bool] | None
-    """Weights of two axes that are projected; None: all."""
+    """Weights that may be matrices; None: all."""
     b1: float
     """Decay of the mean of the gradients."""
     b2: float
@@ -85,25 +90,33 @@ class GaloreHyperparams(OfOptimizer):
     """Dtype of the moments; None: that of the weight."""
     decomposition_dtype: DTypeLike
     """Dtype of the decomposition: 32 bits or 64."""
+    axes: Callable[[str, Any], str] | None
+    """Which axes of a weight are rows and columns of its matrix; None: of two axes both."""
 
-    def projected_sides(self, shape):
-        """The shape of the projection of a weight; none of one that is no matrix."""
-        if len(shape) != 2:
-            return ()
-        return max(shape), min(self.rank, *shape)
+    def letters(self, shape, axes):
+        """What the axes of a weight are; an empty text where it is no matrix."""
+        if axes is None or len(shape) < 2:
+            return "rc" if len(shape) == 2 else ""
+        return axes
 
-    def projected_shape(self, shape):
-        """The shape of a matrix whose longer side, of equal ones the first, is projected."""
-        rows, columns = shape
+    def projection_shape(self, sides):
+        """The shape of the projection of matrices, on their longer side."""
+        *batch, rows, columns = sides
+        return *batch, max(rows, columns), min(self.rank, rows, columns)
+
+    def projected_shape(self, sides):
+        """That of matrices whose longer side, of equal ones the first, is projected."""
+        *batch, rows, columns = sides
         few = min(self.rank, rows, columns)
-        return (few, columns) if rows >= columns else (rows, few)
+        return *batch, *((few, columns) if rows >= columns else (rows, few))
 
-    def singular_vectors(self, grad):
-        """The first singular vectors of a matrix, on its longer side."""
-        wide = grad.astype(self.decomposition_dtype)
+    def singular_vectors(self, matrices):
+        """The first singular vectors of matrices, on their longer side."""
+        wide = matrices.astype(self.decomposition_dtype)
         left, _, right = jnp.linalg.svd(wide, full_matrices=False)
-        vectors = left if grad.shape[0] >= grad.shape[1] else right.T
-        return vectors[:, : self.rank].astype(grad.dtype)
+        tall = matrices.shape[-2] >= matrices.shape[-1]
+        vectors = left if tall else jnp.matrix_transpose(right)
+        return vectors[..., : self.rank].astype(matrices.dtype)
 
 
 def init(
@@ -121,6 +134,7 @@ def init(
     mask: Callable[[str, Any], bool] | Any | None = None,
     moment_dtype: DTypeLike | None = None,
     decomposition_dtype: DTypeLike = "float32",
+    axes: Callable[[str, Any], str] | Any | None = None,
 ) -> tuple[GaloreState, GaloreHyperparams]:
     """Create the state and the hyperparameters of Galore.
 
@@ -132,8 +146,8 @@ def init(
         update_proj_gap: number of steps between new projections (an integer of at least
             1).
         scale: factor of the steps of matrices (a finite number of at least 0).
-        matrices: weights of two axes that are projected; None: all (a hashable function
-            of a weight's path (such as 'layers/0/kernel') and the weight, which tells
+        matrices: weights that may be matrices; None: all (a hashable function of a
+            weight's path (such as 'layers/0/kernel') and the weight, which tells
             whether it is selected; or a tree of bools like the weights, or None).
         b1: decay of the mean of the gradients (a number of at least 0, below 1).
         b2: decay of the mean of their squares (a number of at least 0, below 1).
@@ -149,6 +163,10 @@ def init(
             or None).
         decomposition_dtype: dtype of the decomposition: 32 bits or 64 (a floating
             dtype).
+        axes: which axes of a weight are rows and columns of its matrix; None: of two
+            axes both (a hashable function of a weight's path and the weight, which
+            tells of each axis whether it is one of rows, columns or a batch ('rrcb';
+            '': no matrix); or a tree, or None).
 
     Returns:
         `(state, hyperparams)`.
@@ -173,6 +191,7 @@ def init(
     decomposition_dtype = checks.dtype(
         "Galore", decomposition_dtype=decomposition_dtype
     )
+    axes = trees.matrix_axes("Galore", trainables, axes=axes)
     hyperparams = GaloreHyperparams(
         learning_rate=learning_rate,
         rank=rank,
@@ -187,19 +206,29 @@ def init(
         mask=mask,
         moment_dtype=moment_dtype,
         decomposition_dtype=decomposition_dtype,
+        axes=axes,
     )
 
-    def moments(param: jax.Array, matrices: bool) -> dict[str, Any]:
-        sides = hyperparams.projected_sides(param.shape) if matrices else ()
-        low = hyperparams.projected_shape(param.shape) if sides else param.shape
-        projection = placement.create_moment(zeros, sides or (0,), moment_dtype, param)
+    def moments(param: jax.Array, matrices: bool, axes: str | None) -> dict[str, Any]:
+        letters = hyperparams.letters(param.shape, axes) if matrices else ""
+        sides = matrix_shape(param.shape, letters)
+        low = hyperparams.projected_shape(sides) if sides else param.shape
+        local_projection = hyperparams.projection_shape(sides) if sides else (0,)
+        projection = placement.create_moment(
+            zeros, local_projection, moment_dtype, param
+        )
         mean = placement.create_moment(zeros, low, moment_dtype, param)
         square = placement.create_moment(zeros, low, moment_dtype, param)
         return {"projection": projection, "mean": mean, "square": square}
 
     state = GaloreState(
         step=placement.create_count(trainables),
-        **trees.unzip(trainables, moments, trees.selected(matrices, trainables)),
+        **trees.unzip(
+            trainables,
+            moments,
+            trees.selected(matrices, trainables),
+            trees.axes_of_matrices(axes, trainables),
+        ),
     )
     return state, hyperparams
 
@@ -260,17 +289,18 @@ def step(
         phase,
         matrices,
         mask,
+        axes,
     ):
-        projected = matrices and len(param.shape) == 2
-        tall = projected and param.shape[0] >= param.shape[1]
+        letters = hyperparams.letters(param.shape, axes) if matrices else ""
+        *_, rows, columns = 0, 0, *matrix_shape(param.shape, letters)
         low = grad
-        if projected:
-            kept = projection
+        if letters:
+            kept, whole = projection, to_matrices(grad, letters)
             projection = lax.cond(
-                phase == 0.0, hyperparams.singular_vectors, lambda _: kept, grad
+                phase == 0.0, hyperparams.singular_vectors, lambda _: kept, whole
             )
-            low = projection.T @ grad if tall else grad @ projection
-            low = saturate(low)
+            back = jnp.matrix_transpose(projection)
+            low = saturate(back @ whole if rows >= columns else whole @ projection)
         mean = ema(mean, low, dither, decay=hyperparams.b1)
         square = ema(square, saturate(lax.square(low)), dither, decay=hyperparams.b2)
         step = divide_by_root(
@@ -279,9 +309,10 @@ def step(
             epsilon=hyperparams.epsilon,
             epsilon_root=hyperparams.epsilon_root,
         )
-        if projected:
-            step = projection @ step if tall else step @ projection.T
-            step = step * hyperparams.scale
+        if letters:
+            back = jnp.matrix_transpose(projection)
+            whole = projection @ step if rows >= columns else step @ back
+            step = from_matrices(hyperparams.scale * whole, letters, param.shape)
         if mask:
             step = step + weight_decay * param
         return -learning_rate * step, projection, mean, square
@@ -305,6 +336,7 @@ def step(
         masks=(
             trees.selected(hyperparams.matrices, trainables),
             trees.selected(hyperparams.mask, trainables),
+            trees.axes_of_matrices(hyperparams.axes, trainables),
         ),
     )
     return updates, GaloreState(

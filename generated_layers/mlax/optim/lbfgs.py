@@ -168,10 +168,14 @@ def step(
     state = state._replace(weights=trees.stored(trainables, state.weights))
     state = state._replace(gradients=trees.stored(gradients, state.gradients))
     state = state._replace(
-        steps=trees.stored(jax.tree.map(pushed, state.steps, s), state.steps)
+        steps=trees.stored(
+            jax.tree.map(pushed, state.steps, s), state.steps, trainables
+        )
     )
     state = state._replace(
-        turns=trees.stored(jax.tree.map(pushed, state.turns, y), state.turns)
+        turns=trees.stored(
+            jax.tree.map(pushed, state.turns, y), state.turns, trainables
+        )
     )
     memory = (state.steps, state.turns)
 

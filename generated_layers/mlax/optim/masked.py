@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from mlax._core import checks, trees
+from mlax._core import checks, placement, trees
 from mlax._core.scopes import applied_by
 from mlax._core.static import (
     InitializedOptimizer,
@@ -133,5 +133,7 @@ def step(
         value_and_gradients=with_the_others if given else None,
         key=key,
     )
-    state = state._replace(optimizer=optimizer_state)
+    state = state._replace(
+        optimizer=placement.kept(optimizer_state, state.optimizer, trainables)
+    )
     return tree_merge(parts, gradients), state

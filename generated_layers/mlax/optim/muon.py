@@ -15,7 +15,6 @@ number of the dtype.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -28,6 +27,7 @@ from jax.typing import DTypeLike
 from mlax._core import checks, placement, trees
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfOptimizer, Weights, static
+from mlax._core.trees import from_matrices, matrix_shape, to_matrices
 from mlax.functional import bias_correction, divide_by_root, ema, l2_norm, saturate, sum
 
 __all__ = ["MuonHyperparams", "MuonState", "init", "step"]
@@ -45,8 +45,8 @@ class MuonState(NamedTuple):
     mean: Any
     """For each weight, of shape param.shape. Structured like the weights."""
     square: Any
-    """For each weight, of shape (0,) if (matrix_axes(param.shape, axes) if matrices else
-    ()) else param.shape. Structured like the weights.
+    """For each weight, of shape (0,) if (letters(param.shape, axes) if matrices else '')
+    else param.shape. Structured like the weights.
     """
 
 
@@ -97,47 +97,40 @@ class MuonHyperparams(OfOptimizer):
     axes: Callable[[str, Any], str] | None
     """Which axes of a weight are rows and columns of its matrix; None: as `more_axes` says."""
 
-    def matrix_axes(self, shape, letters):
-        """The axes of a batch, of rows and of columns; none where it is no matrix."""
-        axes = tuple(range(len(shape)))
-        if letters is not None and len(axes) > 1:
-            if not letters:
-                return ()
-            return tuple(tuple(a for a in axes if letters[a] == part) for part in "brc")
-        if len(axes) < 2 or (len(axes) > 2 and self.more_axes == "adam"):
-            return ()
-        if len(axes) == 2 or self.more_axes == "batch":
-            return axes[:-2], axes[-2:-1], axes[-1:]
-        if self.more_axes == "first":
-            return (), axes[1:], axes[:1]
-        return (), axes[:-1], axes[-1:]
+    def letters(self, shape, axes):
+        """What the axes of a weight are; an empty text where it is no matrix."""
+        others = len(shape) - 2
+        if others < 0:
+            return ""
+        if axes is not None:
+            return axes
+        if not others or self.more_axes == "batch":
+            return "b" * others + "rc"
+        kinds = {"first": "cr" + "r" * others, "last": "r" * others + "rc"}
+        return kinds.get(self.more_axes, "")
 
-    def orthogonalized(self, x, axes):
+    def orthogonalized(self, x, letters):
         """The array, with the singular values of its matrices made nearly one."""
-        batch, rows, columns = ([x.shape[a] for a in part] for part in axes)
-        order = [a for part in axes for a in part]
-        sizes = [math.prod(part) for part in (batch, rows, columns)]
-        x = self.newton_schulz(lax.reshape(lax.transpose(x, order), sizes))
-        back = sorted(range(len(order)), key=order.__getitem__)
-        return lax.transpose(lax.reshape(x, batch + rows + columns), back)
+        orthogonal = self.newton_schulz(to_matrices(x, letters))
+        return from_matrices(orthogonal, letters, x.shape)
 
     def newton_schulz(self, x):
-        """The same for an array of the shape (batch, rows, columns)."""
-        tall = x.shape[1] > x.shape[2]
+        """The same for matrices, or for a batch of them."""
+        tall = x.shape[-2] > x.shape[-1]
         x = jnp.matrix_transpose(x) if tall else x
         epsilon = max(self.epsilon, float(jnp.finfo(x.dtype).tiny))
         if self.preconditioning == "spectral":
             wide = x.astype(self.decomposition_dtype)
-            values = jnp.linalg.svd(wide, compute_uv=False)[:, :1, None]
+            values = jnp.linalg.svd(wide, compute_uv=False)[..., :1, None]
             x = x / (values.astype(x.dtype) + epsilon)
         else:
-            x = x / (l2_norm(x, axis=(1, 2), keepdims=True) + epsilon)
+            x = x / (l2_norm(x, axis=(-2, -1), keepdims=True) + epsilon)
         if self.preconditioning in ("aol", "schatten"):
             product = x @ jnp.matrix_transpose(x)
             if self.preconditioning == "aol":
-                size = sum(lax.abs(product), axis=2, keepdims=True)
+                size = sum(lax.abs(product), axis=-1, keepdims=True)
             else:
-                size = l2_norm(product, axis=(1, 2), keepdims=True)
+                size = l2_norm(product, axis=(-2, -1), keepdims=True)
             x = x * lax.rsqrt(jnp.maximum(size, epsilon))
         steps = self.ns_steps if len(self.coefficients) == 3 else 1
         coefficients = jnp.asarray(self.coefficients * steps, x.dtype)
@@ -287,8 +280,8 @@ def init(
     )
 
     def moments(param: jax.Array, matrices: bool, axes: str | None) -> dict[str, Any]:
-        local_axes = hyperparams.matrix_axes(param.shape, axes) if matrices else ()
-        shape = (0,) if local_axes else param.shape
+        letters = hyperparams.letters(param.shape, axes) if matrices else ""
+        shape = (0,) if letters else param.shape
         mean = placement.create_moment(zeros, param.shape, moment_dtype, param)
         square = placement.create_moment(zeros, shape, moment_dtype, param)
         return {"mean": mean, "square": square}
@@ -374,22 +367,20 @@ def step(
         matrices,
         axes,
     ):
-        local_axes = hyperparams.matrix_axes(param.shape, axes) if matrices else ()
-        decay = hyperparams.beta if local_axes else hyperparams.adam_b1
-        now = unbias_mean if local_axes else unbias_adam
-        following = unbias_next if local_axes else unbias_ahead
+        letters = hyperparams.letters(param.shape, axes) if matrices else ""
+        decay = hyperparams.beta if letters else hyperparams.adam_b1
+        now = unbias_mean if letters else unbias_adam
+        following = unbias_next if letters else unbias_ahead
         mean = ema(mean, grad, dither, decay=decay)
         unbiased = mean * now
         if hyperparams.nesterov:
             unbiased = ema(mean * following, grad * now, decay=decay)
-        if local_axes:
+        if letters:
             unbiased = saturate(unbiased)
-            step = hyperparams.orthogonalized(unbiased, local_axes)
+            step = hyperparams.orthogonalized(unbiased, letters)
             if hyperparams.adaptive:
                 step = sum(unbiased * step) * step
-            rows, columns = (
-                math.prod(param.shape[a] for a in p) for p in local_axes[1:]
-            )
+            rows, columns = matrix_shape(param.shape, letters)[-2:]
             if hyperparams.consistent_rms is None:
                 step = step * max(1.0, columns / rows) ** 0.5
             else:
@@ -407,7 +398,7 @@ def step(
                 epsilon_root=hyperparams.adam_epsilon_root,
             )
             step = step + adam_weight_decay * param
-        return -(learning_rate if local_axes else adam_rate) * step, mean, square
+        return -(learning_rate if letters else adam_rate) * step, mean, square
 
     updates, mean, square = trees.map_leaves(
         update,

@@ -72,6 +72,12 @@ class _Tree(Renamer):
         super().__init__(_TREES)
         self.owner = context.definition.name
         self.fields = context.declared(Role.STATE, Role.MOMENT)
+        # What is kept for a weight in another shape is no part of where the weight lies.
+        self.others = frozenset(
+            d.name
+            for d in context.definition.declared(Role.MOMENT)
+            if d.shape and d.shape.plain != "param.shape" and not d.members
+        )
         self.scalars = scalars(context.definition)
         self.masks = {
             name: context.definition.word(name).of_each
@@ -133,7 +139,8 @@ class _Tree(Renamer):
 
     def _assigned(self, name: str, value: str) -> cst.Assign:
         if name in self.fields:
-            stored = f"trees.stored({value}, state.{name})"
+            beside = ", trainables" if name in self.others else ""
+            stored = f"trees.stored({value}, state.{name}{beside})"
             target, value = "state", f"state._replace({name}={stored})"
         else:
             target, value = name, f"trees.scalar({value})"

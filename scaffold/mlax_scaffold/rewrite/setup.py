@@ -249,11 +249,22 @@ class _Setup(Transformer):
         self, original_node: cst.Call, updated_node: cst.Call
     ) -> cst.BaseExpression:
         name = code(updated_node.func)
+        if self._begins_anew(original_node.func):
+            # Made of arrays of other shapes, perhaps, which lie anywhere.
+            return expression(f"placement.adopted({code(updated_node)}, trainables)")
         if name not in self.context.optimizers:
             return updated_node
         weights = [cst.Arg(cst.Name("params"))] * self.context.optimizers[name]
         init = expression(f"{name}.init")
         return updated_node.with_changes(func=init, args=[*weights, *updated_node.args])
+
+    def _begins_anew(self, function: cst.BaseExpression) -> bool:
+        """Whether a call makes the first state of an optimizer that is given."""
+        if not isinstance(function, cst.Attribute):
+            return False
+        owner = self_attribute(function.value)
+        begins = function.attr.value == "initial_state"
+        return begins and owner in self.context.sub_optimizers
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute

@@ -26,6 +26,9 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     if not context.sub_optimizers:
         return function
     taken = local_names(function) | context.taken
+    # Those whose state `setup_tree` sets may have moments of other shapes than the weights.
+    tree = context.definition.method("setup_tree")
+    others = context.sub_optimizers & tree.reads if tree else frozenset()
 
     def wanted(call: cst.Call) -> str | None:
         name = self_attribute(call.func)
@@ -38,7 +41,9 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
         given = ", ".join([gradients, f"state.{name}", params, *inputs])
         new = fresh(f"{name}_state", taken)
         taken.discard(new)
-        kept = []
+        kept, stored = [], new
+        if name in others:
+            stored = f"placement.kept({new}, state.{name}, trainables)"
         if target.startswith("self."):
             # A moment is replaced by a statement of its own.
             updates = fresh(f"{name}_updates", taken)
@@ -46,7 +51,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
             kept, target = [f"{target} = {updates}"], updates
         return [
             f"{target}, {new} = hyperparams.{name}.apply({given})",
-            f"state = state._replace({name}={new})",
+            f"state = state._replace({name}={stored})",
             *kept,
         ]
 

@@ -30,6 +30,7 @@ _HOMES = {
     "constant": "initializers",
     "cudnn_attention": "arrays",
     "explicit_padding": "arrays",
+    "from_matrices": "trees",
     "function": "functions",
     "glorot_normal": "initializers",
     "glorot_uniform": "initializers",
@@ -41,6 +42,7 @@ _HOMES = {
     "lecun_uniform": "initializers",
     "load": "loading",
     "map_chunks": "loops",
+    "matrix_shape": "trees",
     "moment": "declarations",
     "normal": "initializers",
     "ones": "initializers",
@@ -57,6 +59,7 @@ _HOMES = {
     "segment_sum": "arrays",
     "take_rows": "arrays",
     "state": "declarations",
+    "to_matrices": "trees",
     "trainable": "declarations",
     "tree_add": "trees",
     "tree_dot": "trees",
@@ -150,6 +153,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.steps import at_step as at_step
     from mlax_scaffold.spec.steps import steps_since as steps_since
     from mlax_scaffold.spec.trees import all_finite as all_finite
+    from mlax_scaffold.spec.trees import from_matrices as from_matrices
+    from mlax_scaffold.spec.trees import matrix_shape as matrix_shape
+    from mlax_scaffold.spec.trees import to_matrices as to_matrices
     from mlax_scaffold.spec.trees import tree_add as tree_add
     from mlax_scaffold.spec.trees import tree_dot as tree_dot
     from mlax_scaffold.spec.trees import tree_merge as tree_merge

@@ -10,7 +10,11 @@ import jax.numpy as jnp
 
 from mlax_scaffold.spec.runtime import runtime
 
-tree_dot: Callable[..., jax.Array] = runtime("_core.trees").tree_dot
+_trees = runtime("_core.trees")
+tree_dot: Callable[..., jax.Array] = _trees.tree_dot
+matrix_shape: Callable[..., tuple[int, ...]] = _trees.matrix_shape
+to_matrices: Callable[..., jax.Array] = _trees.to_matrices
+from_matrices: Callable[..., jax.Array] = _trees.from_matrices
 
 
 def _saturated(x: jax.Array) -> jax.Array:

@@ -52,6 +52,7 @@ def audit_jaxpr(
     allowed: Iterable[DTypeLike],
     *,
     scalars: Iterable[DTypeLike] = (),
+    shapes: Iterable[tuple[int, ...]] = ((),),
     stored: Iterable[DTypeLike] = (),
     kept: Sequence[bool] = (),
     passed: Iterable[DTypeLike] = (),
@@ -66,7 +67,7 @@ def audit_jaxpr(
     - a weakly typed literal (a Python number), and what is computed of such alone
       (`jnp.sqrt(2)`), as long as nothing but casts read it;
     - what is computed of integers and booleans alone, and only for such;
-    - values of shape () in a dtype among `scalars`;
+    - values of a shape among `shapes` in a dtype among `scalars`;
     - values in a dtype among `stored` on which no output depends but those that `kept`
       marks: the new state, which may be computed in the dtype that it is stored in;
     - what a cast makes in a dtype among `passed`, where nothing but casts read it: the
@@ -76,6 +77,7 @@ def audit_jaxpr(
     audit = _Audit(
         frozenset(jnp.dtype(d) for d in allowed),
         frozenset(jnp.dtype(d) for d in scalars),
+        frozenset(shapes),
         frozenset(jnp.dtype(d) for d in stored),
         frozenset(jnp.dtype(d) for d in passed),
         rules,
@@ -103,6 +105,7 @@ def assert_dtypes(
     allowed: Iterable[DTypeLike],
     *,
     scalars: Iterable[DTypeLike] = (),
+    shapes: Iterable[tuple[int, ...]] = ((),),
     stored: Iterable[DTypeLike] = (),
     kept: Sequence[bool] = (),
     passed: Iterable[DTypeLike] = (),
@@ -114,6 +117,7 @@ def assert_dtypes(
         closed_jaxpr,
         allowed,
         scalars=scalars,
+        shapes=shapes,
         stored=stored,
         kept=kept,
         passed=passed,
@@ -158,6 +162,7 @@ def _row(finding: Finding) -> tuple[str, str, str, str]:
 class _Audit:
     allowed: frozenset[Any]
     scalars: frozenset[Any]
+    shapes: frozenset[tuple[int, ...]]
     stored: frozenset[Any]
     passed: frozenset[Any]
     rules: bool
@@ -270,7 +275,7 @@ class _Audit:
         dtype = getattr(aval, "dtype", None)
         if dtype is None or not _jaxprs.is_inexact(dtype) or dtype in self.allowed:
             return False
-        return not (dtype in self.scalars and aval.shape == ())
+        return not (dtype in self.scalars and aval.shape in self.shapes)
 
     def found(
         self, eqn: JaxprEqn, role: Role, aval: Any, path: tuple[str, ...]

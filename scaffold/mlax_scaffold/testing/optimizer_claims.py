@@ -66,7 +66,8 @@ def create_what_the_spec_declares(situation: OptimizerSituation) -> None:
 def keep_the_dtype(situation: OptimizerSituation) -> None:
     """Updates have the weights' dtype, state keeps its own, and no array is widened.
 
-    Scalars may be in the default float dtype, and arrays in the dtypes that hyperparameters name.
+    Scalars may be in the default float dtype, and so may what is kept once for all weights; arrays
+    may be in the dtypes that hyperparameters name.
     """
     what = str(situation)
     state, _ = situation.initialized
@@ -85,8 +86,17 @@ def keep_the_dtype(situation: OptimizerSituation) -> None:
             situation.step.jaxpr,
             (situation.dtype, *declared_dtypes(situation.case)),
             scalars=(jnp.float32, jnp.result_type(float)),
+            shapes={(), *_shapes_of_all(situation)},
             what=what,
         )
+
+
+def _shapes_of_all(situation: OptimizerSituation) -> list[tuple[int, ...]]:
+    """The shapes of what the state has once for all weights."""
+    state, _ = situation.initialized
+    kept = [getattr(state, name) for name in situation.case.partial_moments]
+    single = jax.tree_util.all_leaves([situation.weights])
+    return [] if single else [each.shape for each in kept if hasattr(each, "shape")]
 
 
 def _assert_strong(state: Any, what: str) -> None:

@@ -16,6 +16,7 @@ from mlax_scaffold.testing.strategies import (
     accum_dtypes,
     decays,
     masks,
+    matrix_axes,
     non_negatives,
     optional,
     scheduled,
@@ -80,6 +81,8 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/galore.py", near=__file__)
         ("decomposition_dtype", "int32"),
         ("decomposition_dtype", "no dtype"),
         ("decomposition_dtype", None),
+        ("axes", 1),
+        ("axes", []),
     ],
 )
 def cases(pick: Pick) -> OptimizerCase:
@@ -97,6 +100,7 @@ def cases(pick: Pick) -> OptimizerCase:
     mask = pick("mask", optional(masks()))
     moment_dtype = pick("moment_dtype", optional(accum_dtypes()))
     decomposition_dtype = pick("decomposition_dtype", accum_dtypes())
+    axes_ = pick("axes", optional(matrix_axes()))
     return OptimizerCase.of(
         "Galore",
         Galore,
@@ -114,6 +118,7 @@ def cases(pick: Pick) -> OptimizerCase:
             "mask": mask,
             "moment_dtype": moment_dtype,
             "decomposition_dtype": decomposition_dtype,
+            "axes": axes_,
         },
         moment_dtype=moment_dtype,
         other_dtypes=(decomposition_dtype,),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mlax_scaffold.model.definition import Declaration, Definition, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.places import container_of
+from mlax_scaffold.model.reserved import OF_OPTIMIZERS
 from mlax_scaffold.render.package.layer import (
     Field,
     FunctionView,
@@ -296,6 +297,8 @@ class _OptimizerBuilder:
                 lines.append(f"{PREPARE_KEY}, key = arrays.split_keys({given}, 2)")
             lines.append(self.methods["prepare"].body.rstrip("\n"))
         names = [d.name for d in self.moments]
+        # What `step` calls its own keeps its name.
+        made = [f"new_{name}" if name in OF_OPTIMIZERS else name for name in names]
         reads = self._reads("update")
         draws = ["key"] if "key" in reads else []
         numbers = [name for name in scalars(self.definition) if name in reads]
@@ -321,10 +324,10 @@ class _OptimizerBuilder:
             given.append(f"masks=({', '.join(masks)},)")
         if draws:
             given.append(f"key=trees.required({self.name!r}, key=key)")
-        targets = ", ".join(["updates", *names])
+        targets = ", ".join(["updates", *made])
         unpacked = targets if names else "(updates,)"
         fields = [f"step={NEXT}"] if self.counts else []
-        fields += [f"{name}={name}" for name in names]
+        fields += [f"{name}={own}" for name, own in zip(names, made, strict=True)]
         lines.append(f"{unpacked} = trees.map_leaves({', '.join(given)})")
         replaces = "finish" in self.methods or self.states
         new = f"{self.name}State({', '.join(fields)})"

@@ -5,6 +5,7 @@ from mlax_scaffold.spec import (
     Decay,
     DType,
     Mask,
+    MatrixAxes,
     NonNegative,
     Optimizer,
     Scheduled,
@@ -12,8 +13,11 @@ from mlax_scaffold.spec import (
     bias_correction,
     divide_by_root,
     ema,
+    from_matrices,
+    matrix_shape,
     moment,
     saturate,
+    to_matrices,
     zeros,
 )
 
@@ -34,7 +38,7 @@ class Galore(Optimizer):
     rank: Size = 128  #: dimensions of the subspace
     update_proj_gap: Size = 200  #: number of steps between new projections
     scale: NonNegative = 1.0  #: factor of the steps of matrices
-    matrices: Mask | None = None  #: weights of two axes that are projected; None: all
+    matrices: Mask | None = None  #: weights that may be matrices; None: all
     b1: Decay = 0.9  #: decay of the mean of the gradients
     b2: Decay = 0.999  #: decay of the mean of their squares
     epsilon: NonNegative = 1e-8  #: added to the root of the mean square
@@ -43,32 +47,42 @@ class Galore(Optimizer):
     mask: Mask | None = None  #: weights that decay; None: all
     moment_dtype: DType | None = None  #: dtype of the moments; None: that of the weight
     decomposition_dtype: DType = "float32"  #: dtype of the decomposition: 32 bits or 64
+    #: which axes of a weight are rows and columns of its matrix; None: of two axes both
+    axes: MatrixAxes | None = None
 
     def setup(self, param):
-        sides = self.projected_sides(param.shape) if self.matrices else ()
-        low = self.projected_shape(param.shape) if sides else param.shape
-        self.projection = moment(zeros, sides or (0,), self.moment_dtype)
+        letters = self.letters(param.shape, self.axes) if self.matrices else ""
+        sides = matrix_shape(param.shape, letters)
+        low = self.projected_shape(sides) if sides else param.shape
+        projection = self.projection_shape(sides) if sides else (0,)
+        self.projection = moment(zeros, projection, self.moment_dtype)
         self.mean = moment(zeros, low, self.moment_dtype)
         self.square = moment(zeros, low, self.moment_dtype)
 
-    def projected_sides(self, shape):
-        """The shape of the projection of a weight; none of one that is no matrix."""
-        if len(shape) != 2:
-            return ()
-        return max(shape), min(self.rank, *shape)
+    def letters(self, shape, axes):
+        """What the axes of a weight are; an empty text where it is no matrix."""
+        if axes is None or len(shape) < 2:
+            return "rc" if len(shape) == 2 else ""
+        return axes
 
-    def projected_shape(self, shape):
-        """The shape of a matrix whose longer side, of equal ones the first, is projected."""
-        rows, columns = shape
+    def projection_shape(self, sides):
+        """The shape of the projection of matrices, on their longer side."""
+        *batch, rows, columns = sides
+        return *batch, max(rows, columns), min(self.rank, rows, columns)
+
+    def projected_shape(self, sides):
+        """That of matrices whose longer side, of equal ones the first, is projected."""
+        *batch, rows, columns = sides
         few = min(self.rank, rows, columns)
-        return (few, columns) if rows >= columns else (rows, few)
+        return *batch, *((few, columns) if rows >= columns else (rows, few))
 
-    def singular_vectors(self, grad):
-        """The first singular vectors of a matrix, on its longer side."""
-        wide = grad.astype(self.decomposition_dtype)
+    def singular_vectors(self, matrices):
+        """The first singular vectors of matrices, on their longer side."""
+        wide = matrices.astype(self.decomposition_dtype)
         left, _, right = jnp.linalg.svd(wide, full_matrices=False)
-        vectors = left if grad.shape[0] >= grad.shape[1] else right.T
-        return vectors[:, : self.rank].astype(grad.dtype)
+        tall = matrices.shape[-2] >= matrices.shape[-1]
+        vectors = left if tall else jnp.matrix_transpose(right)
+        return vectors[..., : self.rank].astype(matrices.dtype)
 
     def prepare(self, grads, params):
         self.unbias_mean = 1.0 / bias_correction(self.step, decay=self.b1)
@@ -76,16 +90,16 @@ class Galore(Optimizer):
         self.phase = (self.step_number - 1) % self.update_proj_gap
 
     def update(self, grad, param):
-        projected = self.matrices and len(param.shape) == 2
-        tall = projected and param.shape[0] >= param.shape[1]
+        letters = self.letters(param.shape, self.axes) if self.matrices else ""
+        *_, rows, columns = 0, 0, *matrix_shape(param.shape, letters)
         low = grad
-        if projected:
-            kept = self.projection
+        if letters:
+            kept, whole = self.projection, to_matrices(grad, letters)
             self.projection = lax.cond(
-                self.phase == 0.0, self.singular_vectors, lambda _: kept, grad
+                self.phase == 0.0, self.singular_vectors, lambda _: kept, whole
             )
-            low = self.projection.T @ grad if tall else grad @ self.projection
-            low = saturate(low)
+            back = jnp.matrix_transpose(self.projection)
+            low = saturate(back @ whole if rows >= columns else whole @ self.projection)
         self.mean = ema(self.mean, low, self.dither, decay=self.b1)
         self.square = ema(
             self.square, saturate(lax.square(low)), self.dither, decay=self.b2
@@ -96,9 +110,10 @@ class Galore(Optimizer):
             epsilon=self.epsilon,
             epsilon_root=self.epsilon_root,
         )
-        if projected:
-            step = self.projection @ step if tall else step @ self.projection.T
-            step = step * self.scale
+        if letters:
+            back = jnp.matrix_transpose(self.projection)
+            whole = self.projection @ step if rows >= columns else step @ back
+            step = from_matrices(self.scale * whole, letters, param.shape)
         if self.mask:
             step = step + self.weight_decay * param
         return -self.learning_rate * step

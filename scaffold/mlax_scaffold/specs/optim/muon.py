@@ -1,4 +1,3 @@
-import math
 from typing import Literal
 
 import jax.numpy as jnp
@@ -17,10 +16,13 @@ from mlax_scaffold.spec import (
     bias_correction,
     divide_by_root,
     ema,
+    from_matrices,
     l2_norm,
+    matrix_shape,
     moment,
     saturate,
     sum,
+    to_matrices,
     zeros,
 )
 
@@ -72,52 +74,45 @@ class Muon(Optimizer):
     axes: MatrixAxes | None = None
 
     def setup(self, param):
-        axes = self.matrix_axes(param.shape, self.axes) if self.matrices else ()
-        shape = (0,) if axes else param.shape
+        letters = self.letters(param.shape, self.axes) if self.matrices else ""
+        shape = (0,) if letters else param.shape
         self.mean = moment(zeros, param.shape, self.moment_dtype)
         self.square = moment(zeros, shape, self.moment_dtype)
 
-    def matrix_axes(self, shape, letters):
-        """The axes of a batch, of rows and of columns; none where it is no matrix."""
-        axes = tuple(range(len(shape)))
-        if letters is not None and len(axes) > 1:
-            if not letters:
-                return ()
-            return tuple(tuple(a for a in axes if letters[a] == part) for part in "brc")
-        if len(axes) < 2 or (len(axes) > 2 and self.more_axes == "adam"):
-            return ()
-        if len(axes) == 2 or self.more_axes == "batch":
-            return axes[:-2], axes[-2:-1], axes[-1:]
-        if self.more_axes == "first":
-            return (), axes[1:], axes[:1]
-        return (), axes[:-1], axes[-1:]
+    def letters(self, shape, axes):
+        """What the axes of a weight are; an empty text where it is no matrix."""
+        others = len(shape) - 2
+        if others < 0:
+            return ""
+        if axes is not None:
+            return axes
+        if not others or self.more_axes == "batch":
+            return "b" * others + "rc"
+        kinds = {"first": "cr" + "r" * others, "last": "r" * others + "rc"}
+        return kinds.get(self.more_axes, "")
 
-    def orthogonalized(self, x, axes):
+    def orthogonalized(self, x, letters):
         """The array, with the singular values of its matrices made nearly one."""
-        batch, rows, columns = ([x.shape[a] for a in part] for part in axes)
-        order = [a for part in axes for a in part]
-        sizes = [math.prod(part) for part in (batch, rows, columns)]
-        x = self.newton_schulz(lax.reshape(lax.transpose(x, order), sizes))
-        back = sorted(range(len(order)), key=order.__getitem__)
-        return lax.transpose(lax.reshape(x, batch + rows + columns), back)
+        orthogonal = self.newton_schulz(to_matrices(x, letters))
+        return from_matrices(orthogonal, letters, x.shape)
 
     def newton_schulz(self, x):
-        """The same for an array of the shape (batch, rows, columns)."""
-        tall = x.shape[1] > x.shape[2]
+        """The same for matrices, or for a batch of them."""
+        tall = x.shape[-2] > x.shape[-1]
         x = jnp.matrix_transpose(x) if tall else x
         epsilon = max(self.epsilon, float(jnp.finfo(x.dtype).tiny))
         if self.preconditioning == "spectral":
             wide = x.astype(self.decomposition_dtype)
-            values = jnp.linalg.svd(wide, compute_uv=False)[:, :1, None]
+            values = jnp.linalg.svd(wide, compute_uv=False)[..., :1, None]
             x = x / (values.astype(x.dtype) + epsilon)
         else:
-            x = x / (l2_norm(x, axis=(1, 2), keepdims=True) + epsilon)
+            x = x / (l2_norm(x, axis=(-2, -1), keepdims=True) + epsilon)
         if self.preconditioning in ("aol", "schatten"):
             product = x @ jnp.matrix_transpose(x)
             if self.preconditioning == "aol":
-                size = sum(lax.abs(product), axis=2, keepdims=True)
+                size = sum(lax.abs(product), axis=-1, keepdims=True)
             else:
-                size = l2_norm(product, axis=(1, 2), keepdims=True)
+                size = l2_norm(product, axis=(-2, -1), keepdims=True)
             x = x * lax.rsqrt(jnp.maximum(size, epsilon))
         steps = self.ns_steps if len(self.coefficients) == 3 else 1
         coefficients = jnp.asarray(self.coefficients * steps, x.dtype)
@@ -141,20 +136,20 @@ class Muon(Optimizer):
         self.unbias_square = 1.0 / bias_correction(self.step, decay=self.adam_b2)
 
     def update(self, grad, param):
-        axes = self.matrix_axes(param.shape, self.axes) if self.matrices else ()
-        decay = self.beta if axes else self.adam_b1
-        now = self.unbias_mean if axes else self.unbias_adam
-        following = self.unbias_next if axes else self.unbias_ahead
+        letters = self.letters(param.shape, self.axes) if self.matrices else ""
+        decay = self.beta if letters else self.adam_b1
+        now = self.unbias_mean if letters else self.unbias_adam
+        following = self.unbias_next if letters else self.unbias_ahead
         self.mean = ema(self.mean, grad, self.dither, decay=decay)
         unbiased = self.mean * now
         if self.nesterov:
             unbiased = ema(self.mean * following, grad * now, decay=decay)
-        if axes:
+        if letters:
             unbiased = saturate(unbiased)
-            step = self.orthogonalized(unbiased, axes)
+            step = self.orthogonalized(unbiased, letters)
             if self.adaptive:
                 step = sum(unbiased * step) * step
-            rows, columns = (math.prod(param.shape[a] for a in p) for p in axes[1:])
+            rows, columns = matrix_shape(param.shape, letters)[-2:]
             if self.consistent_rms is None:
                 step = step * max(1.0, columns / rows) ** 0.5
             else:
@@ -172,4 +167,4 @@ class Muon(Optimizer):
                 epsilon_root=self.adam_epsilon_root,
             )
             step = step + self.adam_weight_decay * param
-        return -(self.learning_rate if axes else self.adam_rate) * step
+        return -(self.learning_rate if letters else self.adam_rate) * step
