@@ -7,8 +7,9 @@ side;  r = P^T g;  update = scale P u, where u is that of the optimizer for r.
 
 Zhao et al., 2024, arXiv:2403.03507. In the place of a weight w the optimizer has
 P^T w, which is what it decays; its state is made for those, whatever it was
-initialized for. Other weights are as they are. `Galore` is that of Adam, with a decay
-of the weights themselves.
+initialized for. Other weights are as they are. One that keeps weights, as Lookahead
+does, is around it, and not in it. `Galore` is that of Adam, with a decay of the
+weights themselves.
 """
 
 from __future__ import annotations
