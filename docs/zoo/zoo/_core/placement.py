@@ -97,6 +97,18 @@ def adopted(state: Any, trainables: Any) -> Any:
     return _beside(place, state, trainables)
 
 
+def kept(state: Any, before: Any, trainables: Any) -> Any:
+    """The new state of an optimizer in another one, where the one before lies.
+
+    Its moments may have other shapes than the weights: see `in_place`.
+    """
+    params: list[Any] = []
+    _beside(lambda value, param: params.append(param), state, trainables)
+    leaves, structure = jax.tree.flatten(state)
+    rows = zip(leaves, jax.tree.leaves(before), params, strict=True)
+    return structure.unflatten([in_place(*row) for row in rows])
+
+
 def state_shardings(state: Any, trainables: Any, shardings: Any) -> Any:
     """The shardings of an optimizer's state that go with those of the weights.
 

@@ -17,6 +17,7 @@ from ._leaves import (
     unzip,
 )
 from ._masks import mask, selected, tree_merge, tree_prune, tree_select
+from ._matrices import from_matrices, matrix_shape, to_matrices
 
 __all__ = [
     "Held",
@@ -28,16 +29,19 @@ __all__ = [
     "check_state",
     "check_weights",
     "dither",
+    "from_matrices",
     "incremented",
     "labels_of_tree",
     "map_leaves",
     "mask",
     "matrix_axes",
+    "matrix_shape",
     "required",
     "scalar",
     "scheduled",
     "selected",
     "stored",
+    "to_matrices",
     "tree_add",
     "tree_dot",
     "tree_merge",

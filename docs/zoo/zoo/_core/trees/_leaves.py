@@ -127,9 +127,14 @@ def unzip(
     }
 
 
-def stored(tree: Any, like: Any) -> Any:
-    """A new tree of the state, in the dtypes of the old one and where that lies."""
-    return jax.tree.map(_stored, tree, like)
+def stored(tree: Any, like: Any, trainables: Any = None) -> Any:
+    """A new tree of the state, in the dtypes of the old one and where that lies.
+
+    With the weights, it is a moment of other shapes than theirs.
+    """
+    if trainables is None or like is None:
+        return jax.tree.map(_stored, tree, like)
+    return jax.tree.map(lambda w, a, b: _stored(a, b, w), trainables, tree, like)
 
 
 def _stored(new: Any, old: Any, param: Any = None) -> jax.Array:
