@@ -360,7 +360,7 @@ def test_beside_examples_that_are_clipped_others_take_their_mean(clips):
         "others": optim.AverageExamples.init(adam),
     }
     mean = optax.stateless_with_tree_map(lambda g, _: jnp.mean(g, axis=0))
-    theirs = {
+    theirs: dict[Any, Any] = {
         "clipped": clipped_sgd(0.5),
         "others": optax.chain(mean, optax.adam(0.1, eps=1e-3)),
     }
