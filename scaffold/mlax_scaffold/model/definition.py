@@ -164,6 +164,8 @@ class Definition:
     """Whether a step takes the gradients of each example, stacked along a first axis."""
     constants: tuple[tuple[str, Expression], ...] = ()
     """Those of the class, with their values."""
+    texts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Hyperparameters that its code compares with texts, and these."""
     several: bool = False
     """Whether its file has other definitions, too."""
     resolved: Resolved | None = field(default=None, compare=False, repr=False)

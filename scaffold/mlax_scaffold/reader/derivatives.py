@@ -48,14 +48,48 @@ def _said(source: Source, keywords: list[ast.keyword]) -> dict[str, Any] | None:
     return found
 
 
+_STEPS = frozenset(
+    [
+        *("argmax", "argmin", "ceil", "fix", "floor", "heaviside", "rint", "round"),
+        *("sign", "trunc"),
+    ]
+)
+"""Functions of `jax.numpy` whose derivative is zero wherever there is one."""
+
+
 def stops_gradients(nodes: Iterable[ast.AST], meanings: Mapping[str, str]) -> bool:
-    """Whether code calls `jax.lax.stop_gradient`."""
+    """Whether code calls `jax.lax.stop_gradient`, or gives a step function a derivative of its own."""
     return any(
         meaning(node, meanings) == "jax.lax.stop_gradient"
         for tree in nodes
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute | ast.Name)
+    ) or any(
+        isinstance(tree, ast.FunctionDef)
+        and any(_gives_rule(d, meanings) for d in tree.decorator_list)
+        and any(_steps(node, meanings) for node in ast.walk(tree))
+        for tree in nodes
     )
+
+
+def _gives_rule(decorator: ast.expr, meanings: Mapping[str, str]) -> bool:
+    rules = ("jax.custom_jvp", "jax.custom_vjp")
+    parts = (p for p in ast.walk(decorator) if isinstance(p, ast.Attribute | ast.Name))
+    return any(meaning(part, meanings) in rules for part in parts)
+
+
+def _steps(node: ast.AST, meanings: Mapping[str, str]) -> bool:
+    """Whether an expression jumps: `jnp.round(x)`, `(x > 0).astype(x.dtype)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Compare(), attr="astype")):
+            return True
+        case ast.Call(func=function, args=[first, *_]):
+            module, _, name = (meaning(function, meanings) or "").rpartition(".")
+            if module not in ("jax.numpy", "jax.lax"):
+                return False
+            made = name in ("array", "asarray") and isinstance(first, ast.Compare)
+            return name in _STEPS or made
+    return False
 
 
 def is_function(decorator: ast.expr) -> bool:

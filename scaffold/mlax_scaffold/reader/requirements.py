@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.model.definition import Requirement
+from mlax_scaffold.reader.remedies.bodies import required
 from mlax_scaffold.reader.resolution import Scope
-from mlax_scaffold.reader.source import dotted
+from mlax_scaffold.reader.source import Source, dotted
 
 
 def read_requirement(scope: Scope, call: ast.Call, method: str) -> Requirement | None:
@@ -21,6 +22,16 @@ def read_requirement(scope: Scope, call: ast.Call, method: str) -> Requirement |
         'must divide features").',
     )
     return None
+
+
+def check_assertion(source: Source, statement: ast.Assert) -> None:
+    """Report an assertion, which is to be a requirement."""
+    source.report(
+        statement,
+        "an assertion checks nothing where Python runs with -O",
+        'Write `require(condition, "message")`, which raises a ValueError.',
+        fix=required(source, statement),
+    )
 
 
 def read_raises(

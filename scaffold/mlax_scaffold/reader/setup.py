@@ -18,9 +18,13 @@ from mlax_scaffold.reader.checks.defaults import check_type
 from mlax_scaffold.reader.containers.declared import Form, declared_in
 from mlax_scaffold.reader.declaring import ALLOWED, Declaring
 from mlax_scaffold.reader.methods import names_of
-from mlax_scaffold.reader.remedies.bodies import of_self, removed, required
+from mlax_scaffold.reader.remedies.bodies import of_self, removed
 from mlax_scaffold.reader.remedies.leaves import by_leaf
-from mlax_scaffold.reader.requirements import read_raises, read_requirement
+from mlax_scaffold.reader.requirements import (
+    check_assertion,
+    read_raises,
+    read_requirement,
+)
 from mlax_scaffold.reader.source import is_none, self_attribute
 
 _CHECKS = (
@@ -107,12 +111,7 @@ class SetupReader(Declaring):
                 annotation = unparsed(statement.annotation)
                 self._assignment(statement, target, value, annotation)
             case ast.Assert():
-                self.source.report(
-                    statement,
-                    "an assertion checks nothing where Python runs with -O",
-                    'Write `require(condition, "message")`, which raises a ValueError.',
-                    fix=required(self.source, statement),
-                )
+                check_assertion(self.source, statement)
             case _:
                 branches = isinstance(statement, ast.If)
                 of_leaf = branches and Role.MOMENT in self.allowed_roles

@@ -23,6 +23,7 @@ from mlax_scaffold.reader.checks.syntax import check_syntax
 from mlax_scaffold.reader.checks.unbound import check_unbound
 from mlax_scaffold.reader.checks.uses import UseChecker
 from mlax_scaffold.reader.classes import ClassReader
+from mlax_scaffold.reader.compared import compared_texts
 from mlax_scaffold.reader.containers import LAYERS, resolved_source
 from mlax_scaffold.reader.derivatives import read_decorators
 from mlax_scaffold.reader.fields import check_fields, read_hyperparameter
@@ -40,6 +41,7 @@ from mlax_scaffold.reader.methods import (
 )
 from mlax_scaffold.reader.plain_types import read_result_type
 from mlax_scaffold.reader.remedies.bodies import removed
+from mlax_scaffold.reader.remedies.docstrings import documented
 from mlax_scaffold.reader.remedies.trees import named_tuple
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
@@ -176,6 +178,7 @@ class _Reader:
                 f"{first.name} has no docstring",
                 "Write what it computes, and its source, below this line: its first "
                 "sentence is the summary in the documentation.",
+                fix=documented(self.source, first),
             )
         self.names = _names(first)
         read = self._with_constants(first)
@@ -373,6 +376,7 @@ class _Reader:
             imports=tuple(self.reader.imports.values()),
             resolved=self.source.resolved,
             helpers=self.helpers.used(self.names),
+            texts=compared_texts(node, self.helpers.constants),
             **self.helpers.facts(node, self.names),
             **parts,
         )

@@ -1,4 +1,7 @@
-"""`return y` becomes `return y, non_trainables`; of a layer without state, `return y, None`."""
+"""`return y` becomes `return y, non_trainables`; of a layer without state, `return y, None`.
+
+A method that returns nothing returns None beside its states.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,39 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     if not context.changes:
         return function
     appended = "non_trainables" if context.stateful else "None"
-    return cst.ensure_type(function.visit(Returns(appended)), cst.FunctionDef)
+    function = cst.ensure_type(function.visit(Returns(appended)), cst.FunctionDef)
+    if _returns(function.body):
+        return function
+    last = cst.parse_statement(f"return None, {appended}")
+    body = function.body.with_changes(body=[*function.body.body, last])
+    return function.with_changes(body=body)
+
+
+def _returns(body: cst.BaseSuite) -> bool:
+    """Whether every path through a block returns or raises."""
+    match body.body[-1]:
+        case cst.SimpleStatementLine(body=[*_, cst.Return() | cst.Raise()]):
+            return True
+        case cst.Return() | cst.Raise():
+            return True
+        case cst.If(body=then, orelse=otherwise):
+            return _returns(then) and otherwise is not None and _otherwise(otherwise)
+        case cst.With(body=inner):
+            return _returns(inner)
+        case cst.Match(cases=cases):
+            return all(_returns(case.body) for case in cases) and _is_any(cases[-1])
+    return False
+
+
+def _otherwise(node: cst.If | cst.Else) -> bool:
+    if isinstance(node, cst.Else):
+        return _returns(node.body)
+    return _returns(node.body) and node.orelse is not None and _otherwise(node.orelse)
+
+
+def _is_any(case: cst.MatchCase) -> bool:
+    """Whether a case takes whatever the others do not."""
+    return isinstance(case.pattern, cst.MatchAs) and case.pattern.pattern is None
 
 
 class Returns(OuterTransformer):
@@ -28,8 +63,8 @@ class Returns(OuterTransformer):
     ) -> cst.Return:
         if self.nested:
             return updated_node
-        assert updated_node.value is not None
-        text = element(updated_node.value)
+        value = updated_node.value
+        text = "None" if value is None else element(value)
         return updated_node.with_changes(
             value=expression(f"{text}, {self.appended}"),
             whitespace_after_return=cst.SimpleWhitespace(" "),

@@ -64,3 +64,51 @@ def test_whether_the_gradient_is_another(said, called, foreign, expected):
     read = library(said, called, foreign=foreign)
     for name in ("Rounded", "Parent"):
         assert read.traits(Reference("nn", name)).surrogate is expected
+
+
+RULE = '''
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+def fired(x, slope):
+    return {value}
+
+
+def forward(x, slope):
+    return fired(x, slope), x
+
+
+def backward(slope, x, g):
+    return (g / (1 + slope * jnp.abs(x)) ** 2,)
+
+
+fired.defvjp(forward, backward)
+
+
+class Fired(Layer):
+    """Fires."""
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        return fired(x, 2.0)
+'''
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("(x > 0).astype(x.dtype)", True),
+        ("jnp.round(x)", True),
+        ("jnp.asarray(x > 0, x.dtype)", True),
+        ("jnp.log1p(jnp.exp(x))", False),
+    ],
+)
+def test_the_rule_of_a_step_function_is_no_derivative(value: str, expected: bool):
+    file = SpecFile("specs/nn/fired.py", "nn", RULE.format(value=value))
+    read = read_library((file,), foreign=True)
+    assert read.traits(Reference("nn", "Fired")).surrogate is expected

@@ -25,9 +25,9 @@ def scaled(x: Float["..."], *, factor: {field}) -> Float["..."]:
 '''
 
 
-def drawn(field: str, project: Project = PROJECT) -> str:
-    """What the generated test draws the field from."""
-    text = SPEC.format(field=field)
+def drawn(field: str, project: Project = PROJECT, *, spec: bool = False) -> str:
+    """What the generated test draws the field from; `spec` says that it is the whole spec."""
+    text = field if spec else SPEC.format(field=field)
     own = (SpecFile("specs/functional/scaled.py", "functional", text),)
     library = read_library(own)
     [definition] = library
@@ -69,6 +69,44 @@ def test_as_many_sizes_as_the_default_has(field: str, expected: str):
 def test_where_requirements_are_stated_a_float_is_any():
     stated = dataclasses.replace(PROJECT, state_requirements=True)
     assert drawn("float = 0.999", stated) == "finite_floats()"
+
+
+CHOSEN = '''
+from mlax_scaffold.spec import Float, function
+
+MODES = ("mean", "max")
+
+
+@function
+def scaled(x: Float["..."], *, factor: {field}) -> Float["..."]:
+    """x, in a way."""
+    {code}
+    return x
+'''
+
+
+@pytest.mark.parametrize(
+    ("field", "code", "expected"),
+    [
+        ('str = "a"', "", 'choices("a")'),
+        ("str", "", "names()"),
+        ('str = "a"', 'x = x if factor == "b" else -x', 'choices("a", "b")'),
+        ("str", 'x = {"b": x, "c": -x}[factor]', 'choices("b", "c")'),
+        ("str", "x = x if factor in MODES else -x", 'choices("mean", "max")'),
+        ("str | None = None", "", "nothing()"),
+        (
+            "str | None = None",
+            'x = x if "b" != factor else -x',
+            'optional(choices("b"))',
+        ),
+        ("tuple[str, ...]", 'x = x if "b" in factor else -x', "sequences(names())"),
+    ],
+)
+def test_a_text_is_one_that_the_code_compares_it_with(
+    field: str, code: str, expected: str
+):
+    text = CHOSEN.replace("{field}", field).replace("{code}", code or "x = x + 0")
+    assert drawn(text, spec=True) == expected
 
 
 OPTIMIZER = '''

@@ -12,6 +12,29 @@ from differential import assert_runs_alike, created, examples_of, rows
 from rewrite_examples import Examples
 
 LAYERS = {
+    "methods_that_return_nothing": """
+        def setup(self):
+            self.mean = state(zeros, ())
+            self.calls = state(zeros, ())
+
+        def _write(self, x):
+            self.mean = self.mean * 0.5 + jnp.max(x)
+
+        def _count(self, x, least=0):
+            if x.ndim < least:
+                return
+            elif x.ndim == 1:
+                self.calls = self.calls + 1.0
+            else:
+                self.calls = self.calls + 2.0
+                return x
+
+        def forward(self, x: Float["*batch three"]) -> Float["*batch three"]:
+            self._write(x)
+            self._count(x)
+            self._count(x, least=1)
+            return x + self.mean + self.calls
+        """,
     "private_names_that_are_common": """
         def setup(self):
             self.noise = Noise()

@@ -40,6 +40,7 @@ from mlax_scaffold.reader.remedies.bodies import (
 from mlax_scaffold.reader.remedies.names import attribute, renamed
 from mlax_scaffold.reader.remedies.sharing import shared
 from mlax_scaffold.reader.remedies.strict import strict_call
+from mlax_scaffold.reader.requirements import check_assertion
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _KEYWORDS = {
@@ -68,6 +69,9 @@ _FORBIDDEN_CALLS = frozenset(
         "breakpoint",
     ]
 )
+
+_SETUP = ("setup", "setup_tree")
+"""Methods whose statements are read one by one."""
 
 _CHECKS = (
     check_complex_dtypes,
@@ -126,7 +130,7 @@ class BodyChecker:
         for statement in self.method.body:
             self._visit(statement, context="")
         # What setup computes is computed once, and its scalars become Python numbers.
-        if self.method.name not in ("setup", "setup_tree"):
+        if self.method.name not in _SETUP:
             for check in _CHECKS:
                 check(self.source, self.method, self.attributes, self.imports)
 
@@ -142,6 +146,8 @@ class BodyChecker:
                 self._statement(node, "cannot stand in the body of a spec")
             case ast.ClassDef() | ast.AsyncFor() | ast.AsyncWith() | ast.Delete():
                 self._statement(node, "cannot stand in the body of a spec")
+            case ast.Assert() if self.method.name not in _SETUP:
+                check_assertion(self.source, node)
             case ast.Call():
                 self._call(node, context)
             case ast.Attribute(ctx=ast.Store()):
@@ -206,7 +212,8 @@ class BodyChecker:
                 f"Use the strict `{narrow}` of mlax_scaffold.spec, {NARROW_WORDS[narrow]}.",
                 strict_call(self.source, node, narrow),
             )
-        if like := untyped(node, self.imports, self.method, self.attributes):
+        given = (self.source.tree, self.imports, self.method, self.attributes)
+        if like := untyped(node, *given):
             self.source.report(
                 node,
                 f"`{unparsed(node.func)}` makes float32, whatever {like} is",

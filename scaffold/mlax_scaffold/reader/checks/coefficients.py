@@ -89,26 +89,38 @@ def _is_number(
             return inner(operand)
         case ast.BinOp(left=left, right=right):
             both = [inner(left), inner(right)]
-            plain = [_is_plain(part) for part in (left, right)]
+            plain = [_is_plain(part, method, depth) for part in (left, right)]
             return any(both) and all(
                 number or constant for number, constant in zip(both, plain, strict=True)
             )
+        case ast.IfExp(body=one, orelse=other):
+            return inner(one) and inner(other)
         case ast.Call(func=ast.Attribute(value=ast.Name(), attr=called), args=args):
             return called in _KEEPS and any(map(inner, args))
     return False
 
 
-def _is_plain(node: ast.expr) -> bool:
+def _is_plain(node: ast.expr, method: ast.FunctionDef, depth: int) -> bool:
     """Whether an expression is made of numbers and attributes of self alone."""
+    if depth > _DEPTH:
+        return False
+
+    def inner(part: ast.expr) -> bool:
+        return _is_plain(part, method, depth + 1)
+
     match node:
         case ast.Constant(value=int() | float()):
             return True
         case ast.Attribute():
             return self_attribute(node) is not None
-        case ast.UnaryOp(operand=inner):
-            return _is_plain(inner)
+        case ast.Name(id=name):
+            return any(map(inner, only_value(name, method)))
+        case ast.UnaryOp(operand=operand):
+            return inner(operand)
         case ast.BinOp(left=left, right=right):
-            return _is_plain(left) and _is_plain(right)
+            return inner(left) and inner(right)
+        case ast.Call(func=ast.Attribute(value=ast.Name(), attr=called), args=args):
+            return called in _KEEPS and all(map(inner, args))
     return False
 
 
@@ -117,7 +129,7 @@ def _report(source: Source, number: ast.expr, leaf: str) -> None:
         number = number.operand
     text = source.text_of(number)
     whole = isinstance(number, ast.Name | ast.Attribute | ast.Call)
-    shown = text if whole or text.startswith("(") else f"({text})"
+    shown = text if whole else f"({text})"
     written = f"{shown}.astype({leaf}.dtype)"
     source.report(
         number,

@@ -117,12 +117,24 @@ def only_value(name: str, method: ast.FunctionDef) -> list[ast.expr]:
     if any(isinstance(n, ast.arg) and n.arg == name for n in ast.walk(method)):
         return []
     return [
-        node.value
+        value
         for node in ast.walk(method)
         if isinstance(node, ast.Assign)
-        and [dotted(target) for target in node.targets] == [name]
-        and name not in {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
+        for target, value in _pairs(node)
+        if dotted(target) == name
+        and name not in {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
     ]
+
+
+def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """Each target of an assignment with its value: of `a, b = c, d` both."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            if len(names) == len(values):
+                return [*zip(names, values, strict=True)]
+        case ast.Assign(targets=[target], value=value):
+            return [(target, value)]
+    return []
 
 
 def exact_inputs(method: ast.FunctionDef) -> set[str]:

@@ -27,7 +27,8 @@ def check_given_dtype(
     made = [
         n
         for n in ast.walk(method)
-        if isinstance(n, ast.Call) and untyped_call(n, imports, method, attributes)
+        if isinstance(n, ast.Call)
+        and untyped_call(n, source.tree, imports, method, attributes)
     ]
     if not made or any(
         isinstance(n, ast.Name) and n.id == "dtype" for n in ast.walk(method)

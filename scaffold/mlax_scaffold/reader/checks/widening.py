@@ -6,7 +6,8 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import
-from mlax_scaffold.reader.checks.exactness import is_exact, only_value, qualified
+from mlax_scaffold.reader.checks.exactness import is_exact, qualified
+from mlax_scaffold.reader.checks.floats import is_float, of_floats
 from mlax_scaffold.reader.checks.likeness import like_of
 from mlax_scaffold.reader.source import dotted, self_attribute
 
@@ -130,37 +131,42 @@ def strict_hint(call: ast.Call, word: str) -> str:
 
 def untyped(
     call: ast.Call,
+    tree: ast.Module,
     imports: Mapping[str, Import],
     method: ast.FunctionDef,
     attributes: Mapping[str, str],
 ) -> str | None:
     """The array whose dtype a new one should have, and has not; None where all is well."""
-    if _is_untyped(call, imports, method):
+    if _is_untyped(call, tree, imports, method):
         return like_of(call, method, imports, attributes)
     return None
 
 
 def untyped_call(
     call: ast.Call,
+    tree: ast.Module,
     imports: Mapping[str, Import],
     method: ast.FunctionDef,
     attributes: Mapping[str, str],
 ) -> bool:
     """Whether a call makes floats of no dtype, where no array tells which."""
-    made = _is_untyped(call, imports, method)
+    made = _is_untyped(call, tree, imports, method)
     return made and like_of(call, method, imports, attributes) is None
 
 
 def _is_untyped(
-    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+    call: ast.Call,
+    tree: ast.Module,
+    imports: Mapping[str, Import],
+    method: ast.FunctionDef,
 ) -> bool:
     """Whether a call makes an array of floats, and is given no dtype."""
     called = qualified(call.func, imports) or ""
     at = UNTYPED.get(called)
     if called == "jax.numpy.full" and len(call.args) > 1:
-        at = 2 if _floating(call.args[1], imports) else None
+        at = 2 if is_float(call.args[1], imports) else None
     if called in ("jax.numpy.array", "jax.numpy.asarray") and call.args:
-        at = 1 if _of_floats(call.args[0], imports, method, frozenset()) else None
+        at = 1 if of_floats(call.args[0], tree, imports, method) else None
     if (
         at is None
         or len(call.args) > at
@@ -170,55 +176,6 @@ def _is_untyped(
     if any(isinstance(a, ast.Starred) for a in call.args):
         return False
     return not any(k.arg is None for k in call.keywords)
-
-
-def _of_floats(
-    node: ast.expr,
-    imports: Mapping[str, Import],
-    method: ast.FunctionDef,
-    seen: frozenset[str],
-) -> bool:
-    """Whether an expression is certain to hold floating numbers of Python."""
-
-    def holds(part: ast.expr) -> bool:
-        return _of_floats(part, imports, method, seen)
-
-    match node:
-        case ast.List(elts=parts) | ast.Tuple(elts=parts):
-            return any(map(holds, parts))
-        case ast.ListComp(elt=part):
-            return holds(part)
-        case ast.BinOp(left=left, op=ast.Div(), right=right):
-            return _is_number(left) and _is_number(right)
-        case ast.BinOp(left=left, right=right):
-            numbers = _is_number(left) and _is_number(right)
-            return numbers and (holds(left) or holds(right))
-        case ast.UnaryOp(operand=part):
-            return holds(part)
-        case ast.Name(id=name) if name not in seen:
-            values = only_value(name, method)
-            return any(_of_floats(v, imports, method, seen | {name}) for v in values)
-        case ast.Call():
-            return (qualified(node.func, imports) or "").startswith("math.")
-    return _floating(node, imports)
-
-
-def _is_number(node: ast.expr) -> bool:
-    """Whether an expression is computed of names and numbers alone."""
-    parts = ast.BinOp | ast.UnaryOp | ast.Constant | ast.Name | ast.operator
-    others = ast.unaryop | ast.expr_context | ast.Attribute
-    return all(isinstance(part, parts | others) for part in ast.walk(node))
-
-
-def _floating(node: ast.expr, imports: Mapping[str, Import]) -> bool:
-    """Whether it is a floating number of Python."""
-    match node:
-        case ast.UnaryOp(operand=inner):
-            return _floating(inner, imports)
-        case ast.Constant(value=float()):
-            return True
-    constants = ("jax.numpy.inf", "jax.numpy.nan", "math.inf", "math.nan")
-    return qualified(node, imports) in constants
 
 
 NARROW = {"jax.numpy.cumsum": "cumsum", "jax.ops.segment_sum": "segment_sum"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 
 from mlax_scaffold.model.definition import Definition, Hyperparameter, Method
 from mlax_scaffold.model.expressions import Expression, named
@@ -50,7 +51,9 @@ def kept_sizes(definition: Definition, method: Method) -> dict[str, str]:
 
 
 def like_default(definition: Definition, h: Hyperparameter) -> str | None:
-    """A strategy of a `float`, or of a sequence, that says no more of itself than a default does.
+    """A strategy of a `float`, a `str` or a sequence that says no more of itself than a default does.
+
+    A text is the default, or one that the code compares it with.
 
     One of numbers that the code takes apart, `b1, b2 = self.betas`, has as many as there are names.
     """
@@ -63,6 +66,8 @@ def like_default(definition: Definition, h: Hyperparameter) -> str | None:
         value = None if h.default is None else ast.literal_eval(h.default.tree)
     except ValueError:
         value = None
+    if h.type.word.opaque and not (h.type.choices or h.type.sequence):
+        return _texts(dict(definition.texts).get(h.name, ()), value, h.type.optional)
     match h.type.strategy:
         case "finite_floats()":
             return _like(value)
@@ -72,6 +77,16 @@ def like_default(definition: Definition, h: Hyperparameter) -> str | None:
             several = isinstance(value, tuple | list) and len(value) > 1
             return f"size_sequences(min_size={2 if several else 1})"
     return None
+
+
+def _texts(compared: Iterable[str], default: object, optional: bool) -> str | None:
+    """A choice of texts, the default first; None where nothing is known of them."""
+    texts = [default] if isinstance(default, str) else []
+    texts += [text for text in compared if text not in texts]
+    if not texts:
+        return None
+    shown = ", ".join(json.dumps(text, ensure_ascii=False) for text in texts)
+    return f"optional(choices({shown}))" if optional else f"choices({shown})"
 
 
 def _like(value: object) -> str:
