@@ -80,15 +80,15 @@ def fired(x, slope):
     return {value}
 
 
-def forward(x, slope):
+def fired_fwd(x, slope):
     return fired(x, slope), x
 
 
-def backward(slope, x, g):
+def fired_bwd(slope, x, g):
     return (g / (1 + slope * jnp.abs(x)) ** 2,)
 
 
-fired.defvjp(forward, backward)
+fired.defvjp(fired_fwd, fired_bwd)
 
 
 class Fired(Layer):
