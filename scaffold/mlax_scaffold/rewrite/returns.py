@@ -8,7 +8,7 @@ from __future__ import annotations
 import libcst as cst
 
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.nodes import OuterTransformer, element, expression
+from mlax_scaffold.rewrite.nodes import OuterTransformer, element, expression, statement
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -19,7 +19,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     function = cst.ensure_type(function.visit(Returns(appended)), cst.FunctionDef)
     if _returns(function.body):
         return function
-    last = cst.parse_statement(f"return None, {appended}")
+    last = statement(f"return None, {appended}")
     body = function.body.with_changes(body=[*function.body.body, last])
     return function.with_changes(body=body)
 
