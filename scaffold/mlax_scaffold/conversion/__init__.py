@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from mlax_scaffold.conversion.description import Described, Trial
 from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.functions import function_definition, library_of
+from mlax_scaffold.conversion.given_instances import without_given_instances
 from mlax_scaffold.conversion.given_layers import without_given_layers
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.leftovers import refuse_leftovers
@@ -98,6 +99,7 @@ def convert(
     without_numeric_masks(origin)
     without_wrappers(origin)
     without_given_layers(origin, LAYERS)
+    without_given_instances(origin, LAYERS)
     without_runs(origin)
     without_sown(origin, notes)
     known = origin.classes.get(thing) or origin.functions.get(thing)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.description import Field
+from mlax_scaffold.conversion.initial_axes import with_axes
 from mlax_scaffold.conversion.inline_weights import typed
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.notes import Notes
@@ -102,7 +103,7 @@ class Builder:
     ) -> str:
         """Declare a layer; its mark is the function of the call."""
         assert isinstance(call.func, ast.Name)
-        call.keywords = _keywords(call)
+        call.keywords = self._keywords(call)
         self.attributes[attribute] = Attribute("layer", call.func.id, call, condition)
         self._write(attribute, call, condition)
         return attribute
@@ -116,7 +117,7 @@ class Builder:
     ) -> str:
         """Declare a list of layers of one kind."""
         assert isinstance(call.func, ast.Name)
-        call.keywords = _keywords(call)
+        call.keywords = self._keywords(call)
         self.attributes[attribute] = Attribute("layers", call.func.id, call, condition)
         self._write(attribute, ast.ListComp(call, generators), condition)
         return attribute
@@ -165,20 +166,32 @@ class Builder:
         if not weight:
             if known.kind not in ("weight", "state"):
                 return False
-            known.call.args[0] = initializer
+            known.call.args[0] = with_axes(initializer, "", None, self.framework)
         else:
             if not known.layer.startswith("@layer:"):
                 return False
             keyword = f"{weight}_initializer"
+            if weight in ("kernel", "embedding"):
+                layer = known.layer.removeprefix("@layer:")
+                initializer = with_axes(initializer, layer, known.call, self.framework)
             kept = [k for k in known.call.keywords if k.arg != keyword]
             known.call.keywords = [*kept, ast.keyword(keyword, initializer)]
         return True
 
+    def _keywords(self, call: ast.Call) -> list[ast.keyword]:
+        """The keywords of a declaration; initializers take a key, too."""
+        kept = [k for k in call.keywords if k.arg not in ("@name", CHAINED)]
+        for keyword in kept:
+            if str(keyword.arg).endswith("_initializer"):
+                keyword.value = typed(keyword.value)
+            if keyword.arg == "kernel_initializer":
+                keyword.value = with_axes(
+                    keyword.value, _layer_of(call), call, self.framework
+                )
+        return kept
 
-def _keywords(call: ast.Call) -> list[ast.keyword]:
-    """The keywords of a declaration; initializers take a key, too."""
-    kept = [k for k in call.keywords if k.arg not in ("@name", CHAINED)]
-    for keyword in kept:
-        if str(keyword.arg).endswith("_initializer"):
-            keyword.value = typed(keyword.value)
-    return kept
+
+def _layer_of(call: ast.Call) -> str:
+    """The name of the layer of the library that a call declares; "" for another."""
+    marked = call.func.id if isinstance(call.func, ast.Name) else ""
+    return marked.removeprefix("@layer:") if marked.startswith("@layer:") else ""

@@ -13,6 +13,9 @@ from mlax_scaffold.conversion.array_calculations import (
     _keywords,
     _of,
 )
+from mlax_scaffold.conversion.initializer_calculations import (
+    InitializerCalculations,
+)
 from mlax_scaffold.conversion.rows import MisfitError, missing
 from mlax_scaffold.conversion.tables.activations import VALUES
 from mlax_scaffold.conversion.trees import (
@@ -26,7 +29,7 @@ from mlax_scaffold.conversion.trees import (
 
 
 @dataclass
-class Calculations(ArrayCalculations):
+class Calculations(ArrayCalculations, InitializerCalculations):
     """The functions by the names that rows call them by."""
 
     first_input: str = "x"
@@ -257,15 +260,6 @@ class Calculations(ArrayCalculations):
         if missing(factor) or (isinstance(value, float) and value != int(value)):
             raise MisfitError("without a whole `scale_factor`")
         return constant(int(value)) if isinstance(value, float) else factor
-
-    def _random_uniform(self, low: Arg, high: Arg) -> Arg:
-        if literal(low) == 0.0:
-            return _of("word_uniform(s)", s=high)
-        return _of(
-            "lambda key, shape, dtype: jax.random.uniform(key, shape, dtype, a, b)",
-            a=low,
-            b=high,
-        )
 
     # Random numbers.
 

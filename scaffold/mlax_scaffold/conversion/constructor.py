@@ -70,6 +70,7 @@ class Constructor(ConstructorLocals):
             keys=around.keys,
             makers={k: v for k, v in around.makers.items() if k.startswith("self.")},
             items=around.items,
+            held=around.held,
         )
 
     # Statements.
@@ -174,6 +175,8 @@ class Constructor(ConstructorLocals):
         attribute = self_attribute(target)
         if attribute is not None:
             self.attribute(node, attribute, value, condition)
+            return
+        if isinstance(target, ast.Name) and self._kept_before(target.id, value):
             return
         if isinstance(target, ast.Name) and self._draws(value):
             self.drawn[target.id] = value

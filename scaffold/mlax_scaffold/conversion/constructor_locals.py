@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.array_leaves import draws
 from mlax_scaffold.conversion.builder_methods import BuilderMethods
+from mlax_scaffold.conversion.rebound_names import BEFORE
 from mlax_scaffold.conversion.static_arrays import numpy_of
 from mlax_scaffold.conversion.trees import (
     expression,
@@ -46,6 +47,15 @@ class ConstructorLocals(BuilderMethods):
                 target = ast.Name(local.id, ast.Store())
                 self.builder.setup.append(ast.Assign([target], before, lineno=0))
                 around.locals[parameter] = local
+
+    def _kept_before(self, target: str, value: ast.expr) -> bool:
+        """Whether a local stands for what a parameter is before it is bound anew."""
+        known = self.translator.around.locals
+        given = known.get(value.id) if isinstance(value, ast.Name) else None
+        if not target.endswith(BEFORE) or given is None or not self_attribute(given):
+            return False
+        known[target] = given
+        return True
 
     def _draws(self, value: ast.expr) -> bool:
         """Whether a value is an array of random numbers, which a weight begins with."""

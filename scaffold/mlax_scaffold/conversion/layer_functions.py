@@ -64,6 +64,14 @@ def _makes(origin: Origin, node: ast.AST, layers: Collection[str]) -> bool:
     )
 
 
+def _makes_one(origin: Origin, node: ast.expr, layers: Collection[str]) -> bool:
+    """Whether a value is a layer that is made here."""
+    func = node.func if isinstance(node, ast.Call) else None
+    if isinstance(func, ast.Name) and func.id in origin.classes:
+        return True
+    return func is not None and origin.qualified(func) in layers
+
+
 class _Calls(ast.NodeTransformer):
     """Writes calls out."""
 
@@ -96,7 +104,8 @@ class _Calls(ast.NodeTransformer):
         made = self._returned(function, node)
         if made is None:
             return node
-        if not isinstance(made, ast.List) and function.name not in self.local:
+        known = isinstance(made, ast.List) or _makes_one(self.origin, made, self.layers)
+        if not known and function.name not in self.local:
             return node
         self.found = True
         for part in ast.walk(made):

@@ -3,31 +3,115 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 from mlax_scaffold.conversion.trees import (
     constant,
     expression,
     literal,
     replaced,
+    visited,
     without_docstring,
 )
 
 
+@dataclass(frozen=True)
+class Straight:
+    """A function of straight lines: what it binds on the way, and what it returns."""
+
+    given: list[str]
+    steps: list[tuple[str, ast.expr]]
+    """Locals that are read more than once, in order."""
+    result: ast.expr
+
+    def closed(self, value: ast.expr) -> ast.Lambda:
+        """A value of it as a function of all that it may read."""
+        places = [ast.arg(a) for a in (*self.given, *(k for k, _ in self.steps))]
+        return ast.Lambda(ast.arguments([], places, None, [], [], None, []), value)
+
+
+def straight(function: ast.FunctionDef) -> Straight | None:
+    """A function as its steps; None where it has a loop, a condition or anything else."""
+    known: dict[str, ast.expr] = {}
+    steps: list[tuple[str, ast.expr]] = []
+    body = without_docstring(function.body)
+    for place, part in enumerate(body):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                made = called(replaced(value, known))
+                if _reads(body[place + 1 :], local) > 1 and not _short(made):
+                    if local in (*(k for k, _ in steps), *_given(function)):
+                        return None
+                    steps.append((local, made))
+                    known.pop(local, None)
+                else:
+                    known[local] = made
+            case ast.FunctionDef(name=title):
+                inner = _as_lambda(part)
+                if inner is None or set(_given(part)) & set(known):
+                    return None
+                known[title] = replaced(inner, known)
+            case ast.Return(value=ast.expr() as value):
+                return Straight(_given(function), steps, called(replaced(value, known)))
+            case _:
+                return None
+    return None
+
+
 def _as_lambda(function: ast.FunctionDef) -> ast.Lambda | None:
     """A function of straight lines as one expression."""
-    known: dict[str, ast.expr] = {}
-    for part in without_docstring(function.body):
-        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
-            known[part.targets[0].id] = replaced(part.value, known)
-        elif isinstance(part, ast.Return) and part.value is not None:
-            given = [ast.arg(a.arg) for a in function.args.args]
-            return ast.Lambda(
-                ast.arguments([], given, None, [], [], None, []),
-                replaced(part.value, known),
+    made = straight(function)
+    if made is None:
+        return None
+    result, known = made.result, dict[str, ast.expr]()
+    for local, value in made.steps:
+        known[local] = replaced(value, known)
+    given = [ast.arg(a) for a in made.given]
+    arguments = ast.arguments([], given, None, [], [], None, [])
+    return ast.Lambda(arguments, called(replaced(result, known)))
+
+
+def _given(function: ast.FunctionDef) -> list[str]:
+    return [a.arg for a in function.args.args]
+
+
+def _short(node: ast.expr) -> bool:
+    """Whether a value may be written several times: a name, a literal, or a function."""
+    return isinstance(node, ast.Name | ast.Constant | ast.Attribute | ast.Lambda)
+
+
+def _reads(body: list[ast.stmt], local: str) -> int:
+    """How often statements read a local, with those that functions of theirs read for each call."""
+    titles = {
+        p.name: _reads(p.body, local) for p in body if isinstance(p, ast.FunctionDef)
+    }
+    found = 0
+    for part in body:
+        if isinstance(part, ast.FunctionDef):
+            continue
+        for inner in ast.walk(part):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+                found += (inner.id == local) + titles.get(inner.id, 0)
+    return found
+
+
+def called(node: ast.expr) -> ast.expr:
+    """An expression in which calls of functions that stand in it are written out."""
+
+    class Called(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.expr:
+            self.generic_visit(node)
+            func = node.func
+            if not isinstance(func, ast.Lambda) or node.keywords:
+                return node
+            places = [a.arg for a in func.args.args]
+            if len(places) != len(node.args):
+                return node
+            return called(
+                replaced(func.body, dict(zip(places, node.args, strict=True)))
             )
-        else:
-            return None
-    return None
+
+    return visited(Called(), node)
 
 
 def _next(value: ast.expr) -> ast.expr:

@@ -165,6 +165,7 @@ class Modules:
                     f"self._{attribute}"
                 )
                 test = expression(f"self.{known} is not None")
+                self.translator.around.held[f"_{attribute}"] = known
                 before = self._before(attribute) if again else [statement("return x")]
                 self.method(attribute, [ast.If(test, body, []), *before])
                 return

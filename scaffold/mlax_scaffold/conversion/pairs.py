@@ -129,10 +129,15 @@ def _class(
     constructor = ast.FunctionDef("__init__", arguments, body or [ast.Pass()], [], None)
     static = {a.arg for a in (*own, *outer)}
     rest = [a for a in inputs[1:] if a.arg not in static]
-    call.args.kwonlyargs = [a for a in call.args.kwonlyargs if a.arg not in static]
+    named = zip(call.args.kwonlyargs, call.args.kw_defaults, strict=True)
+    kept_names = [(a, d) for a, d in named if a.arg not in static]
+    call.args.kwonlyargs = [a for a, _ in kept_names]
+    call.args.kw_defaults = [d for _, d in kept_names]
     call.name = "__call__"
     call.decorator_list = []
+    kept = defaults_of(call, rest)
     call.args.args = [ast.arg("self"), *rest]
+    call.args.defaults = kept
     unpacked: dict[str, ast.expr] = {
         a.arg: expression(f"self.{a.arg}") for a in inputs[1:] if a.arg in static
     }
@@ -165,6 +170,14 @@ def _class(
         tuple(a.arg for a in given if a.arg in KEYS),
     )
     return ast.fix_missing_locations(result), pair
+
+
+def defaults_of(function: ast.FunctionDef, kept: list[ast.arg]) -> list[ast.expr]:
+    """The defaults that parameters keep where others are gone."""
+    late = function.args.args[len(function.args.args) - len(function.args.defaults) :]
+    pairs = zip(late, function.args.defaults, strict=True)
+    known = {argument.arg: default for argument, default in pairs}
+    return [known[a.arg] for a in kept if a.arg in known]
 
 
 def _with(node: ast.stmt, parts: dict[str, ast.expr]) -> ast.stmt:

@@ -6,7 +6,14 @@ import ast
 import copy
 from collections.abc import Callable
 
-from mlax_scaffold.conversion.leaf_functions import Decided, _as_lambda, _next
+from mlax_scaffold.conversion.leaf_functions import (
+    Decided,
+    Straight,
+    _as_lambda,
+    _next,
+    called,
+    straight,
+)
 from mlax_scaffold.conversion.optimizer_states import States, fields_of
 from mlax_scaffold.conversion.rows import MisfitError
 from mlax_scaffold.conversion.tables.optax import INCREMENTS, LEAVES, NORMS, TREE_MAPS
@@ -338,15 +345,44 @@ class PerLeaf:
         if isinstance(function, ast.Name) and function.id in self.known:
             function = copy.deepcopy(self.known[function.id])
         if isinstance(function, ast.Name) and function.id in self.functions:
-            made = _as_lambda(self.functions[function.id])
+            made = straight(self.functions[function.id])
             if made is None:
                 return self._called(function.id, given, visitor)
-            function = made
+            return self._stepped(made, given, visitor)
+        if isinstance(function, ast.Call):
+            function = self._returned(function) or function
         if isinstance(function, ast.Lambda):
             visited = visitor.visit(copy.deepcopy(function))
             parts = dict(zip([a.arg for a in visited.args.args], given, strict=False))
             return replaced(visited.body, parts)
         return ast.Call(visitor.visit(function), given, [])
+
+    def _stepped(
+        self, function: Straight, given: list[ast.expr], visitor: ast.NodeTransformer
+    ) -> ast.expr:
+        """What a function of straight lines returns; its steps stand before it in the update."""
+        parts = dict(zip(function.given, given, strict=False))
+
+        def of_leaf(value: ast.expr) -> ast.expr:
+            made = visitor.visit(function.closed(copy.deepcopy(value)))
+            return replaced(made.body, parts)
+
+        for local, value in function.steps:
+            place = self.free(local)
+            made = visited(self.translator, visited(Decided(), of_leaf(value)))
+            target = ast.Name(place, ast.Store())
+            self.update.append(ast.Assign([target], made, lineno=0))
+            parts[local] = name(place)
+        return of_leaf(function.result)
+
+    def _returned(self, call: ast.Call) -> ast.Lambda | None:
+        """The function that a local function, which is called, returns."""
+        maker = self.functions.get(ast.unparse(call.func))
+        whole = _as_lambda(maker) if maker is not None else None
+        if whole is None or not isinstance(whole.body, ast.Lambda) or call.keywords:
+            return None
+        made = called(ast.Call(whole, copy.deepcopy(call.args), []))
+        return made if isinstance(made, ast.Lambda) else None
 
     def _called(
         self, title: str, given: list[ast.expr], visitor: ast.NodeTransformer

@@ -15,13 +15,16 @@ from mlax_scaffold.conversion.mapped_tuples import without_mapped_tuples
 from mlax_scaffold.conversion.nested_loops import without_nested_loops
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.paired_lists import without_paired_lists
+from mlax_scaffold.conversion.part_attributes import without_part_attributes
 from mlax_scaffold.conversion.private_names import publicized
+from mlax_scaffold.conversion.rebound_names import without_rebound_names
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
 
 
 def prepare(origin: Origin, node: ast.ClassDef) -> None:
     """Change a class in place."""
+    without_part_attributes(origin, node, LAYERS)
     inlined(node)
     begun(origin, node, LAYERS)
     written_out(origin, node, (*LAYERS, *SEQUENTIAL))
@@ -31,5 +34,6 @@ def prepare(origin: Origin, node: ast.ClassDef) -> None:
     without_alternating_lists(origin, node)
     without_key_loops(origin, node)
     without_nested_loops(origin, node, LAYERS)
+    without_rebound_names(node)
     composed(origin, node, (*LAYERS, *SEQUENTIAL))
     publicized(node)

@@ -6,6 +6,7 @@ import ast
 import copy
 from collections.abc import Collection
 
+from mlax_scaffold import spec
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.classes import ClassReader
 from mlax_scaffold.conversion.description import Described, SpecText
@@ -14,6 +15,7 @@ from mlax_scaffold.conversion.draws import without_key
 from mlax_scaffold.conversion.helper_dtypes import in_dtype
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.layer_methods import with_layer_methods
 from mlax_scaffold.conversion.nested_examples import Fitted, with_nested_examples
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
@@ -22,6 +24,9 @@ from mlax_scaffold.conversion.stages import with_stages
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import names, targets
 from mlax_scaffold.conversion.vocabulary import KEYS
+
+_WORDS = frozenset(w for w in dir(spec) if w[:1].isupper())
+"""Names that specs import: a class of the file has another one beside them."""
 
 
 class Program:
@@ -47,7 +52,9 @@ class Program:
             return
         self.seen.add(node.name)
         node = without_dictionaries(self.origin, self._with_bases(node), self.notes)
+        node, sequences = with_layer_methods(self.origin, node)
         node, stages = with_stages(self.origin, node)
+        stages = {**sequences, **stages}
         for used in _used(node):
             other = stages.get(used) or self.origin.classes.get(used)
             if used in self.origin.copied:
@@ -56,7 +63,7 @@ class Program:
                 continue
             if is_layer_class(self.origin, other):
                 given = used
-                if used in self.taken or used == self.name:
+                if used in self.taken or used in _WORDS or used == self.name:
                     given = f"{self.name}{used}"
                 self._class(other, framework_of(self.origin, other), given)
         reader = ClassReader(

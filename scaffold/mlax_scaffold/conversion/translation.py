@@ -25,6 +25,7 @@ from mlax_scaffold.conversion.trees import (
     ARRAY,
     expression,
     is_name,
+    is_none,
     literal,
     name,
     negated,
@@ -316,6 +317,14 @@ class Translator(TranslatedCalls):
     """Names of hyperparameters, and of attributes that are computed of them."""
 
     # Conditions.
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        known = self.around.held.get(self_attribute(node.left) or "")
+        if known is not None and is_none(node.comparators[0]):
+            # A sequence is a method here, which is there in any case.
+            node.left = expression(f"self.{known}")
+        return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)

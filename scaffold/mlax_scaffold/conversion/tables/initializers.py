@@ -71,15 +71,21 @@ IN_PLACE = {
     "zeros_": Row("(w)", "word.zeros"),
     "ones_": Row("(w)", "word.ones"),
     "constant_": Row("(w, val)", "word.constant(val)"),
-    "normal_": Row("(w, mean=0.0, std=1.0)", "word.normal(std)"),
+    "normal_": Row("(w, mean=0.0, std=1.0)", "calc.normal_about(mean, std)"),
     "trunc_normal_": Row(
-        "(w, mean=0.0, std=1.0, a=_, b=_)", "word.truncated_normal(std)"
+        "(w, mean=0.0, std=1.0, a=_, b=_)", "calc.truncated(mean, std, a, b)"
     ),
     "uniform_": Row("(w, a=0.0, b=1.0)", "calc.random_uniform(a, b)"),
-    "xavier_uniform_": Row("(w, gain=_)", "word.glorot_uniform()"),
-    "xavier_normal_": Row("(w, gain=_)", "word.glorot_normal()"),
-    "kaiming_uniform_": Row("(w, a=_, mode=_, nonlinearity=_)", "word.he_uniform()"),
-    "kaiming_normal_": Row("(w, a=_, mode=_, nonlinearity=_)", "word.he_normal()"),
+    "xavier_uniform_": Row("(w, gain=1.0)", "calc.xavier(gain, 'uniform')"),
+    "xavier_normal_": Row("(w, gain=1.0)", "calc.xavier(gain, 'normal')"),
+    "kaiming_uniform_": Row(
+        "(w, a=0, mode='fan_in', nonlinearity='leaky_relu')",
+        "calc.kaiming(a, mode, nonlinearity, 'uniform')",
+    ),
+    "kaiming_normal_": Row(
+        "(w, a=0, mode='fan_in', nonlinearity='leaky_relu')",
+        "calc.kaiming(a, mode, nonlinearity, 'normal')",
+    ),
     "orthogonal_": Row("(w, gain=1.0)", "word.orthogonal(gain)"),
     "fill_": Row("(w, val)", "word.constant(val)"),
     "zero_": Row("(w)", "word.zeros"),

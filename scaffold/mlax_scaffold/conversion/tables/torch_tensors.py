@@ -272,6 +272,9 @@ FUNCTIONS = {
     "torch.nn.Transformer.generate_square_subsequent_mask": Row(
         "(sz)", "calc.square_mask(sz)"
     ),
+    "torch.nn.init.calculate_gain": Row(
+        "(nonlinearity, param=_)", "calc.gain(nonlinearity, param)"
+    ),
     "torch.special.erf": METHODS["erf"],
     "torch.linalg.norm": METHODS["norm"],
     "torch.linalg.vector_norm": Row(
