@@ -5,10 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from typing import TypeGuard
 
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.trees import expression, literal, same
 from mlax_scaffold.conversion.values import Array, Several, Value
+
+_ALSO = {"height": "rows", "width": "columns", "depth": "slices", "time": "steps"}
+"""Other names of axes, where a hyperparameter has the first."""
 
 
 def symbols_named(
@@ -31,6 +35,8 @@ def symbols_named(
                 first = i == 0 and len(value.axes) > 1 and not value.lead
                 wanted = "batch" if first else f"axis{i}"
             made, count = wanted, 1
+            if made in fields:
+                made = wanted = _ALSO.get(wanted, wanted)
             while made in found.values() or made in fields or made in taken:
                 count += 1
                 made = f"{wanted}{count}"
@@ -49,6 +55,11 @@ def _leads(value: Value) -> bool:
     return isinstance(value, Array) and value.lead
 
 
+def _leads_alone(value: Value) -> TypeGuard[Array]:
+    """Whether nothing is known of an array."""
+    return isinstance(value, Array) and value.lead and not value.axes
+
+
 def annotated(
     symbols: Symbols,
     argument: ast.arg,
@@ -56,8 +67,9 @@ def annotated(
     texts: Mapping[str, str],
     fields: set[str],
     optional: bool,
+    env: Mapping[str, Value],
 ) -> ast.expr:
-    """The type of an input."""
+    """The type of an input, beside the others."""
     text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
     if not isinstance(value, Array):
         made = text if text in ("int", "float", "bool", "str") else "@word:PyTree"
@@ -71,7 +83,20 @@ def annotated(
             shape = shape.replace("*shape", "*batch")
         elif not value.axes and value.lead and against is not None and against.axes:
             axes = [_demanded(symbols, a, texts, fields) for a in against.axes]
-            shape = " ".join(("#", *(["*batch"] if against.lead else []), *axes))
+            # Of two inputs that begin with the same axes, each has them.
+            same = against.lead and any(
+                _leads_alone(v) and v.prefix is against.prefix for v in env.values()
+            )
+            first = ["*batch"] if against.lead else []
+            shape = " ".join(([] if same else ["#"]) + first + axes)
+        elif _leads_alone(value) and any(
+            isinstance(v, Array)
+            and v.against is not None
+            and v.against.axes
+            and v.against.prefix is value.prefix
+            for v in env.values()
+        ):
+            shape = "*batch"
         made = f'@word:{value.kind}["{shape}"]'
     made = made.replace("@word:", "_word_")
     node = expression(f"{made} | None" if optional or "None" in text else made)

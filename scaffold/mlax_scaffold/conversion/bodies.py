@@ -19,10 +19,11 @@ from mlax_scaffold.conversion.trees import (
     name,
     names,
     negated,
+    same,
     self_attribute,
     statement,
 )
-from mlax_scaffold.conversion.values import Module, Number, Several, Shape, Value
+from mlax_scaffold.conversion.values import Array, Module, Number, Several, Shape, Value
 
 
 class Bodies(Looping):
@@ -41,7 +42,22 @@ class Bodies(Looping):
         self.depth -= 1
         found = [r for r in self.returned if r is not None]
         self.env, self.returned = saved, outer
-        return found[-1] if found else None
+        return self._one_of(found) if found else None
+
+    def _one_of(self, found: list[Value]) -> Value:
+        """What a method returns that does so in several places."""
+        last = found[-1]
+        arrays = [v for v in found if isinstance(v, Array)]
+        if not isinstance(last, Array) or len(arrays) != len(found) or last.lead:
+            return last
+        if any(v.lead or len(v.axes) != len(last.axes) for v in arrays):
+            return last
+        axes = list(last.axes)
+        for i, axis in enumerate(axes):
+            known = self.symbols.find(axis)
+            if not all(same(self.symbols.find(v.axes[i]), known) for v in arrays):
+                axes[i] = self.symbols.fresh("_")
+        return last if axes == last.axes else last.like(axes)
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements in order."""

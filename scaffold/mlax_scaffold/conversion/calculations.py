@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.array_calculations import (
 from mlax_scaffold.conversion.initializer_calculations import (
     InitializerCalculations,
 )
+from mlax_scaffold.conversion.resizing_calculations import ResizingCalculations
 from mlax_scaffold.conversion.rows import MisfitError, missing
 from mlax_scaffold.conversion.tables.activations import VALUES
 from mlax_scaffold.conversion.trees import (
@@ -29,7 +30,7 @@ from mlax_scaffold.conversion.trees import (
 
 
 @dataclass
-class Calculations(ArrayCalculations, InitializerCalculations):
+class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculations):
     """The functions by the names that rows call them by."""
 
     first_input: str = "x"
@@ -243,23 +244,6 @@ class Calculations(ArrayCalculations, InitializerCalculations):
             return name("@word:gelu")
         text = VALUES.get(str(literal(activation)))
         return _of(text.replace("word.", "word_")) if text else activation
-
-    def _upsampled(self, mode: Arg) -> Arg:
-        return constant({"linear": 1, "trilinear": 3}.get(str(literal(mode)), 2))
-
-    def _method(self, mode: Arg) -> Arg | None:
-        value = str(literal(mode))
-        if value in ("bilinear", "linear", "trilinear"):
-            return constant("linear")
-        if value != "nearest":
-            raise MisfitError(f"`mode={ast.unparse(mode)}`")
-        return None
-
-    def _whole(self, factor: Arg) -> Arg:
-        value = literal(factor)
-        if missing(factor) or (isinstance(value, float) and value != int(value)):
-            raise MisfitError("without a whole `scale_factor`")
-        return constant(int(value)) if isinstance(value, float) else factor
 
     # Random numbers.
 

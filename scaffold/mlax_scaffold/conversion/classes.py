@@ -168,6 +168,7 @@ class ClassReader(ClassMethods):
                 texts,
                 named,
                 optional(call, argument.arg),
+                env,
             )
         forward.returns = result_type(self.symbols, result, env, texts, named)
         doc = (

@@ -68,7 +68,13 @@ def function_definition(
     arguments, defaults = [], []
     for argument, default in inputs:
         annotation = annotated(
-            symbols, argument, env.get(argument.arg), texts, set(), is_none(default)
+            symbols,
+            argument,
+            env.get(argument.arg),
+            texts,
+            set(),
+            is_none(default),
+            env,
         )
         if is_key(node, argument.arg):
             annotation = ast.Name("@word:Key", ast.Load())

@@ -25,8 +25,8 @@ from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import names, targets
 from mlax_scaffold.conversion.vocabulary import KEYS
 
-_WORDS = frozenset(w for w in dir(spec) if w[:1].isupper())
-"""Names that specs import: a class of the file has another one beside them."""
+_WORDS = frozenset(w for w in dir(spec) if w[:1].isupper()) - {"Block"}
+"""Names that specs of layers import: a class of the file has another one beside them."""
 
 
 class Program:

@@ -24,7 +24,7 @@ _HELPERS = {
     "linen": ("reparameterize",),
     "haiku_": ("layer_norm",),
     "plain": ("random_layer_params", "dense"),
-    "pytorch": ("layer_init",),
+    "pytorch": ("layer_init", "conv3x3", "conv1x1"),
 }
 _PAIRS = {
     "apply_linear": "linear",

@@ -212,8 +212,7 @@ _FUNCTIONAL = {
     ),
     "interpolate": Row(
         "(x, size=None, scale_factor=_, mode='nearest', align_corners=None)",
-        "calc.layer_call(x, layer.Upsample(calc.upsampled(mode), calc.whole(scale_factor), "
-        "method=calc.method(mode)))",
+        "calc.resized(x, size, scale_factor, mode)",
     ),
     **{name.split(".", 1)[1]: row for name, row in plain("f").items()},
 }
