@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.trees import (
@@ -93,6 +94,15 @@ def _reads(body: list[ast.stmt], local: str) -> int:
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
                 found += (inner.id == local) + titles.get(inner.id, 0)
     return found
+
+
+def returned(maker: ast.FunctionDef | None, call: ast.Call) -> ast.Lambda | None:
+    """The function that a function returns where it is called; None: it returns something else."""
+    whole = _as_lambda(maker) if maker is not None else None
+    if whole is None or not isinstance(whole.body, ast.Lambda) or call.keywords:
+        return None
+    made = called(ast.Call(whole, copy.deepcopy(call.args), []))
+    return made if isinstance(made, ast.Lambda) else None
 
 
 def called(node: ast.expr) -> ast.expr:

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from mlax_scaffold.conversion.leaf_functions import (
     Decided,
     Straight,
-    _as_lambda,
     _next,
-    called,
+    returned,
     straight,
 )
 from mlax_scaffold.conversion.optimizer_states import States, fields_of
@@ -26,6 +25,7 @@ from mlax_scaffold.conversion.trees import (
     names,
     replaced,
     visited,
+    with_names,
     without_docstring,
 )
 
@@ -201,11 +201,9 @@ class PerLeaf:
             full = self._full(node.func)
             if full in TREE_MAPS:
                 return True
-            if full in NORMS or full.endswith(
+            if full in (*NORMS, *INCREMENTS) or full.endswith(
                 ("tree.reduce", "tree_reduce", "tree_vdot", "tree_sum")
             ):
-                return False
-            if full in INCREMENTS:
                 return False
             if full.startswith("optax") and full.rpartition(".")[2] in LEAVES:
                 return True
@@ -223,9 +221,7 @@ class PerLeaf:
     def _full(self, node: ast.expr) -> str:
         full = self.translator.origin.qualified(node)
         text = ast.unparse(node)
-        if full:
-            return full
-        return {
+        return full or {
             "tree_map": "jax.tree.map",
             "global_norm": "optax.global_norm",
             "tree.map": "jax.tree.map",
@@ -350,7 +346,8 @@ class PerLeaf:
                 return self._called(function.id, given, visitor)
             return self._stepped(made, given, visitor)
         if isinstance(function, ast.Call):
-            function = self._returned(function) or function
+            maker = self.functions.get(ast.unparse(function.func))
+            function = returned(maker, function) or function
         if isinstance(function, ast.Lambda):
             visited = visitor.visit(copy.deepcopy(function))
             parts = dict(zip([a.arg for a in visited.args.args], given, strict=False))
@@ -375,15 +372,6 @@ class PerLeaf:
             parts[local] = name(place)
         return of_leaf(function.result)
 
-    def _returned(self, call: ast.Call) -> ast.Lambda | None:
-        """The function that a local function, which is called, returns."""
-        maker = self.functions.get(ast.unparse(call.func))
-        whole = _as_lambda(maker) if maker is not None else None
-        if whole is None or not isinstance(whole.body, ast.Lambda) or call.keywords:
-            return None
-        made = called(ast.Call(whole, copy.deepcopy(call.args), []))
-        return made if isinstance(made, ast.Lambda) else None
-
     def _called(
         self, title: str, given: list[ast.expr], visitor: ast.NodeTransformer
     ) -> ast.expr:
@@ -403,11 +391,7 @@ class PerLeaf:
             if k not in hidden and k in names(function)
         }
 
-        class Outer(ast.NodeTransformer):
-            def visit_Name(self, node: ast.Name) -> ast.expr:
-                return copy.deepcopy(parts[node.id]) if node.id in parts else node
-
-        made = self.translator.visit(Decided().visit(Outer().visit(function)))
+        made = self.translator.visit(Decided().visit(with_names(function, parts)))
         if not any(
             isinstance(s, ast.FunctionDef) and s.name == title for s in self.update
         ):

@@ -6,7 +6,6 @@ import ast
 import copy
 from collections.abc import Collection
 
-from mlax_scaffold import spec
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.classes import ClassReader
 from mlax_scaffold.conversion.description import Described, SpecText
@@ -25,7 +24,14 @@ from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import names, targets
 from mlax_scaffold.conversion.vocabulary import KEYS
 
-_WORDS = frozenset(w for w in dir(spec) if w[:1].isupper()) - {"Block"}
+_WORDS = frozenset(
+    (
+        *("Layer", "Optimizer", "Schedule", "Float", "Int", "Bool", "Complex", "Key"),
+        *("PyTree", "PerDim", "Size", "Sizes", "Shape", "Count", "Positive", "Decay"),
+        *("NonNegative", "Probability", "Scheduled", "Activation", "Initializer"),
+        *("Function", "Padding"),
+    )
+)
 """Names that specs of layers import: a class of the file has another one beside them."""
 
 
