@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Sequence
 
 from mlax_scaffold.conversion.array_shapes import pointwise
 from mlax_scaffold.conversion.declaring import _is_initializer
@@ -44,7 +45,7 @@ class Bodies(Looping):
         self.env, self.returned = saved, outer
         return self._one_of(found) if found else None
 
-    def _one_of(self, found: list[Value]) -> Value:
+    def _one_of(self, found: Sequence[Value]) -> Value:
         """What a method returns that does so in several places."""
         last = found[-1]
         arrays = [v for v in found if isinstance(v, Array)]

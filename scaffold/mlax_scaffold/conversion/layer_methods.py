@@ -95,7 +95,7 @@ class _Builder:
         start.args.args[1:1] = [ast.arg(a) for a in self.reads]
         start.body = body
         for part in ast.walk(node):
-            if hasattr(part, "lineno") and part.lineno < self.method.lineno:
+            if getattr(part, "lineno", self.method.lineno) < self.method.lineno:
                 ast.copy_location(part, self.method)
         return ast.fix_missing_locations(ast.copy_location(node, self.method))
 
@@ -163,7 +163,7 @@ class _Locals(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         attribute = self_attribute(node)
-        if attribute in self.attributes:
+        if attribute is not None and attribute in self.attributes:
             return ast.copy_location(ast.Name(attribute, node.ctx), node)
         self.generic_visit(node)
         return node
@@ -180,7 +180,7 @@ class _Calls(ast.NodeTransformer):
         attribute = self_attribute(node)
         if attribute in self.builders:
             self.failed = True
-        if attribute in self.changed:
+        if attribute is not None and attribute in self.changed:
             return ast.copy_location(ast.Name(attribute, node.ctx), node)
         self.generic_visit(node)
         return node

@@ -72,8 +72,9 @@ class _Reads(ast.NodeTransformer):
             value = row.bind(call).get(attribute)
         except MisfitError:
             return None
-        known = isinstance(value, ast.expr) and not missing(value)
-        return copy.deepcopy(value) if known else None
+        if not isinstance(value, ast.expr) or missing(value):
+            return None
+        return copy.deepcopy(value)
 
 
 def _of_class(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr | None:
