@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
+from jax import lax
 from numerics_adapter import apply_layer, init_layer
 from numerics_arrays import assert_close, assert_same_vjp, draw, numpy
 
@@ -90,6 +91,37 @@ def test_einsum_with_an_ellipsis(dtype: Any):
     y, _ = apply_layer("nn/einsum", {**hyper, **EXACT}, weights, x)
     w = numpy(weights)
     assert_close(y, np.tensordot(numpy(x), w["kernel"], (0, 0)) + w["bias"], dtype)
+
+
+@pytest.mark.parametrize(
+    ("equation", "kernel", "x"),
+    [
+        ("...a,ab->...b", (3, 2), (4, 5, 3)),
+        ("nacn,ab->bn", (3, 2), (4, 3, 5, 4)),
+        ("a...,ab->b", (3, 2), (3, 2, 2)),
+        ("hat, hab -> bth", (2, 3, 4), (2, 3, 5)),
+    ],
+)
+def test_einsum_of_another_product(equation: str, kernel: tuple, x: tuple, dtype: Any):
+    """As jnp.einsum has it with the same product in the place of its own."""
+
+    def halved(lhs: Any, rhs: Any, dims: Any, precision: Any = None, **options: Any):
+        return lax.dot_general(lhs * 0.5, rhs, dims, precision)
+
+    weights = {"kernel": draw(0, kernel, dtype)}
+    hyper = {"equation": equation, "kernel_shape": kernel, "dot_general": halved}
+
+    def ours(weights, x):
+        return apply_layer("nn/einsum", hyper | EXACT, weights, x)[0]
+
+    def expected(weights, x):
+        kernel = weights["kernel"]
+        plain = jnp.einsum(
+            equation, x, kernel, _dot_general=halved, precision="highest"
+        )
+        return plain.astype(dtype)
+
+    assert_same_vjp(ours, expected, (weights, draw(2, x, dtype)), dtype)
 
 
 @pytest.mark.parametrize("use_bias", [True, False])

@@ -68,7 +68,8 @@ LAYERS: dict[str, tuple[Any, str]] = {
         block.MixtureOfExperts.init(KEY, 8, 16, 4, capacity_factor=None),
         "b, t, 8",
     ),
-    "LRU": (nn.LRU.init(KEY, 8, 4), "b, 7, 8"),
+    "LRU": (nn.LRU.init(KEY, 8, 4), "b, t, 8"),
+    "dilated MaxPool": (nn.MaxPool.init(2, 3, 2, dilation=2), "b, 3, 5+h, 5+w"),
     "attention": (nn.MultiHeadAttention.init(KEY, 8, 2, causal=True), "b, t, 8"),
     "rotary attention": (
         nn.MultiHeadAttention.init(
@@ -90,7 +91,8 @@ def test_sizes_may_be_symbols(name: str, training: bool):
 
     @jax.jit
     def apply(x: jax.Array) -> jax.Array:
-        y, _ = hyperparams.apply(x, trainables, state, not training, key=KEY)
+        key = KEY if training else None
+        y, _ = hyperparams.apply(x, trainables, state, not training, key=key)
         return y
 
     shape = export.symbolic_shape(dims)

@@ -245,3 +245,74 @@ def test_the_gradient_of_any_reduction(dtype):
         dtype,
         x,
     )
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32"])
+@pytest.mark.parametrize("name", ["max", "min", "sum"])
+def test_integers_as_of_lax(name, dtype):
+    """In their own dtype, with what its numbers end at as padding; sums are modulo that."""
+    limits = jnp.iinfo(dtype)
+    x = np.random.default_rng(0).integers(limits.min // 2, limits.max, (2, 7, 6, 3))
+    x = jnp.asarray(x, dtype)
+    combine, initial = {
+        "max": (lax.max, limits.min),
+        "min": (lax.min, limits.max),
+        "sum": (lax.add, 0),
+    }[name]
+    expected = lax.reduce_window(
+        x,
+        x.dtype.type(initial),
+        combine,
+        (1, 3, 2, 1),
+        (1, 2, 1, 1),
+        ((0, 0), (1, 1), (1, 0), (0, 0)),
+        window_dilation=(1, 2, 1, 1),
+    )
+    hyper = {"spatial_dims": 2, "window": (3, 2), "strides": (2, 1), "dilation": (2, 1)}
+    hyper |= {"padding": ((1, 1), (1, 0)), "channel_last": True}
+    y = jax.jit(layer(f"nn/{name}_pool", hyper))(x)
+    assert y.dtype == x.dtype
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize(
+    ("place", "options"),
+    [("nn/adaptive_max_pool", {"output_size": 2}), ("nn/global_max_pool", {})],
+)
+def test_the_largest_integers(place, options):
+    x = jnp.asarray([[-7, -3, -5, -9]], jnp.int8)
+    y = layer(place, {"spatial_dims": 1, **options})(x)
+    expected = [[-3, -5]] if options else [-3]
+    assert y.dtype == x.dtype
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_integers_that_where_leaves_out():
+    x = jnp.asarray([-7, -3, -5], jnp.int16)
+    y = functional("max")(x, jnp.asarray([True, False, True]))
+    assert (y.dtype, int(y)) == (x.dtype, -5)
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (layer("nn/avg_pool", {"spatial_dims": 1, "window": 2}), TypeError),
+        (
+            layer("nn/adaptive_avg_pool", {"spatial_dims": 1, "output_size": 2}),
+            TypeError,
+        ),
+        (
+            lambda x: functional("pool")(x, reduction="avg", spatial_dims=1, window=2),
+            ValueError,
+        ),
+        (
+            lambda x: functional("adaptive_pool")(
+                x, reduction="avg", spatial_dims=1, output_size=2
+            ),
+            ValueError,
+        ),
+    ],
+)
+def test_means_of_integers_say_what_to_do(call, error):
+    with pytest.raises(error, match=r"cast .*x\.astype\(jnp\.float32\)"):
+        call(jnp.arange(4))

@@ -31,8 +31,8 @@ def adaptive_pool(
     equinox. Deviation from PyTorch: windows do not overlap.
 
     Args:
-        x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
-            *spatial).
+        x: floating or integer (*batch, *spatial, channels) where channel_last, else
+            (*batch, *spatial).
         reduction: what is made of a window (one of "avg", "max").
         spatial_dims: number of spatial axes (an integer of at least 1).
         output_size: number of windows along each axis (an integer of at least 1, or a
@@ -41,8 +41,8 @@ def adaptive_pool(
         accum_dtype: dtype of the means; None: that of x (a floating dtype, or None).
 
     Returns:
-        Floating (*batch, *output_size, channels) where channel_last, else (*batch,
-        *output_size).
+        Floating or integer (*batch, *output_size, channels) where channel_last, else
+        (*batch, *output_size).
 
     Raises:
         ValueError, TypeError: where an argument does not fit.
@@ -56,13 +56,19 @@ def adaptive_pool(
     accum_dtype = checks.optional(
         checks.dtype, "adaptive_pool", accum_dtype=accum_dtype
     )
-    x = checks.floating("adaptive_pool", x=x)
+    x = checks.real("adaptive_pool", x=x)
     checks.shapes(
         "adaptive_pool",
         {"spatial_dims": spatial_dims},
         x=(x, "*batch *spatial channels" if channel_last else "*batch *spatial"),
     )
 
+    checks.require(
+        "adaptive_pool",
+        reduction == "max" or jnp.issubdtype(x.dtype, jnp.floating),
+        "means are of floating numbers: cast integers first, as in x.astype(jnp.float32)",
+        reduction=reduction,
+    )
     before = x.ndim - spatial_dims - (1 if channel_last else 0)
     size = x.shape[before : before + spatial_dims]
     checks.require(

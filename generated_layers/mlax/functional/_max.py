@@ -27,33 +27,35 @@ def max(
 
     As jnp.max, but that in 16 bits the number of equal elements is counted exactly enough:
     the gradient of jnp.max is too large where more than 256 are equal in bfloat16.
-    Elements that `where` leaves out count as -inf.
+    Elements that `where` leaves out count as -inf, or as the smallest integer.
 
     Args:
-        x: floating (*shape,).
+        x: floating or integer (*shape,).
         where: boolean that broadcasts to (*shape,), or None.
         axis: axes over which it is the largest; None: all (an axis or a sequence of
             axes, or None).
         keepdims: whether they stay, with size 1.
 
     Returns:
-        Floating of any shape.
+        Floating or integer of any shape.
 
     Raises:
         ValueError, TypeError: where an argument does not fit.
     """
     axis = checks.optional(checks.axes, "max", axis=axis)
     keepdims = checks.boolean("max", keepdims=keepdims)
-    x = checks.floating("max", x=x)
+    x = checks.real("max", x=x)
     if where is not None:
         where = checks.logical("max", where=where)
         checks.shapes("max", {}, x=(x, "*shape"), where=(where, "# *shape | None"))
     checks.has_axes("max", x.ndim, axis=axis)
 
     axes = tuple(range(x.ndim)) if axis is None else axis
+    floating = jnp.issubdtype(x.dtype, jnp.floating)
     if where is not None:
-        x = jnp.where(where, x, jnp.full_like(x, -jnp.inf))
-    if jnp.finfo(x.dtype).bits > 16:
+        least = -math.inf if floating else jnp.iinfo(x.dtype).min
+        x = jnp.where(where, x, jnp.full_like(x, least))
+    if not floating or jnp.finfo(x.dtype).bits > 16:
         return jnp.max(x, axis=axes, keepdims=keepdims)
     # Neither sum is out of the range of float16.
     size = math.prod(x.shape[a] for a in axes)

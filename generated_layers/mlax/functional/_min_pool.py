@@ -28,15 +28,15 @@ def min_pool(
     """Smallest element of each window of the spatial axes, see `pool`.
 
     Args:
-        x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
-            *spatial).
+        x: floating or integer (*batch, *spatial, channels) where channel_last, else
+            (*batch, *spatial).
         spatial_dims: number of spatial axes (an integer of at least 1).
         window: size of the window (an integer of at least 1, or a sequence of one for
             each spatial axis).
         strides: steps from window to window (an integer of at least 1, or a sequence of
             one for each spatial axis).
-        padding: of the input, with inf ("SAME", "SAME_LOWER", "VALID", "CAUSAL", an
-            integer, or for each axis an integer or a pair).
+        padding: of the input, with inf or the largest integer ("SAME", "SAME_LOWER",
+            "VALID", "CAUSAL", an integer, or for each axis an integer or a pair).
         dilation: steps from element to element of the window (an integer of at least 1,
             or a sequence of one for each spatial axis).
         ceil_mode: whether a last window may end beyond the padding.
@@ -45,8 +45,8 @@ def min_pool(
             or a sequence of one for each spatial axis).
 
     Returns:
-        Floating (*batch, *out_spatial, channels) where channel_last, else (*batch,
-        *out_spatial).
+        Floating or integer (*batch, *out_spatial, channels) where channel_last, else
+        (*batch, *out_spatial).
 
     Raises:
         ValueError, TypeError: where an argument does not fit.
@@ -61,7 +61,7 @@ def min_pool(
     input_dilation = checks.per_dim(
         "min_pool", checks.size, spatial_dims, input_dilation=input_dilation
     )
-    x = checks.floating("min_pool", x=x)
+    x = checks.real("min_pool", x=x)
     checks.shapes(
         "min_pool",
         {"spatial_dims": spatial_dims},

@@ -32,14 +32,16 @@ def pool(
 ) -> jax.Array:
     """Reduces windows of the spatial axes, in the dtype of x.
 
+    Sums of integers are modulo what their dtype holds, and means are of floating numbers.
+
     Channels that are first are among the batch axes. Where several elements of a window
     are the largest, the gradient goes to one of them, or in parts to all. A mean divides
     before it adds, so that large elements do not overflow. What `input_dilation` puts between
     elements is what they are padded with.
 
     Args:
-        x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
-            *spatial).
+        x: floating or integer (*batch, *spatial, channels) where channel_last, else
+            (*batch, *spatial).
         reduction: what is made of a window (one of "max", "min", "sum", "avg").
         spatial_dims: number of spatial axes (an integer of at least 1).
         window: size of the window (an integer of at least 1, or a sequence of one for
@@ -56,8 +58,8 @@ def pool(
             or a sequence of one for each spatial axis).
 
     Returns:
-        Floating (*batch, *out_spatial, channels) where channel_last, else (*batch,
-        *out_spatial).
+        Floating or integer (*batch, *out_spatial, channels) where channel_last, else
+        (*batch, *out_spatial).
 
     Raises:
         ValueError, TypeError: where an argument does not fit.
@@ -73,7 +75,7 @@ def pool(
     input_dilation = checks.per_dim(
         "pool", checks.size, spatial_dims, input_dilation=input_dilation
     )
-    x = checks.floating("pool", x=x)
+    x = checks.real("pool", x=x)
     checks.shapes(
         "pool",
         {"spatial_dims": spatial_dims},
@@ -83,9 +85,17 @@ def pool(
     after = 1 if channel_last else 0
     before = x.ndim - spatial_dims - after
     average = reduction == "avg"
-    reduce, identity = {"max": (lax.max, -math.inf), "min": (lax.min, math.inf)}.get(
-        reduction, (lax.add, 0.0)
+    floating = jnp.issubdtype(x.dtype, jnp.floating)
+    checks.require(
+        "pool",
+        floating or not average,
+        "means are of floating numbers: cast integers first, as in x.astype(jnp.float32)",
     )
+    limits = jnp.finfo(x.dtype) if floating else jnp.iinfo(x.dtype)
+    reduce, identity = {
+        "max": (lax.max, -math.inf if floating else limits.min),
+        "min": (lax.min, math.inf if floating else limits.max),
+    }.get(reduction, (lax.add, 0))
     if max(input_dilation) > 1:
         checks.require(
             "pool",
@@ -130,7 +140,7 @@ def pool(
         dilation=dilation,
     )
     pairs = ((0, 0),) * before + pairs + ((0, 0),) * after
-    narrow = jnp.finfo(x.dtype).bits <= 16
+    narrow = floating and limits.bits <= 16
     if max(dilation) == 1 if reduction in ("max", "min") else not narrow:
         return lax.reduce_window(
             x / math.prod(window) if average else x,
@@ -147,8 +157,9 @@ def pool(
     for axis, w, s, d in zip(
         range(before, before + spatial_dims), window, strides, dilation, strict=True
     ):
-        count = max(0, y.shape[axis] - (w - 1) * d)
-        if count == 0:
+        count = y.shape[axis] - (w - 1) * d
+        # A size that is a symbol cannot be compared: it is one that has windows.
+        if isinstance(count, int) and count <= 0:
             y = lax.slice_in_dim(y, 0, 0, 1, axis)
             continue
         whole = 2 ** (w - 1).bit_length()

@@ -99,8 +99,9 @@ def reduce_windows(
     for axis, w, s, d in zip(
         range(before, before + spatial_dims), window, strides, dilation, strict=True
     ):
-        count = max(0, y.shape[axis] - (w - 1) * d)
-        if count == 0:
+        count = y.shape[axis] - (w - 1) * d
+        # A size that is a symbol cannot be compared: it is one that has windows.
+        if isinstance(count, int) and count <= 0:
             y = lax.slice_in_dim(y, 0, 0, 1, axis)
             continue
         parts = [lax.slice_in_dim(y, i * d, i * d + count, s, axis) for i in range(w)]

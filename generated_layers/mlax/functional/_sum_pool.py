@@ -31,8 +31,8 @@ def sum_pool(
     """Sum of each window of the spatial axes, see `pool`.
 
     Args:
-        x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
-            *spatial).
+        x: floating or integer (*batch, *spatial, channels) where channel_last, else
+            (*batch, *spatial).
         spatial_dims: number of spatial axes (an integer of at least 1).
         window: size of the window (an integer of at least 1, or a sequence of one for
             each spatial axis).
@@ -44,13 +44,14 @@ def sum_pool(
             or a sequence of one for each spatial axis).
         ceil_mode: whether a last window may end beyond the padding.
         channel_last: whether an axis of channels follows the spatial axes.
-        accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
+        accum_dtype: dtype of floating sums; None: that of x (a floating dtype, or
+            None).
         input_dilation: steps between elements of the input (an integer of at least 1,
             or a sequence of one for each spatial axis).
 
     Returns:
-        Floating (*batch, *out_spatial, channels) where channel_last, else (*batch,
-        *out_spatial).
+        Floating or integer (*batch, *out_spatial, channels) where channel_last, else
+        (*batch, *out_spatial).
 
     Raises:
         ValueError, TypeError: where an argument does not fit.
@@ -66,7 +67,7 @@ def sum_pool(
     input_dilation = checks.per_dim(
         "sum_pool", checks.size, spatial_dims, input_dilation=input_dilation
     )
-    x = checks.floating("sum_pool", x=x)
+    x = checks.real("sum_pool", x=x)
     checks.shapes(
         "sum_pool",
         {"spatial_dims": spatial_dims},

@@ -78,15 +78,15 @@ def fwd(
     Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
-        x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
-            *spatial).
+        x: floating or integer (*batch, *spatial, channels) where channel_last, else
+            (*batch, *spatial).
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
 
     Returns:
-        `(y, None)`; y is floating (*batch, *output_size, channels) where channel_last,
-        else (*batch, *output_size), in the dtype of the input.
+        `(y, None)`; y is floating or integer (*batch, *output_size, channels) where
+        channel_last, else (*batch, *output_size), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -94,7 +94,7 @@ def fwd(
     checks.arguments(
         "AdaptiveMaxPool", trainables, non_trainables, hyperparams, inference_mode
     )
-    x = checks.floating("AdaptiveMaxPool", x=x)
+    x = checks.real("AdaptiveMaxPool", x=x)
     checks.shapes(
         "AdaptiveMaxPool",
         hyperparams,

@@ -3,16 +3,18 @@
 """Einsum: einstein sum of the input and a kernel: y = einsum(equation, x, W) + b.
 
 The bias has the axes of the kernel that are in the result. LeCun normal kernels
-count the axes that are summed over as inputs.
+count the axes that are summed over as inputs. `dot_general` may multiply in a dtype
+of its own, as in `Linear`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
@@ -21,6 +23,7 @@ from mlax._core.checks import PrecisionLike
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+from mlax.functional import sum
 from mlax.initializers import variance_scaling
 
 __all__ = ["EinsumHyperparams", "EinsumTrainables", "fwd", "init"]
@@ -53,6 +56,9 @@ class EinsumHyperparams(OfLayer):
     """Whether a bias is added."""
     precision: PrecisionLike | None
     """Of the product, see jax.lax.Precision."""
+    dot_general: Callable[..., Any]
+    """What multiplies x and the kernel."""
+    source: str
     result: str
     kernel_axes: str
 
@@ -63,6 +69,7 @@ def init(
     kernel_shape: Sequence[int],
     use_bias: bool = False,
     precision: PrecisionLike | None = None,
+    dot_general: Callable[..., Any] = lax.dot_general,
     kernel_initializer: arrays.Initializer | None = None,
     bias_initializer: arrays.Initializer = zeros,
     dtype: DTypeLike | None = None,
@@ -77,6 +84,8 @@ def init(
         use_bias: whether a bias is added.
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        dot_general: what multiplies x and the kernel (a hashable function that is
+            called as `jax.lax.dot_general`).
         kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
             variance_scaling(1.0, 'fan_in', 'truncated_normal', in_axis=tuple((i for i,
             a in enumerate(axes) if a not in target)), out_axis=tuple((i for i, a in
@@ -99,18 +108,22 @@ def init(
     kernel_shape = checks.shape("Einsum", kernel_shape=kernel_shape)
     use_bias = checks.boolean("Einsum", use_bias=use_bias)
     precision = checks.optional(checks.precision, "Einsum", precision=precision)
+    dot_general = checks.function("Einsum", dot_general=dot_general)
     keys = arrays.declared_keys(key, 2)
-    operands, _, target = equation.replace(" ", "").partition("->")
-    source, _, axes = operands.partition(",")
+    operands, arrow, target = equation.replace(" ", "").partition("->")
+    local_source, _, axes = operands.partition(",")
     checks.require(
         "Einsum",
         len(set(axes)) == len(axes) == len(kernel_shape)
         and axes.isalpha()
-        and set(axes) <= set(source + target),
+        and set(axes) <= set(local_source + target)
+        and set(target) <= set(local_source + axes)
+        and arrow == "->",
         "the equation is of the input, the kernel with a letter for each axis, and "
         "the result",
         kernel_shape=kernel_shape,
     )
+    source = local_source
     result = target
     kernel_axes = axes
     sizes = dict(zip(axes, kernel_shape, strict=True))
@@ -121,9 +134,9 @@ def init(
             "fan_in",
             "truncated_normal",
             in_axis=tuple(i for i, a in enumerate(axes) if a not in target),
-            out_axis=tuple(i for i, a in enumerate(axes) if a not in source),
+            out_axis=tuple(i for i, a in enumerate(axes) if a not in local_source),
             batch_axis=tuple(
-                i for i, a in enumerate(axes) if a in source and a in target
+                i for i, a in enumerate(axes) if a in local_source and a in target
             ),
         ),
         keys[0],
@@ -146,6 +159,8 @@ def init(
         kernel_shape=kernel_shape,
         use_bias=use_bias,
         precision=precision,
+        dot_general=dot_general,
+        source=source,
         result=result,
         kernel_axes=kernel_axes,
     )
@@ -176,17 +191,67 @@ def fwd(
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
+        ValueError: the equation has a letter for each axis of the input.
+        ValueError: axes of the input that the kernel has, too, have its sizes.
     """
     checks.arguments("Einsum", trainables, non_trainables, hyperparams, inference_mode)
     x = checks.floating("Einsum", x=x)
 
     kernel = arrays.in_dtype(trainables.kernel, x.dtype)
     bias = arrays.in_dtype(trainables.bias, x.dtype)
-    y = jnp.einsum(hyperparams.equation, x, kernel, precision=hyperparams.precision)
+    first, dots, last = hyperparams.source.partition("...")
+    count = x.ndim - len(first) - len(last)
+    checks.require(
+        "Einsum",
+        count == 0 or (count > 0 and dots == "..."),
+        "the equation has a letter for each axis of the input",
+    )
+    # What the dots stand for is numbered.
+    others = [str(i) for i in range(count)]
+    letters = [*first, *others, *last]
+    before, dots, after = hyperparams.result.partition("...")
+    wanted = [*before, *(others if dots else []), *after]
+    axes = list(dict.fromkeys(letters))
+    if len(axes) < len(letters):
+        places = {a: i for i, a in enumerate(axes)}
+        x = jnp.einsum(x, [places[a] for a in letters], list(range(len(axes))))
+    alone = [a for a in axes if a not in wanted and a not in hyperparams.kernel_axes]
+    if alone:
+        x = sum(x, axis=tuple(axes.index(a) for a in alone))
+        axes = [a for a in axes if a not in alone]
+    shared = [a for a in axes if a in hyperparams.kernel_axes]
+    checks.require(
+        "Einsum",
+        all(
+            x.shape[axes.index(a)]
+            == hyperparams.kernel_shape[hyperparams.kernel_axes.index(a)]
+            for a in shared
+        ),
+        "axes of the input that the kernel has, too, have its sizes",
+        kernel_shape=hyperparams.kernel_shape,
+    )
+    batch = [a for a in shared if a in wanted]
+    summed = [a for a in shared if a not in wanted]
+    y = hyperparams.dot_general(
+        x,
+        kernel,
+        (
+            (
+                tuple(axes.index(a) for a in summed),
+                tuple(hyperparams.kernel_axes.index(a) for a in summed),
+            ),
+            (
+                tuple(axes.index(a) for a in batch),
+                tuple(hyperparams.kernel_axes.index(a) for a in batch),
+            ),
+        ),
+        precision=hyperparams.precision,
+    )
+    left = [a for a in (*axes, *hyperparams.kernel_axes) if a not in shared]
+    made = [*batch, *left]
+    y = y.transpose([made.index(a) for a in wanted])
     if bias is None:
         return y, None
-    first, _, last = hyperparams.result.partition("...")
-    free = " " * (y.ndim - len(first) - len(last))
     sizes = dict(zip(hyperparams.kernel_axes, hyperparams.kernel_shape, strict=True))
-    bias = bias.reshape([sizes.get(a, 1) for a in first + free + last])
+    bias = bias.reshape([sizes.get(a, 1) for a in wanted])
     return y + spread(bias, y.shape), None

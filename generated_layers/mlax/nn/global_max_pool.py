@@ -69,14 +69,14 @@ def fwd(
     Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
-        x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
-            *spatial).
+        x: floating or integer (*batch, *spatial, channels) where channel_last, else
+            (*batch, *spatial).
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
 
     Returns:
-        `(y, None)`; y is floating of any shape, in the dtype of the input.
+        `(y, None)`; y is floating or integer of any shape, in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
@@ -84,7 +84,7 @@ def fwd(
     checks.arguments(
         "GlobalMaxPool", trainables, non_trainables, hyperparams, inference_mode
     )
-    x = checks.floating("GlobalMaxPool", x=x)
+    x = checks.real("GlobalMaxPool", x=x)
     checks.shapes(
         "GlobalMaxPool",
         hyperparams,

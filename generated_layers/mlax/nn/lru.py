@@ -24,6 +24,7 @@ from jax.typing import DTypeLike
 
 from mlax._core import arrays, checks
 from mlax._core.checks import PrecisionLike
+from mlax._core.loops import scan
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
@@ -281,7 +282,21 @@ def fwd(
         steps = [
             reset_carry(reset, jnp.broadcast_to(part, u[0].shape)) for part in steps
         ]
-    powers, h = lax.associative_scan(combine, (steps, u), axis=x.ndim - 2)
+    axis = x.ndim - 2
+    if isinstance(x.shape[axis], int):
+        powers, h = lax.associative_scan(combine, (steps, u), axis=axis)
+    else:
+        # The number of steps is a symbol: one after another.
+        slices = jax.tree.map(lambda part: jnp.moveaxis(part, axis, 0), (steps, u))
+        zero = jax.tree.map(lambda part: jnp.zeros_like(part[0]), slices)
+        one = (jnp.ones_like(zero[0][0]), zero[0][1])
+
+        def step(before, now):
+            after = combine(before, now)
+            return after, after
+
+        _, parts = scan(step, (one, zero[1]), slices)
+        powers, h = jax.tree.map(lambda part: jnp.moveaxis(part, 0, axis), parts)
     if carry is not None:
         start = [spread(part[..., None, :], u[0].shape) for part in carry]
         powers = [spread(part, h[0].shape) for part in powers]

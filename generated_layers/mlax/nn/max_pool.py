@@ -37,7 +37,7 @@ class MaxPoolHyperparams(OfLayer):
     strides: tuple[int, ...]
     """Steps from window to window."""
     padding: Padding
-    """Of the input, with -inf."""
+    """Of the input, with -inf or the smallest integer."""
     dilation: tuple[int, ...]
     """Steps from element to element of the window."""
     ceil_mode: bool
@@ -66,8 +66,8 @@ def init(
             each spatial axis).
         strides: steps from window to window (an integer of at least 1, or a sequence of
             one for each spatial axis).
-        padding: of the input, with -inf ("SAME", "SAME_LOWER", "VALID", "CAUSAL", an
-            integer, or for each axis an integer or a pair).
+        padding: of the input, with -inf or the smallest integer ("SAME", "SAME_LOWER",
+            "VALID", "CAUSAL", an integer, or for each axis an integer or a pair).
         dilation: steps from element to element of the window (an integer of at least 1,
             or a sequence of one for each spatial axis).
         ceil_mode: whether a last window may end beyond the padding.
@@ -118,21 +118,21 @@ def fwd(
     Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
-        x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
-            *spatial).
+        x: floating or integer (*batch, *spatial, channels) where channel_last, else
+            (*batch, *spatial).
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
 
     Returns:
-        `(y, None)`; y is floating (*batch, *out_spatial, channels) where channel_last,
-        else (*batch, *out_spatial), in the dtype of the input.
+        `(y, None)`; y is floating or integer (*batch, *out_spatial, channels) where
+        channel_last, else (*batch, *out_spatial), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("MaxPool", trainables, non_trainables, hyperparams, inference_mode)
-    x = checks.floating("MaxPool", x=x)
+    x = checks.real("MaxPool", x=x)
     checks.shapes(
         "MaxPool",
         hyperparams,

@@ -45,7 +45,7 @@ class SumPoolHyperparams(OfLayer):
     channel_last: bool
     """Whether an axis of channels follows the spatial axes."""
     accum_dtype: DTypeLike | None
-    """Dtype of the sum; None: that of x."""
+    """Dtype of floating sums; None: that of x."""
     input_dilation: tuple[int, ...]
     """Steps between elements of the input."""
 
@@ -75,7 +75,8 @@ def init(
             or a sequence of one for each spatial axis).
         ceil_mode: whether a last window may end beyond the padding.
         channel_last: whether an axis of channels follows the spatial axes.
-        accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
+        accum_dtype: dtype of floating sums; None: that of x (a floating dtype, or
+            None).
         input_dilation: steps between elements of the input (an integer of at least 1,
             or a sequence of one for each spatial axis).
 
@@ -124,21 +125,21 @@ def fwd(
     Every layer takes `inference_mode` and `key`; this one needs neither.
 
     Args:
-        x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
-            *spatial).
+        x: floating or integer (*batch, *spatial, channels) where channel_last, else
+            (*batch, *spatial).
         trainables: None.
         non_trainables: None.
         hyperparams: what `init` returned.
 
     Returns:
-        `(y, None)`; y is floating (*batch, *out_spatial, channels) where channel_last,
-        else (*batch, *out_spatial), in the dtype of the input.
+        `(y, None)`; y is floating or integer (*batch, *out_spatial, channels) where
+        channel_last, else (*batch, *out_spatial), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.
     """
     checks.arguments("SumPool", trainables, non_trainables, hyperparams, inference_mode)
-    x = checks.floating("SumPool", x=x)
+    x = checks.real("SumPool", x=x)
     checks.shapes(
         "SumPool",
         hyperparams,

@@ -8,7 +8,50 @@ from mlax_scaffold.errors import Location
 from mlax_scaffold.model.expressions import Expression
 from mlax_scaffold.model.shapes import Conditional, Shape
 
-INEXACT = ("Float", "Complex")
+
+@dataclass(frozen=True)
+class ArrayKind:
+    """What a word for arrays says of their dtypes."""
+
+    name: str
+    doc: str
+    """What pages call such an array."""
+    check: str
+    """The function of the generated `_core.checks` that refuses others."""
+    dtypes: tuple[str, ...]
+    """What `jax.numpy` calls the dtypes that it may have."""
+    example: str = ""
+    """The dtype that tests and examples have it in; empty: that of the computation."""
+    computes: bool = False
+    """Whether its dtype is that of the computation."""
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        ArrayKind("Float", "floating", "floating", ("floating",), computes=True),
+        ArrayKind(
+            "Complex",
+            "complex",
+            "complex_valued",
+            ("complexfloating",),
+            "complex64",
+            computes=True,
+        ),
+        ArrayKind(
+            "Real",
+            "floating or integer",
+            "real",
+            ("floating", "integer"),
+            computes=True,
+        ),
+        ArrayKind("Int", "integer", "integral", ("integer",), "int32"),
+        ArrayKind("Bool", "boolean", "logical", ("bool_",), "bool_"),
+    )
+}
+"""The words for arrays, by name: one row for each."""
+
+COMPUTING = tuple(name for name, kind in KINDS.items() if kind.computes)
 """The kinds of arrays whose dtype is that of the computation."""
 
 
@@ -17,7 +60,7 @@ class ArrayType:
     """`Float["..."]` and its kin, a tuple or a dictionary of them, or `PyTree`."""
 
     kind: str
-    """Float, Complex, Int, Bool, Key, PyTree, tuple or dict."""
+    """One of `KINDS`, Key, PyTree, tuple or dict."""
     name: str = field(default="", kw_only=True)
     """Of a tree: its type, such as `dict[str, jax.Array]`; empty where that may be any.
 
@@ -56,14 +99,14 @@ class ArrayType:
         return self.kind in kinds or any(item.holds(*kinds) for item in self.items)
 
     @property
-    def inexact(self) -> bool:
+    def computes(self) -> bool:
         """Whether it is, or has in it, an array whose dtype is that of the computation."""
-        return self.holds(*INEXACT)
+        return self.holds(*COMPUTING)
 
     @property
     def decides_dtype(self) -> bool:
         """Whether there is always such an array: its dtype is that of the computation."""
-        if self.kind in INEXACT:
+        if self.kind in COMPUTING:
             return not self.optional
         return any(item.decides_dtype for item in self.items)
 

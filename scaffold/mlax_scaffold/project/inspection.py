@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
+from mlax_scaffold.model.arrays import KINDS
 from mlax_scaffold.model.shapes import (
     Anonymous,
     AnyAxes,
@@ -146,8 +147,8 @@ def _array(
     if kind == "Key":
         return jax.eval_shape(lambda: jax.random.key(0))
     # A tree of arrays may be one array.
-    dtypes = {"Float": dtype, "PyTree": dtype, "Int": "int32", "Bool": "bool"}
-    dtypes["Complex"] = "complex64"
+    dtypes = {name: row.example or dtype for name, row in KINDS.items()}
+    dtypes["PyTree"] = dtype
     if kind == "Bool" and shape == "...":
         return jax.ShapeDtypeStruct((), "bool")  # a mask broadcasts
     concrete = _shape("..." if shape is None else shape, fields, sizes)

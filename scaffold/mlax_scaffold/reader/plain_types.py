@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from copy import deepcopy
 
+from mlax_scaffold.model.arrays import KINDS
 from mlax_scaffold.model.definition import ArrayType, Import
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.words import WORDS
@@ -60,7 +61,7 @@ class _Words(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         match node.value:
-            case ast.Name(id="Float" | "Complex" | "Int" | "Bool"):
+            case ast.Name(id=name) if name in KINDS:
                 array = read_array_type(self.source, node)
                 return _expression(node, "Any" if array is None else array.annotation)
             case ast.Name(id="PerDim"):

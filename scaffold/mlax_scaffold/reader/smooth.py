@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 
 from mlax_scaffold.errors import Diagnostic, did_you_mean
+from mlax_scaffold.model.arrays import COMPUTING
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.smooth import SmoothAt
 from mlax_scaffold.reader.source import Source
@@ -53,7 +54,7 @@ def _number_pair(node: ast.expr) -> tuple[float, float] | None:
 def check_smooth_at(definition: Definition) -> list[Diagnostic]:
     """The names that are neither floating inputs nor weights."""
     inputs = definition.entry.inputs if definition.smooth_at else ()
-    known = [i.name for i in inputs if i.type.kind in ("Float", "Complex")]
+    known = [i.name for i in inputs if i.type.kind in COMPUTING]
     known += [d.name for d in definition.weights]
     return [
         definition.finding(

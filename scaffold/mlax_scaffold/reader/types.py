@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from mlax_scaffold.errors import Location, did_you_mean
+from mlax_scaffold.model.arrays import KINDS
 from mlax_scaffold.model.definition import ArrayType, Import
 from mlax_scaffold.model.hyper_types import (
     HyperType,
@@ -22,7 +23,8 @@ from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.remedies.types import array_type, field_type, shape_text
 from mlax_scaffold.reader.source import Source
 
-ARRAY_KINDS = ("Float", "Complex", "Int", "Bool", "Key", "PyTree")
+ARRAY_KINDS = (*KINDS, "Key", "PyTree")
+_KNOWN = ", ".join(f'{name}["..."]' for name in KINDS)
 
 
 def read_hyper_type(
@@ -160,7 +162,7 @@ def read_array_type(source: Source, node: ast.expr) -> ArrayType | None:
             return ArrayType(
                 "tuple", items=tuple(i for i in items if i), optional=optional
             )
-        if word in ("Float", "Complex", "Int", "Bool"):
+        if word in KINDS:
             return _read_shape(source, node, ArrayType(word, optional=optional))
     given = unparsed(node)
     word = given.partition("[")[0]
@@ -172,7 +174,7 @@ def read_array_type(source: Source, node: ast.expr) -> ArrayType | None:
             if word.isidentifier() and word not in ARRAY_KINDS
             else ""
         )
-        or 'Write Float["..."], Complex["..."], Int["..."], Bool["..."], PyTree, or a tuple of them.',
+        or f"Write {_KNOWN}, PyTree, or a tuple of them.",
         fix=array_type(source, node),
     )
     return None

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from mlax_scaffold.model.arrays import KINDS
 from mlax_scaffold.model.definition import ArrayType
 from mlax_scaffold.model.shapes import Conditional, Shape
 
-_KINDS = {
-    "Float": "floating",
-    "Complex": "complex",
-    "Int": "integer",
-    "Bool": "boolean",
-    "Key": "key",
-}
+_DOCS = {"Key": "key"} | {name: kind.doc for name, kind in KINDS.items()}
 
 
 def array_doc(array: ArrayType) -> str:
@@ -25,7 +20,7 @@ def array_doc(array: ArrayType) -> str:
     if array.kind == "dict":
         items = zip(array.keys, map(array_doc, array.items), strict=True)
         return "dictionary of " + ", ".join(f"{key}: {text}" for key, text in items)
-    text = _KINDS[array.kind]
+    text = _DOCS[array.kind]
     if array.shape is not None:
         text += f" {_shape_doc(array.shape)}"
     return f"{text}, or None" if array.optional else text

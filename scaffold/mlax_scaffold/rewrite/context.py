@@ -8,7 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from mlax_scaffold.model.arrays import INEXACT
+from mlax_scaffold.model.arrays import COMPUTING
 from mlax_scaffold.model.definition import (
     ArrayType,
     Declaration,
@@ -197,7 +197,7 @@ class Context:
 
 
 def _first_floating(expression: str, array: ArrayType) -> str | None:
-    if array.kind in INEXACT and not array.optional:
+    if array.kind in COMPUTING and not array.optional:
         return expression
     found = (_first_floating(f"{expression}{at}", part) for _, at, part in array.parts)
     return next(filter(None, found), None)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from mlax_scaffold.model.arrays import KINDS
 from mlax_scaffold.model.definition import Input
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
@@ -102,11 +103,7 @@ class _Require(Transformer):
         """Whether an input is sure to be an array where the requirement does not hold."""
         kind = array.type
         bound = array.name in self.context.method.bound
-        return (
-            kind.kind in ("Float", "Complex", "Int", "Bool")
-            and not kind.optional
-            and not bound
-        )
+        return kind.kind in KINDS and not kind.optional and not bound
 
     def _given(self, condition: cst.BaseExpression) -> list[str]:
         """The values that the message shows: the hyperparameters that the condition reads."""

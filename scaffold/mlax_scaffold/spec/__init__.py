@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Literal as Literal
 
+from mlax_scaffold.model.arrays import KINDS
 from mlax_scaffold.model.words import WORDS
 
 _HOMES = {
-    **dict.fromkeys(
-        ("Bool", "Complex", "Float", "Int", "Key", "PerDim", "PyTree"), "words"
-    ),
+    **dict.fromkeys((*KINDS, "Key", "PerDim", "PyTree"), "words"),
     "Block": "block",
     "Layer": "layer",
     "Optimizer": "optimizer",
@@ -189,6 +188,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Precision as Precision
     from mlax_scaffold.spec.typing import Probability as Probability
     from mlax_scaffold.spec.typing import PyTree as PyTree
+    from mlax_scaffold.spec.typing import Real as Real
     from mlax_scaffold.spec.typing import Scheduled as Scheduled
     from mlax_scaffold.spec.typing import Shape as Shape
     from mlax_scaffold.spec.typing import Size as Size

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from mlax_scaffold.model.arrays import INEXACT
+from mlax_scaffold.model.arrays import COMPUTING
 from mlax_scaffold.spec.declared import is_called
 from mlax_scaffold.spec.words import ArrayWord, is_array
 
@@ -53,7 +53,7 @@ def takes_tree(function: Callable[..., Any]) -> bool:
 
 def _is_floating(annotation: Any) -> bool:
     if isinstance(annotation, ArrayWord):
-        return annotation.name in INEXACT and not annotation.optional
+        return annotation.name in COMPUTING and not annotation.optional
     if is_named_tuple(annotation) or typing.is_typeddict(annotation):
         return any(map(_is_floating, inspect.get_annotations(annotation).values()))
     given = typing.get_args(annotation)

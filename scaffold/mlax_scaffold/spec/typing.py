@@ -16,6 +16,7 @@ from jax.typing import DTypeLike
 
 Complex = jax.Array
 Float = jax.Array
+Real = jax.Array
 Int = jax.Array
 Bool = jax.Array
 Key = jax.Array

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mlax_scaffold.model.arrays import KINDS
 from mlax_scaffold.model.hyper_types import HyperType, choice_type
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.spec.runtime import runtime
@@ -129,15 +130,13 @@ def _enumeration(annotation: Any) -> Any:
 
 
 PerDim = PerDimWord()
-Float = ArrayWord("Float")
-Complex = ArrayWord("Complex")
-Int = ArrayWord("Int")
-Bool = ArrayWord("Bool")
 PyTree = ArrayWord("PyTree")
 Key = ArrayWord("Key")
 
 
-def __getattr__(name: str) -> Word:
+def __getattr__(name: str) -> Word | ArrayWord:
+    if name in KINDS:
+        return ArrayWord(name)
     if name in WORDS:
         return Word(HyperType(WORDS[name]))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

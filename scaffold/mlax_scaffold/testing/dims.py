@@ -50,11 +50,20 @@ class Shapes(Mapping[str, Any]):
     """Names of those that may be of any kind, too."""
     arrays: dict[str, jax.ShapeDtypeStruct] = field(default_factory=dict)
     """The inputs that were made, by name."""
+    integers: set[str] = field(default_factory=set)
+    """Names of those in the dtype of the computation that may be of integers, too."""
 
-    def array(self, name: str, dtype: DTypeLike = jnp.float32) -> jax.ShapeDtypeStruct:
-        """An input of that name; a floating dtype is replaced by that of the situation."""
+    def array(
+        self, name: str, dtype: DTypeLike = jnp.float32, *, integers: bool = False
+    ) -> jax.ShapeDtypeStruct:
+        """An input of that name; a floating dtype is replaced by that of the situation.
+
+        `integers` says that it may be of integers, too.
+        """
         made = jax.ShapeDtypeStruct(self.shapes[name], jnp.dtype(dtype))
         self.arrays[name] = made
+        if integers:
+            self.integers.add(name)
         return made
 
     def __getitem__(self, name: str) -> Any:

@@ -55,6 +55,7 @@ _CALLED_WITH_OPTIONS: tuple[Any, ...] = (
     refusals.refuse_other_shapes,
     refusals.refuse_other_kinds,
     refusals.refuse_mixed_dtypes,
+    layers.keep_integers,
     layers.have_the_derivatives_of_the_spec,
     layers.keep_the_dtype_of_gradients,
     refusals.refuse_other_weights,
@@ -208,6 +209,7 @@ def function(
         refusals.refuse_other_shapes,
         refusals.refuse_other_kinds,
         refusals.refuse_mixed_dtypes,
+        layers.keep_integers,
         layers.have_the_derivatives_of_the_spec,
         layers.keep_the_dtype_of_gradients,
     ]

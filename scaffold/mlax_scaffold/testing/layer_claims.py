@@ -94,6 +94,34 @@ def keep_the_dtype(situation: Situation) -> None:
     assert_no_narrow_sums(situation.forward.jaxpr, what=f"{what}, forward")
 
 
+def keep_integers(situation: Situation) -> None:
+    """Where the inputs may be of integers, so is the result, and all that is computed in between."""
+    case = situation.case
+    wide = case.shapes.integers if case.shapes else set()
+    if not wide or not all(
+        label in wide or not is_inexact(array)
+        for label, array in (case.shapes.arrays if case.shapes else {}).items()
+    ):
+        return
+    spread = dataclasses.replace(case, ranges={"x": (0, 100), **case.ranges})
+    for dtype in map(jnp.dtype, (jnp.uint8, jnp.int32)):
+        given = dataclasses.replace(situation, case=spread, dtype=dtype)
+        try:
+            y, _ = given.forward.out
+        except ValueError as error:
+            if not case.refuses(error):
+                raise
+            continue
+        for path, value in jax.tree_util.tree_leaves_with_path(y):
+            if value.dtype not in (dtype, jnp.bool_):
+                raise AssertionError(
+                    f"{given}: the output y{jax.tree_util.keystr(path)} is "
+                    f"{value.dtype}, expected {dtype}, the dtype of the input"
+                )
+        assert_dtypes(given.forward.jaxpr, (), what=f"{given}, forward")
+        compute_what_the_spec_says(given)
+
+
 def keep_the_dtype_of_gradients(situation: Situation) -> None:
     """Gradients have the dtype of what they are gradients of, and are computed in that of the input."""
     program, what = situation.gradient, str(situation)

@@ -99,14 +99,15 @@ def refuse_other_shapes(situation: Situation) -> None:
 
 
 def refuse_other_kinds(situation: Situation) -> None:
-    """A TypeError names the input where it is of another kind: integers, or floating numbers."""
+    """A TypeError names the input where it is of another kind: integers or booleans, or floating numbers."""
     case = situation.case
     if case.shapes is None:
         return
     for label, array in case.shapes.arrays.items():
         if label in case.shapes.trees:
             continue
-        other = jnp.dtype(jnp.int32) if is_inexact(array) else situation.dtype
+        integers = jnp.bool_ if label in case.shapes.integers else jnp.int32
+        other = jnp.dtype(integers) if is_inexact(array) else situation.dtype
         changed = _replaced(situation, array, array.shape, other)
         _assert_refused(changed, TypeError, case, label, other.name)
 

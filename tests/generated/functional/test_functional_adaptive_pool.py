@@ -78,9 +78,12 @@ def cases(pick: Pick) -> Case:
     )
     return Case.of_function(
         functional.adaptive_pool,
-        x=(shapes.array("x"),),
+        x=(shapes.array("x", integers=True),),
         hyperparameters=hyperparameters,
-        requirements=("output_size must not be larger than the input",),
+        requirements=(
+            "means are of floating numbers: cast integers first, as in x.astype(jnp.float32)",
+            "output_size must not be larger than the input",
+        ),
         shapes=shapes,
         y=shapes.expected(
             "*batch *output_size channels if channel_last else *batch *output_size"

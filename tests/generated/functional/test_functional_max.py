@@ -50,7 +50,7 @@ def cases(pick: Pick) -> Case:
     return Case.of_function(
         functional.max,
         x=(
-            shapes.array("x"),
+            shapes.array("x", integers=True),
             shapes.array("where", jnp.bool_)
             if pick("where is given", booleans())
             else None,

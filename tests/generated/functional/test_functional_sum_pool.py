@@ -107,9 +107,10 @@ def cases(pick: Pick) -> Case:
     )
     return Case.of_function(
         functional.sum_pool,
-        x=(shapes.array("x"),),
+        x=(shapes.array("x", integers=True),),
         hyperparameters=hyperparameters,
         requirements=(
+            "means are of floating numbers: cast integers first, as in x.astype(jnp.float32)",
             "padding must be smaller than the window",
             "what is padded must be as large as the dilation",
             "an axis has a dilation of the window or of the input",

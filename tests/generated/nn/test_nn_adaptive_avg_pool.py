@@ -64,7 +64,10 @@ def cases(pick: Pick) -> Case:
         "channel_last": channel_last,
         "accum_dtype": accum_dtype,
     }
-    requirements = ("output_size must not be larger than the input",)
+    requirements = (
+        "means are of floating numbers: cast integers first, as in x.astype(jnp.float32)",
+        "output_size must not be larger than the input",
+    )
     hyperparams = hyperparams_of(AdaptiveAvgPool, hyperparameters, requirements)
     shapes = shapes_of(
         pick,

@@ -53,7 +53,10 @@ def cases(pick: Pick) -> Case:
         "output_size": output_size,
         "channel_last": channel_last,
     }
-    requirements = ("output_size must not be larger than the input",)
+    requirements = (
+        "means are of floating numbers: cast integers first, as in x.astype(jnp.float32)",
+        "output_size must not be larger than the input",
+    )
     hyperparams = hyperparams_of(AdaptiveMaxPool, hyperparameters, requirements)
     shapes = shapes_of(
         pick,
@@ -67,7 +70,7 @@ def cases(pick: Pick) -> Case:
         hyperparameters,
         requirements=requirements,
         shapes=shapes,
-        x=shapes.array("x"),
+        x=shapes.array("x", integers=True),
         y=shapes.expected(
             "*batch *output_size channels if channel_last else *batch *output_size"
         ),

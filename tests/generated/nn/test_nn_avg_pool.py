@@ -106,6 +106,7 @@ def cases(pick: Pick) -> Case:
         "input_dilation": input_dilation,
     }
     requirements = (
+        "means are of floating numbers: cast integers first, as in x.astype(jnp.float32)",
         "padding must be smaller than the window",
         "what is padded must be as large as the dilation",
         "an axis has a dilation of the window or of the input",

@@ -15,7 +15,13 @@ from mlax_scaffold.testing.kinds import layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.strategies import booleans, choices, optional, precisions
+from mlax_scaffold.testing.strategies import (
+    booleans,
+    choices,
+    dot_generals,
+    optional,
+    precisions,
+)
 
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/einsum.py", near=__file__)
 
@@ -36,6 +42,9 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/einsum.py", near=__file__)
         ("use_bias", "yes"),
         ("use_bias", None),
         ("precision", "exact"),
+        ("dot_general", 1),
+        ("dot_general", []),
+        ("dot_general", None),
     ],
     creates=True,
 )
@@ -63,6 +72,12 @@ def cases(pick: Pick) -> Case:
                 "y": (3, 2, 1, 4),
             },
             {
+                "equation": "nac..., ab->b...n",
+                "kernel_shape": (3, 2),
+                "x": (4, 3, 2, 1),
+                "y": (2, 1, 4),
+            },
+            {
                 "equation": "nha,hab->nhb",
                 "kernel_shape": (2, 3, 2),
                 "x": (4, 2, 3),
@@ -74,14 +89,18 @@ def cases(pick: Pick) -> Case:
     kernel_shape = example["kernel_shape"]
     use_bias = pick("use_bias", booleans())
     precision = pick("precision", optional(precisions()))
+    dot_general = pick("dot_general", dot_generals())
     hyperparameters = {
         "equation": equation,
         "kernel_shape": kernel_shape,
         "use_bias": use_bias,
         "precision": precision,
+        "dot_general": dot_general,
     }
     requirements = (
         "the equation is of the input, the kernel with a letter for each axis, and the",
+        "the equation has a letter for each axis of the input",
+        "axes of the input that the kernel has, too, have its sizes",
     )
     hyperparams = hyperparams_of(Einsum, hyperparameters, requirements)
     shapes = shapes_of(

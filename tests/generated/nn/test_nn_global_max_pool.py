@@ -64,7 +64,7 @@ def cases(pick: Pick) -> Case:
         graph.GlobalMaxPool,
         hyperparameters,
         shapes=shapes,
-        x=shapes.array("x"),
+        x=shapes.array("x", integers=True),
         keys=0,
     )
 

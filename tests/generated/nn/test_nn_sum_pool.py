@@ -101,6 +101,7 @@ def cases(pick: Pick) -> Case:
         "input_dilation": input_dilation,
     }
     requirements = (
+        "means are of floating numbers: cast integers first, as in x.astype(jnp.float32)",
         "padding must be smaller than the window",
         "what is padded must be as large as the dilation",
         "an axis has a dilation of the window or of the input",
@@ -119,7 +120,7 @@ def cases(pick: Pick) -> Case:
         hyperparameters,
         requirements=requirements,
         shapes=shapes,
-        x=shapes.array("x"),
+        x=shapes.array("x", integers=True),
         y=shapes.expected(
             "*batch *out_spatial channels if channel_last else *batch *out_spatial"
         ),

@@ -56,12 +56,12 @@ class AdaptiveMaxPool(LayerModule):
 
         Args:
             params: the parameters: those that are missing are created.
-            x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
-                *spatial).
+            x: floating or integer (*batch, *spatial, channels) where channel_last, else
+                (*batch, *spatial).
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating (*batch, *output_size, channels) where
+            `(y, params)`; y is floating or integer (*batch, *output_size, channels) where
                 channel_last, else (*batch, *output_size).
 
         Raises:

@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import jax
+from jax import lax
 from jax.nn.initializers import zeros
 from jax.typing import DTypeLike
 
@@ -25,7 +26,8 @@ class Einsum(LayerModule):
     """Einstein sum of the input and a kernel: y = einsum(equation, x, W) + b.
 
     The bias has the axes of the kernel that are in the result. LeCun normal kernels
-    count the axes that are summed over as inputs.
+    count the axes that are summed over as inputs. `dot_general` may multiply in a dtype
+    of its own, as in `Linear`.
 
     Args:
         graph: a node of its own, `graph.child(...)`.
@@ -35,6 +37,8 @@ class Einsum(LayerModule):
         use_bias: whether a bias is added.
         precision: of the product, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
+        dot_general: what multiplies x and the kernel (a hashable function that is
+            called as `jax.lax.dot_general`).
         kernel_initializer: initializer of `kernel`, of shape kernel_shape; None:
             variance_scaling(1.0, 'fan_in', 'truncated_normal', in_axis=tuple((i for i,
             a in enumerate(axes) if a not in target)), out_axis=tuple((i for i, a in
@@ -62,6 +66,7 @@ class Einsum(LayerModule):
         kernel_shape: Sequence[int],
         use_bias: bool = False,
         precision: PrecisionLike | None = None,
+        dot_general: Callable[..., Any] = lax.dot_general,
         *,
         kernel_initializer: arrays.Initializer | None = None,
         bias_initializer: arrays.Initializer = zeros,
@@ -76,6 +81,7 @@ class Einsum(LayerModule):
         self.precision = checks.optional(
             checks.precision, "Einsum", precision=precision
         )
+        self.dot_general = checks.function("Einsum", dot_general=dot_general)
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
 

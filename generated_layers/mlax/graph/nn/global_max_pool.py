@@ -49,12 +49,12 @@ class GlobalMaxPool(LayerModule):
 
         Args:
             params: the parameters: those that are missing are created.
-            x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
-                *spatial).
+            x: floating or integer (*batch, *spatial, channels) where channel_last, else
+                (*batch, *spatial).
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating of any shape.
+            `(y, params)`; y is floating or integer of any shape.
 
         Raises:
             LockedError: where locked params lack a parameter.

@@ -31,8 +31,8 @@ class MinPool(LayerModule):
             each spatial axis).
         strides: steps from window to window (an integer of at least 1, or a sequence of
             one for each spatial axis).
-        padding: of the input, with inf ("SAME", "SAME_LOWER", "VALID", "CAUSAL", an
-            integer, or for each axis an integer or a pair).
+        padding: of the input, with inf or the largest integer ("SAME", "SAME_LOWER",
+            "VALID", "CAUSAL", an integer, or for each axis an integer or a pair).
         dilation: steps from element to element of the window (an integer of at least 1,
             or a sequence of one for each spatial axis).
         ceil_mode: whether a last window may end beyond the padding.
@@ -83,12 +83,12 @@ class MinPool(LayerModule):
 
         Args:
             params: the parameters: those that are missing are created.
-            x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
-                *spatial).
+            x: floating or integer (*batch, *spatial, channels) where channel_last, else
+                (*batch, *spatial).
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating (*batch, *out_spatial, channels) where
+            `(y, params)`; y is floating or integer (*batch, *out_spatial, channels) where
                 channel_last, else (*batch, *out_spatial).
 
         Raises:

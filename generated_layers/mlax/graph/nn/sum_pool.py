@@ -37,7 +37,8 @@ class SumPool(LayerModule):
             or a sequence of one for each spatial axis).
         ceil_mode: whether a last window may end beyond the padding.
         channel_last: whether an axis of channels follows the spatial axes.
-        accum_dtype: dtype of the sum; None: that of x (a floating dtype, or None).
+        accum_dtype: dtype of floating sums; None: that of x (a floating dtype, or
+            None).
         input_dilation: steps between elements of the input (an integer of at least 1,
             or a sequence of one for each spatial axis).
 
@@ -88,12 +89,12 @@ class SumPool(LayerModule):
 
         Args:
             params: the parameters: those that are missing are created.
-            x: floating (*batch, *spatial, channels) where channel_last, else (*batch,
-                *spatial).
+            x: floating or integer (*batch, *spatial, channels) where channel_last, else
+                (*batch, *spatial).
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is floating (*batch, *out_spatial, channels) where
+            `(y, params)`; y is floating or integer (*batch, *out_spatial, channels) where
                 channel_last, else (*batch, *out_spatial).
 
         Raises:

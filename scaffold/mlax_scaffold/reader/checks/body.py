@@ -18,6 +18,7 @@ from mlax_scaffold.reader.checks.half_precision import check_half_precision
 from mlax_scaffold.reader.checks.numpy_arrays import check_numpy_arrays
 from mlax_scaffold.reader.checks.numpy_numbers import check_numpy_numbers
 from mlax_scaffold.reader.checks.ranges import check_ranges
+from mlax_scaffold.reader.checks.real_inputs import check_real_inputs
 from mlax_scaffold.reader.checks.scatters import check_scatters
 from mlax_scaffold.reader.checks.starts import check_starts
 from mlax_scaffold.reader.checks.widening import (
@@ -78,6 +79,7 @@ _CHECKS = (
     check_numpy_numbers,
     check_numpy_arrays,
     check_ranges,
+    check_real_inputs,
     check_scatters,
     check_half_precision,
     check_given_dtype,

@@ -83,6 +83,6 @@ def _default(tree: ast.Module, name: str) -> ast.expr | None:
 def _like(method: ast.FunctionDef) -> str | None:
     for argument in (*method.args.posonlyargs, *method.args.args):
         match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Float" | "Complex")):
+            case ast.Subscript(value=ast.Name(id="Float" | "Real" | "Complex")):
                 return argument.arg
     return None

@@ -102,7 +102,7 @@ def _dtype(caller: ast.FunctionDef) -> str | None:
         if argument.arg == "dtype":
             return "dtype"
         match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Float")):
+            case ast.Subscript(value=ast.Name(id="Float" | "Real")):
                 return f"{argument.arg}.dtype"
     return None
 

@@ -34,7 +34,7 @@ def like_of(
     given = (*method.args.posonlyargs, *method.args.args)
     for argument in given:
         match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Float")):
+            case ast.Subscript(value=ast.Name(id="Float" | "Real")):
                 return argument.arg
     # An update of a weight is computed in the dtype that its gradient arrives in.
     names = [a.arg for a in given]

@@ -100,7 +100,7 @@ def _like(source: Source, method: ast.FunctionDef) -> str | None:
         return "dtype"
     for argument in given:
         match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Float")):
+            case ast.Subscript(value=ast.Name(id="Float" | "Real")):
                 return f"{argument.arg}.dtype"
     if any(argument.annotation is not None for argument in given):
         return None

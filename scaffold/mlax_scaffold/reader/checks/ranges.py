@@ -165,7 +165,7 @@ def _like(source: Source, method: ast.FunctionDef) -> str | None:
     given = [a for a in method.args.args if a.arg != "self"]
     for argument in given:
         match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Float")):
+            case ast.Subscript(value=ast.Name(id="Float" | "Real")):
                 return argument.arg
     if any(argument.annotation is not None for argument in given):
         return None

@@ -7,6 +7,7 @@ import difflib
 import re
 
 from mlax_scaffold.errors import Fix, Needed
+from mlax_scaffold.model.arrays import KINDS
 from mlax_scaffold.model.shapes import ShapeError, parse_shape
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.words import WORDS
@@ -54,6 +55,7 @@ _ARRAYS = {
     "Tensor": "Float",
     "Float": "Float",
     "Complex": "Complex",
+    "Real": "Real",
     "Complex64": "Complex",
     "Complex128": "Complex",
     "FloatTensor": "Float",
@@ -237,7 +239,7 @@ def _array_of(owner: str, inner: ast.expr) -> str | None:
         known = [i for i in items if i]
         return f"tuple[{', '.join(known)}]" if len(known) == len(items) else None
     word = _ARRAYS.get(owner)
-    if word in ("Float", "Complex", "Int", "Bool"):
+    if word in KINDS:
         texts = [p.value for p in parts if isinstance(p, ast.Constant)]
         if len(parts) > 1 and len(texts) == len(parts):
             return f'{word}["{" ".join(map(str, texts))}"]'

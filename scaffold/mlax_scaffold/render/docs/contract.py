@@ -101,7 +101,7 @@ class _Contract:
     def _layer_dtypes(self) -> str:
         traits = self.library.traits(self.definition.reference)
         method = self.definition.method("forward")
-        floating = method and any(i.type.inexact for i in method.positional)
+        floating = method and any(i.type.computes for i in method.positional)
         text = (
             "Computes in the dtype of the input; the result has it too."
             if floating
@@ -121,6 +121,6 @@ class _Contract:
 
     def _function_dtypes(self) -> str:
         method = self.definition.methods[0]
-        if any(i.type.inexact for i in method.inputs):
+        if any(i.type.computes for i in method.inputs):
             return "Computes in the dtype of its floating inputs; so is the result's."
         return "No input is floating; nothing is promoted."

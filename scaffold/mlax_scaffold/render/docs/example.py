@@ -330,8 +330,8 @@ class _Example:
     def _dtype(self, returns: ArrayType) -> str:
         if returns.kind == "Complex":
             return "jnp.complex64"
-        if returns.holds("Float"):
-            floating = any(i.type.holds("Float") for i in self.inputs)
+        if returns.holds("Float", "Real"):
+            floating = any(i.type.holds("Float", "Real") for i in self.inputs)
             return self.dtype if floating else "jnp.float32"
         return "jnp.bool_" if returns.holds("Bool") else "jnp.int32"
 

@@ -6,16 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mlax_scaffold.model.arrays import INEXACT
+from mlax_scaffold.model.arrays import COMPUTING, KINDS
 from mlax_scaffold.model.definition import ArrayType, Definition, Input, Method
 from mlax_scaffold.model.shapes import AnyAxes, Conditional, Shape, Variadic
-
-_KINDS = {
-    "Float": "floating",
-    "Complex": "complex_valued",
-    "Int": "integral",
-    "Bool": "logical",
-}
 
 
 @dataclass(frozen=True)
@@ -59,8 +52,8 @@ class InputChecks:
             line = f"checks.{check}({self.owner!r}, {parts}{element}, {given})"
             if item.type.name and not keys:
                 line = f"{item.type.name}(*{line})"
-        elif item.type.kind in _KINDS:
-            line = f"checks.{_KINDS[item.type.kind]}({self.owner!r}, {given})"
+        elif item.type.kind in KINDS:
+            line = f"checks.{KINDS[item.type.kind].check}({self.owner!r}, {given})"
         elif item.variable != arrives:
             return [f"{item.variable} = {arrives}"]
         else:
@@ -203,7 +196,7 @@ def _floating(item: Input) -> list[tuple[str, str]]:
 def _floating_parts(
     label: str, expression: str, array: ArrayType, guard: str
 ) -> Iterable[tuple[str, str]]:
-    if array.kind in INEXACT:
+    if array.kind in COMPUTING:
         yield label, f"{expression} if {guard} else None" if guard else expression
     if array.optional:
         guard = " and ".join(filter(None, (guard, f"{expression} is not None")))
@@ -215,8 +208,8 @@ def _element(array: ArrayType) -> str:
     """What checks the kind of a part of a tuple: for a tuple in it, a tuple of what checks its parts."""
     if array.optional:
         return "None"
-    if array.kind in _KINDS:
-        return f"checks.{_KINDS[array.kind]}"
+    if array.kind in KINDS:
+        return f"checks.{KINDS[array.kind].check}"
     # One of a class of its own stays what it is given as.
     parts = [] if array.keys or array.name else [*map(_element, _elements(array))]
     return "None" if {*parts} <= {"None"} else _tuple(parts)
@@ -234,7 +227,7 @@ def _elements(array: ArrayType) -> tuple[ArrayType, ...]:
 
 def counted_axes(definition: Definition, method: Method) -> tuple[str, ...]:
     """The names of the hyperparameters that are axes of the first input."""
-    if not method.inputs or method.inputs[0].type.kind not in _KINDS:
+    if not method.inputs or method.inputs[0].type.kind not in KINDS:
         return ()
     given = definition.hyperparameters
     return tuple(h.name for h in given if h.type.word.selects_axes)

@@ -289,7 +289,7 @@ class _LayerBuilder:
     def _entry_doc(self, method: Method, signature: Signature) -> str:
         result = "anything" if method.returns is None else array_doc(method.returns)
         state = "non_trainables" if self.traits.stateful else "None"
-        floating = any(i.type.inexact for i in method.positional)
+        floating = any(i.type.computes for i in method.positional)
         dtype = ", in the dtype of the input" if floating else ""
         raises = [("ValueError, TypeError", "where an input or a weight does not fit.")]
         raises += [

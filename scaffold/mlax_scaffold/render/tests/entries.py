@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mlax_scaffold.model.arrays import KINDS
 from mlax_scaffold.model.definition import (
     ArrayType,
     Definition,
@@ -36,11 +37,6 @@ from mlax_scaffold.render.tests.values import (
     per_dim_axes,
 )
 
-_DTYPES = {
-    "Complex": ", jnp.complex64",
-    "Int": ", jnp.int32",
-    "Bool": ", jnp.bool_",
-}
 _PICKED = 'pick("{} is given", booleans())'
 _PASSED = (("shift", 'shapes.array("shift")', _PICKED.format("shift")),)
 """The keyword input of the layers that blocks are tested with."""
@@ -227,7 +223,12 @@ def _abstract(
         return "None"
     if array.kind == "Key":
         return "abstract_key()"
-    return f'shapes.array("{label}"{_DTYPES.get(array.kind, "")})'
+    if array.kind == "PyTree":
+        return f'shapes.array("{label}")'
+    kind = KINDS[array.kind]
+    dtype = f", jnp.{kind.example}" if kind.example else ""
+    integers = ", integers=True" if kind.computes and "integer" in kind.dtypes else ""
+    return f'shapes.array("{label}"{dtype}{integers})'
 
 
 def _chooses(definition: Definition) -> bool:

@@ -2,9 +2,9 @@ import jax.numpy as jnp
 
 from mlax_scaffold.spec import (
     DType,
-    Float,
     Literal,
     PerDim,
+    Real,
     Size,
     function,
     max,
@@ -15,19 +15,23 @@ from mlax_scaffold.spec import (
 
 @function
 def adaptive_pool(
-    x: Float["*batch *spatial channels if channel_last else *batch *spatial"],
+    x: Real["*batch *spatial channels if channel_last else *batch *spatial"],
     *,
     reduction: Literal["avg", "max"],  #: what is made of a window
     spatial_dims: Size,  #: number of spatial axes
     output_size: PerDim[Size],  #: number of windows along each axis
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
     accum_dtype: DType | None = None,  #: dtype of the means; None: that of x
-) -> Float["*batch *output_size channels if channel_last else *batch *output_size"]:
+) -> Real["*batch *output_size channels if channel_last else *batch *output_size"]:
     """Divides each spatial axis into windows, and reduces each of them.
 
     Where the windows cannot be equally large, the first ones have an element more, as in
     equinox. Deviation from PyTorch: windows do not overlap.
     """
+    require(
+        reduction == "max" or jnp.issubdtype(x.dtype, jnp.floating),
+        "means are of floating numbers: cast integers first, as in x.astype(jnp.float32)",
+    )
     before = x.ndim - spatial_dims - (1 if channel_last else 0)
     size = x.shape[before : before + spatial_dims]
     require(

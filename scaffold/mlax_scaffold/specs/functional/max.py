@@ -7,7 +7,7 @@ from jax import lax
 from mlax_scaffold.spec import (
     Axis,
     Bool,
-    Float,
+    Real,
     function,
     spread,
     sum,
@@ -16,22 +16,24 @@ from mlax_scaffold.spec import (
 
 @function
 def max(
-    x: Float["*shape"],
+    x: Real["*shape"],
     where: Bool["# *shape"] | None = None,
     *,
     axis: Axis | None = None,  #: axes over which it is the largest; None: all
     keepdims: bool = False,  #: whether they stay, with size 1
-) -> Float["..."]:
+) -> Real["..."]:
     """Largest element over axes, whose gradient goes in equal parts to all that are.
 
     As jnp.max, but that in 16 bits the number of equal elements is counted exactly enough:
     the gradient of jnp.max is too large where more than 256 are equal in bfloat16.
-    Elements that `where` leaves out count as -inf.
+    Elements that `where` leaves out count as -inf, or as the smallest integer.
     """
     axes = tuple(range(x.ndim)) if axis is None else axis
+    floating = jnp.issubdtype(x.dtype, jnp.floating)
     if where is not None:
-        x = jnp.where(where, x, jnp.full_like(x, -jnp.inf))
-    if jnp.finfo(x.dtype).bits > 16:
+        least = -math.inf if floating else jnp.iinfo(x.dtype).min
+        x = jnp.where(where, x, jnp.full_like(x, least))
+    if not floating or jnp.finfo(x.dtype).bits > 16:
         return jnp.max(x, axis=axes, keepdims=keepdims)
     # Neither sum is out of the range of float16.
     size = math.prod(x.shape[a] for a in axes)

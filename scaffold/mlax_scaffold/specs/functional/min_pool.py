@@ -1,19 +1,19 @@
-from mlax_scaffold.spec import Float, Padding, PerDim, Size, function, pool
+from mlax_scaffold.spec import Padding, PerDim, Real, Size, function, pool
 
 
 @function
 def min_pool(
-    x: Float["*batch *spatial channels if channel_last else *batch *spatial"],
+    x: Real["*batch *spatial channels if channel_last else *batch *spatial"],
     *,
     spatial_dims: Size,  #: number of spatial axes
     window: PerDim[Size],  #: size of the window
     strides: PerDim[Size] = 1,  #: steps from window to window
-    padding: Padding = "VALID",  #: of the input, with inf
+    padding: Padding = "VALID",  #: of the input, with inf or the largest integer
     dilation: PerDim[Size] = 1,  #: steps from element to element of the window
     ceil_mode: bool = False,  #: whether a last window may end beyond the padding
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
     input_dilation: PerDim[Size] = 1,  #: steps between elements of the input
-) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
+) -> Real["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
     """Smallest element of each window of the spatial axes, see `pool`."""
     return pool(
         x,

@@ -4,10 +4,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import (
-    Float,
     Literal,
     Padding,
     PerDim,
+    Real,
     Size,
     explicit_padding,
     function,
@@ -17,7 +17,7 @@ from mlax_scaffold.spec import (
 
 @function
 def pool(
-    x: Float["*batch *spatial channels if channel_last else *batch *spatial"],
+    x: Real["*batch *spatial channels if channel_last else *batch *spatial"],
     *,
     reduction: Literal["max", "min", "sum", "avg"],  #: what is made of a window
     spatial_dims: Size,  #: number of spatial axes
@@ -28,8 +28,10 @@ def pool(
     ceil_mode: bool = False,  #: whether a last window may end beyond the padding
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
     input_dilation: PerDim[Size] = 1,  #: steps between elements of the input
-) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
+) -> Real["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
     """Reduces windows of the spatial axes, in the dtype of x.
+
+    Sums of integers are modulo what their dtype holds, and means are of floating numbers.
 
     Channels that are first are among the batch axes. Where several elements of a window
     are the largest, the gradient goes to one of them, or in parts to all. A mean divides
@@ -39,10 +41,16 @@ def pool(
     after = 1 if channel_last else 0
     before = x.ndim - spatial_dims - after
     average = reduction == "avg"
+    floating = jnp.issubdtype(x.dtype, jnp.floating)
+    require(
+        floating or not average,
+        "means are of floating numbers: cast integers first, as in x.astype(jnp.float32)",
+    )
+    limits = jnp.finfo(x.dtype) if floating else jnp.iinfo(x.dtype)
     reduce, identity = {
-        "max": (lax.max, -math.inf),
-        "min": (lax.min, math.inf),
-    }.get(reduction, (lax.add, 0.0))
+        "max": (lax.max, -math.inf if floating else limits.min),
+        "min": (lax.min, math.inf if floating else limits.max),
+    }.get(reduction, (lax.add, 0))
     if max(input_dilation) > 1:
         require(
             all(
@@ -76,7 +84,7 @@ def pool(
         "what is padded must be as large as the dilation",
     )
     pairs = ((0, 0),) * before + pairs + ((0, 0),) * after
-    narrow = jnp.finfo(x.dtype).bits <= 16
+    narrow = floating and limits.bits <= 16
     if max(dilation) == 1 if reduction in ("max", "min") else not narrow:
         return lax.reduce_window(
             x / math.prod(window) if average else x,
@@ -93,8 +101,9 @@ def pool(
     for axis, w, s, d in zip(
         range(before, before + spatial_dims), window, strides, dilation, strict=True
     ):
-        count = max(0, y.shape[axis] - (w - 1) * d)
-        if count == 0:
+        count = y.shape[axis] - (w - 1) * d
+        # A size that is a symbol cannot be compared: it is one that has windows.
+        if isinstance(count, int) and count <= 0:
             y = lax.slice_in_dim(y, 0, 0, 1, axis)
             continue
         whole = 2 ** (w - 1).bit_length()

@@ -1,9 +1,9 @@
-from mlax_scaffold.spec import DType, Float, Padding, PerDim, Size, cast, function, pool
+from mlax_scaffold.spec import DType, Padding, PerDim, Real, Size, cast, function, pool
 
 
 @function
 def sum_pool(
-    x: Float["*batch *spatial channels if channel_last else *batch *spatial"],
+    x: Real["*batch *spatial channels if channel_last else *batch *spatial"],
     *,
     spatial_dims: Size,  #: number of spatial axes
     window: PerDim[Size],  #: size of the window
@@ -12,9 +12,9 @@ def sum_pool(
     dilation: PerDim[Size] = 1,  #: steps from element to element of the window
     ceil_mode: bool = False,  #: whether a last window may end beyond the padding
     channel_last: bool = False,  #: whether an axis of channels follows the spatial axes
-    accum_dtype: DType | None = None,  #: dtype of the sum; None: that of x
+    accum_dtype: DType | None = None,  #: dtype of floating sums; None: that of x
     input_dilation: PerDim[Size] = 1,  #: steps between elements of the input
-) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
+) -> Real["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
     """Sum of each window of the spatial axes, see `pool`."""
     y = pool(
         cast(x, accum_dtype),

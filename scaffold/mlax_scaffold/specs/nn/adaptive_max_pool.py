@@ -1,4 +1,4 @@
-from mlax_scaffold.spec import Float, Layer, PerDim, Size, adaptive_pool
+from mlax_scaffold.spec import Layer, PerDim, Real, Size, adaptive_pool
 
 
 class AdaptiveMaxPool(Layer):
@@ -13,8 +13,8 @@ class AdaptiveMaxPool(Layer):
     channel_last: bool = False  #: whether an axis of channels follows the spatial axes
 
     def forward(
-        self, x: Float["*batch *spatial channels if channel_last else *batch *spatial"]
-    ) -> Float["*batch *output_size channels if channel_last else *batch *output_size"]:
+        self, x: Real["*batch *spatial channels if channel_last else *batch *spatial"]
+    ) -> Real["*batch *output_size channels if channel_last else *batch *output_size"]:
         return adaptive_pool(
             x,
             reduction="max",

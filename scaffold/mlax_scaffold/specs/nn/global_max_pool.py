@@ -1,4 +1,4 @@
-from mlax_scaffold.spec import Float, Layer, Size, max
+from mlax_scaffold.spec import Layer, Real, Size, max
 
 
 class GlobalMaxPool(Layer, invariances=["permutable spatial"]):
@@ -9,8 +9,8 @@ class GlobalMaxPool(Layer, invariances=["permutable spatial"]):
     keepdims: bool = False  #: whether the axes stay, with size 1
 
     def forward(
-        self, x: Float["*batch *spatial channels if channel_last else *batch *spatial"]
-    ) -> Float["..."]:
+        self, x: Real["*batch *spatial channels if channel_last else *batch *spatial"]
+    ) -> Real["..."]:
         first = -self.spatial_dims - (1 if self.channel_last else 0)
         axes = tuple(range(first, first + self.spatial_dims))
         return max(x, axis=axes, keepdims=self.keepdims)

@@ -1,6 +1,6 @@
 # A function that is a constant is called as it is, and not bound to the layer.
 # pyright: reportAttributeAccessIssue=false
-from mlax_scaffold.spec import Float, Layer, Padding, PerDim, Size, max_pool
+from mlax_scaffold.spec import Layer, Padding, PerDim, Real, Size, max_pool
 
 
 class MaxPool(Layer):
@@ -14,7 +14,7 @@ class MaxPool(Layer):
     spatial_dims: Size  #: number of spatial axes
     window: PerDim[Size]  #: size of the window
     strides: PerDim[Size] = 1  #: steps from window to window
-    padding: Padding = "VALID"  #: of the input, with -inf
+    padding: Padding = "VALID"  #: of the input, with -inf or the smallest integer
     dilation: PerDim[Size] = 1  #: steps from element to element of the window
     ceil_mode: bool = False  #: whether a last window may end beyond the padding
     channel_last: bool = False  #: whether an axis of channels follows the spatial axes
@@ -23,8 +23,8 @@ class MaxPool(Layer):
     POOL = max_pool
 
     def forward(
-        self, x: Float["*batch *spatial channels if channel_last else *batch *spatial"]
-    ) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
+        self, x: Real["*batch *spatial channels if channel_last else *batch *spatial"]
+    ) -> Real["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
         return self.POOL(
             x,
             spatial_dims=self.spatial_dims,

@@ -10,6 +10,6 @@ class MinPool(MaxPool):
     the gradient goes to one of them, or in parts to all.
     """
 
-    padding: Padding = "VALID"  #: of the input, with inf
+    padding: Padding = "VALID"  #: of the input, with inf or the largest integer
 
     POOL = min_pool

@@ -1,4 +1,4 @@
-from mlax_scaffold.spec import DType, Float, Layer, Padding, PerDim, Size, sum_pool
+from mlax_scaffold.spec import DType, Layer, Padding, PerDim, Real, Size, sum_pool
 
 
 class SumPool(Layer):
@@ -15,12 +15,12 @@ class SumPool(Layer):
     dilation: PerDim[Size] = 1  #: steps from element to element of the window
     ceil_mode: bool = False  #: whether a last window may end beyond the padding
     channel_last: bool = False  #: whether an axis of channels follows the spatial axes
-    accum_dtype: DType | None = None  #: dtype of the sum; None: that of x
+    accum_dtype: DType | None = None  #: dtype of floating sums; None: that of x
     input_dilation: PerDim[Size] = 1  #: steps between elements of the input
 
     def forward(
-        self, x: Float["*batch *spatial channels if channel_last else *batch *spatial"]
-    ) -> Float["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
+        self, x: Real["*batch *spatial channels if channel_last else *batch *spatial"]
+    ) -> Real["*batch *out_spatial channels if channel_last else *batch *out_spatial"]:
         return sum_pool(
             x,
             spatial_dims=self.spatial_dims,

@@ -12,6 +12,7 @@ from ._inputs import (
     integral,
     items,
     logical,
+    real,
     same_dtype,
     unpack,
 )
@@ -94,6 +95,7 @@ __all__ = [
     "positive",
     "precision",
     "probability",
+    "real",
     "require",
     "require_key",
     "requirement",
