@@ -178,8 +178,13 @@ def exact(x: ArrayLike) -> jax.Array:
 
 
 def split_keys(key: jax.Array | None, count: int) -> Any:
-    """Several keys from one; as many times None where there is no key."""
-    return [None] * count if key is None else jax.random.split(key, count)
+    """Several keys from one; as many times None where there is no key.
+
+    A number that is a symbol is that of steps, none of which has a key then.
+    """
+    if key is not None:
+        return jax.random.split(key, count)
+    return [None] * count if isinstance(count, int) else None
 
 
 def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:

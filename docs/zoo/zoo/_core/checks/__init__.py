@@ -14,6 +14,7 @@ from ._inputs import (
     integral,
     items,
     logical,
+    real,
     same_dtype,
     unpack,
 )
@@ -96,6 +97,7 @@ __all__ = [
     "positive",
     "precision",
     "probability",
+    "real",
     "require",
     "require_key",
     "requirement",

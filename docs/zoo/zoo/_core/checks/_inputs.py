@@ -49,6 +49,18 @@ def has_complex(owner: str, dtype: Any, /, *declared: Any) -> None:
         )
 
 
+def real(owner: str, /, **value: Any) -> jax.Array:
+    """An array of a floating or an integer dtype."""
+    name, given = named(value)
+    array = _array(owner, name, "a floating or integer array", given)
+    if not is_floating(array.dtype) and not jnp.issubdtype(array.dtype, jnp.integer):
+        raise TypeError(
+            f"{owner}: {name} must be a floating or integer array, got {array.dtype}; "
+            f"cast it first, for example {name}.astype(jnp.int32)"
+        )
+    return array
+
+
 def integral(owner: str, /, **value: Any) -> jax.Array:
     """An array of an integer dtype."""
     name, given = named(value)
@@ -157,13 +169,18 @@ def has_axes(owner: str, ndim: int, /, **value: Any) -> None:
 
 
 def same_dtype(owner: str, /, **arrays: Any) -> None:
-    """All floating inputs have one dtype: mixing them would promote one silently.
+    """All inputs that are computed with have one dtype: mixing them would promote one silently.
 
     What is complex has the precision of what is real.
     """
     given = {name: x.dtype for name, x in arrays.items() if x is not None}
-    if len(set(given.values())) > 1 and len({*map(jnp.finfo, given.values())}) > 1:
+    if len(set(given.values())) > 1 and len({*map(_precision, given.values())}) > 1:
         shown = ", ".join(f"{name}: {dtype}" for name, dtype in given.items())
         raise TypeError(
             f"{owner}: inputs must have one dtype, got {shown}; cast them to one"
         )
+
+
+def _precision(dtype: Any) -> Any:
+    """The dtype of the parts of a complex one; any other itself."""
+    return jnp.finfo(dtype).dtype if jnp.issubdtype(dtype, jnp.inexact) else dtype
