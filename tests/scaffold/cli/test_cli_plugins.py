@@ -119,6 +119,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(root)
         project.ok("generate")
         ok = project.ok("check")
+    forget()
     assert "all clean" in ok
     return root
 
