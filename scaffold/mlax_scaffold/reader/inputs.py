@@ -26,7 +26,7 @@ from mlax_scaffold.reader.remedies.classes import (
 )
 from mlax_scaffold.reader.remedies.names import renamed
 from mlax_scaffold.reader.remedies.trees import DICTIONARIES, typed_dict
-from mlax_scaffold.reader.remedies.types import annotated
+from mlax_scaffold.reader.remedies.types import annotated, or_none
 from mlax_scaffold.reader.resolution import HERE, Scope
 from mlax_scaffold.reader.source import (
     Source,
@@ -105,6 +105,7 @@ def read_inputs(
                 continue
             array = read_array_type(source, arg.annotation)
         if array is not None:
+            _check_absent(source, arg, default, array)
             inputs.append(
                 Input(
                     arg.arg,
@@ -119,6 +120,22 @@ def read_inputs(
         place = sum(not item.keyword for item in inputs)
         inputs.insert(place, Input(further.arg, tree, doc=doc, several=True))
     return tuple(inputs), others
+
+
+def _check_absent(
+    source: Source, arg: ast.arg, default: ast.expr | None, array: ArrayType
+) -> None:
+    """An input that may be left out says so in its type."""
+    absent = isinstance(default, ast.Constant) and default.value is None
+    if default is None or arg.annotation is None or not absent or array.optional:
+        return
+    written = source.text_of(arg.annotation)
+    source.report(
+        default,
+        f"None is no value of `{written}`",
+        f"Write `{written} | None`.",
+        fix=or_none(source, arg.annotation),
+    )
 
 
 def _is_tree(annotation: ast.expr | None) -> bool:
