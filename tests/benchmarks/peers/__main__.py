@@ -4,10 +4,10 @@ python -m tests.benchmarks.peers [compiled] [eager] [depth] [--models NAME ...] 
 
 `compiled`: the forward pass and a step of gradient descent of an MLP, a CNN with batch
 norm, a transformer encoder and an LSTM, compiled. `eager`: the forward pass of a small
-MLP, not compiled. `depth`: tracing and compiling the step of transformers of several
-depths, in a scan where the library has one. All three where none is named. Times are of
-the processor, which other load changes less. Ratios are to plain JAX, which is measured
-twice, so that its second line shows the noise.
+MLP, and making one with its weights, not compiled. `depth`: tracing and compiling the
+step of transformers of several depths, in a scan where the library has one. All three
+where none is named. Times are of the processor, which other load changes less. Ratios
+are to plain JAX, which is measured twice, so that its second line shows the noise.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def compiled(models: Sequence[str], sizes: Sizes, rounds: int) -> None:
 
 
 def eager(sizes: Sizes, rounds: int) -> None:
-    """The forward pass of an MLP, one operation after the other."""
+    """The forward pass of an MLP, and its weights, one operation after the other."""
     small = dataclasses.replace(sizes, features=min(32, sizes.features), batch=4)
     x = small.input("mlp")
     functions = {}
@@ -116,6 +116,14 @@ def eager(sizes: Sizes, rounds: int) -> None:
         functions[library] = (forward(model), (model.trainables, model.state, x))
     # What is measured is the Python of one thread: other load on the machine is not.
     compare("mlp, not compiled", functions, rounds, time.thread_time)
+
+    def made(library: str) -> Any:
+        return build(library, "mlp", small).trainables
+
+    creating: dict[str, tuple[Callable[..., Any], Sequence[Any]]] = {
+        library: (made, (library,)) for library in LIBRARIES
+    }
+    compare("mlp, made, not compiled", creating, rounds, time.thread_time)
 
 
 def depth(depths: Sequence[int], sizes: Sizes, rounds: int) -> None:
