@@ -62,12 +62,16 @@ class Linear(Layer, aliases={"out_features": "output_size"}):
             if kernel_mask is None
             else jnp.where(kernel_mask, self.kernel, jnp.zeros_like(self.kernel))
         )
-        kernel_axis = 1 if self.transposed_kernel else 0
-        y = self.dot_general(
-            matrix,
-            kernel,
-            (((matrix.ndim - 1,), (kernel_axis,)), ((), ())),
-            precision=self.precision,
-        )
+        if self.dot_general is lax.dot_general and not self.transposed_kernel:
+            # The same product, which is dispatched in less time.
+            y = jnp.matmul(matrix, kernel, precision=self.precision)
+        else:
+            kernel_axis = 1 if self.transposed_kernel else 0
+            y = self.dot_general(
+                matrix,
+                kernel,
+                (((matrix.ndim - 1,), (kernel_axis,)), ((), ())),
+                precision=self.precision,
+            )
         y = y if self.bias is None else y + spread(self.bias, y.shape)
         return y.reshape(*batch, y.shape[-1]) if len(batch) > 1 else y
