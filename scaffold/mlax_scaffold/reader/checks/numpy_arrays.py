@@ -32,12 +32,21 @@ _BY_ELEMENT = frozenset(
 
 _SAME = frozenset(
     [
-        *("abs", "concatenate", "cumsum", "diag", "diff", "flip", "outer", "repeat"),
-        *("reshape", "roll", "stack", "tile", "transpose", "tril", "triu"),
-        "where",
+        *("abs", "broadcast_to", "concatenate", "cumsum", "diag", "diff"),
+        *("expand_dims", "flip", "hstack", "maximum", "minimum", "outer", "ravel"),
+        *("repeat", "reshape", "roll", "squeeze", "stack", "tile", "transpose"),
+        *("tril", "triu", "vstack", "where"),
     ]
 )
 """Those whose results hold what they are given."""
+
+_METHODS = frozenset(
+    [
+        *("copy", "cumsum", "flatten", "ravel", "repeat", "reshape", "squeeze"),
+        *("swapaxes", "transpose"),
+    ]
+)
+"""The same as methods of arrays."""
 
 _FREE = frozenset(["shape", "ndim", "size", "dtype", "nbytes"])
 """Attributes of an array that are no arrays."""
@@ -156,6 +165,26 @@ def _is_floating(dtype: ast.expr) -> bool:
     return str(text).rpartition(".")[2] in ("float", "float16", "float32", "float64")
 
 
+def _keeps_an_axis(index: ast.expr) -> bool:
+    """Whether what is read by an index is certain to be an array, and no number."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return any(
+        isinstance(p, ast.Slice)
+        or (isinstance(p, ast.Constant) and p.value in (None, ...))
+        for p in parts
+    )
+
+
+def _spread(args: list[ast.expr]) -> Iterator[ast.expr]:
+    """Arguments, and the parts of those that are lists, as of `np.stack`."""
+    for argument in args:
+        match argument:
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                yield from parts
+            case _:
+                yield argument
+
+
 class _Values:
     """What values of `setup` are, as far as their text is certain to say it."""
 
@@ -177,16 +206,20 @@ class _Values:
                 return self._array(left, seen) or self._array(right, seen)
             case ast.UnaryOp(operand=inner):
                 return self._array(inner, seen)
-            case ast.Subscript(value=inner, slice=ast.Slice()):
+            case ast.Subscript(value=inner, slice=index):
+                return _keeps_an_axis(index) and self._array(inner, seen)
+            case ast.Call(func=ast.Attribute(value=inner, attr=method)) if (
+                method == "astype" or self._is_method(node.func)
+            ):
                 return self._array(inner, seen)
-            case ast.Call(func=ast.Attribute(value=inner, attr="astype")):
+            case ast.Attribute(value=inner, attr="T"):
                 return self._array(inner, seen)
             case ast.Call(func=function, args=args):
                 name = self._of_numpy(function)
                 if name in _FLOATING or name in ("arange", "array", "asarray", "full"):
                     return True
                 return name in _BY_ELEMENT | _SAME and any(
-                    self._array(a, seen) for a in args
+                    self._array(a, seen) for a in _spread(args)
                 )
         return False
 
@@ -205,6 +238,12 @@ class _Values:
                 return any(self._floats(p, seen) for p in parts)
             case ast.Call(func=ast.Attribute(attr="astype"), args=[dtype]):
                 return _is_floating(dtype)
+            case ast.Attribute(value=inner, attr="T"):
+                return self._floats(inner, seen)
+            case ast.Call(func=ast.Attribute(value=inner)) if self._is_method(
+                node.func
+            ):
+                return self._floats(inner, seen)
             case ast.Call(func=function, args=args, keywords=given):
                 for dtype in (k.value for k in given if k.arg == "dtype"):
                     return _is_floating(dtype)
@@ -228,6 +267,14 @@ class _Values:
         if isinstance(node, ast.Name):
             return self.scope.locals.get(node.id)
         return self.scope.declared.get(self_attribute(node) or "")
+
+    def _is_method(self, function: ast.expr) -> bool:
+        """Whether it is a method, of whatever, whose result holds what the array does."""
+        return (
+            isinstance(function, ast.Attribute)
+            and function.attr in _METHODS
+            and not qualified(function, self.imports)
+        )
 
     def _of_numpy(self, function: ast.expr) -> str:
         module, _, name = (qualified(function, self.imports) or "").rpartition(".")

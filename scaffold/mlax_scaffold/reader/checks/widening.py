@@ -9,6 +9,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.reader.checks.exactness import is_exact, qualified
 from mlax_scaffold.reader.checks.floats import is_float, of_floats
 from mlax_scaffold.reader.checks.likeness import like_of
+from mlax_scaffold.reader.checks.numpy_values import is_of_numpy
 from mlax_scaffold.reader.source import dotted, self_attribute
 
 WIDENING = {
@@ -81,9 +82,12 @@ def strict_word(
     """The strict word for a function that widens what it is given; None for any other call.
 
     Functions are known by their qualified names, whatever they are imported as. A sum
-    of what is certain to be integers or booleans widens nothing.
+    of what is certain to be integers or booleans widens nothing, nor does a method of
+    an array of NumPy.
     """
     word = word_of(call.func, imports)
+    if word and _is_method_of_numpy(call, imports, method):
+        return None
     if word in _EXACT and all(k.arg in ("axis", "keepdims") for k in call.keywords):
         given = list(call.args)
         method_of = call.func if not qualified(call.func, imports) else None
@@ -195,9 +199,21 @@ def narrow_word(
     if isinstance(call.func, ast.Attribute) and call.func.attr == "cumsum":
         root = (dotted(call.func) or "").partition(".")[0]
         word = word or ("cumsum" if root not in imports else None)
+    if word and _is_method_of_numpy(call, imports, method):
+        return None
     if any(k.arg == "dtype" for k in call.keywords):
         return None  # it is said in which dtype it adds
     return word if word and widens_floats(call, imports, method) else None
+
+
+def _is_method_of_numpy(
+    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+) -> bool:
+    """Whether a call is of a method of what NumPy has computed."""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or qualified(function, imports):
+        return False
+    return is_of_numpy(function.value, imports, method)
 
 
 def widens_floats(

@@ -1,0 +1,51 @@
+"""Which expressions of a body are certain to be NumPy's: tracing computes them, in NumPy's own dtypes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.reader.checks.exactness import only_value, qualified
+
+
+def is_of_numpy(
+    node: ast.expr, imports: Mapping[str, Import], method: ast.FunctionDef
+) -> bool:
+    """Whether an expression is certain to be what NumPy computes, as a table of `np.arange`."""
+    return _is_of_numpy(node, imports, method, frozenset())
+
+
+def _is_of_numpy(
+    node: ast.expr,
+    imports: Mapping[str, Import],
+    method: ast.FunctionDef,
+    seen: frozenset[str],
+) -> bool:
+    """`seen` are the locals whose values are looked into."""
+
+    def of_numpy(inner: ast.expr) -> bool:
+        return _is_of_numpy(inner, imports, method, seen)
+
+    match node:
+        case ast.Name(id=name) if name not in seen:
+            return any(
+                _is_of_numpy(value, imports, method, seen | {name})
+                for value in only_value(name, method)
+            )
+        case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
+            return of_numpy(inner)
+        case ast.Attribute(value=inner, attr="T"):
+            return of_numpy(inner)
+        case ast.BinOp(left=left, right=right):
+            sides = [s for s in (left, right) if not isinstance(s, ast.Constant)]
+            return bool(sides) and all(map(of_numpy, sides))
+        case ast.Compare(left=left, comparators=[right]):
+            sides = [s for s in (left, right) if not isinstance(s, ast.Constant)]
+            return bool(sides) and all(map(of_numpy, sides))
+        case ast.Call(func=function):
+            name = qualified(function, imports)
+            if name is None and isinstance(function, ast.Attribute):
+                return of_numpy(function.value)
+            return (name or "").startswith("numpy.")
+    return False
