@@ -164,15 +164,18 @@ class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculati
             )
         return []
 
-    def _dense_general(self, features: Arg, axis: Arg, use_bias: Arg) -> Arg:
+    def _dense_general(
+        self, features: Arg, axis: Arg, use_bias: Arg, dot_general: Arg
+    ) -> Arg:
         axes = literal(axis)
         number = len(axes) if isinstance(axes, tuple | list) else 1
         several = isinstance(features, ast.Tuple | ast.List)
+        product = self._unless_none(dot_general)
         if number == 1 and not several and axes in (-1, (-1,)):
             call = expression(
                 "L(n, f)", L=name("@layer:Linear"), n=self._last(), f=features
             )
-            return _keywords(call, use_bias=use_bias)
+            return _keywords(call, use_bias=use_bias, dot_general=product)
         ends = tuple(range(-number, 0))
         if axes not in (-1, (-1,), ends, list(ends)):
             raise MisfitError(f"`axis={ast.unparse(axis)}`, which is not the last axes")
@@ -184,7 +187,10 @@ class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculati
             f=features if several else ast.Tuple([features], ast.Load()),
         )
         return _keywords(
-            call, axis=constant(ends) if number > 1 else None, use_bias=use_bias
+            call,
+            axis=constant(ends) if number > 1 else None,
+            use_bias=use_bias,
+            dot_general=product,
         )
 
     # Numbers and flags.
@@ -206,6 +212,9 @@ class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculati
 
     def _given(self, value: Arg) -> Arg:
         return constant(_given(value))
+
+    def _unless_none(self, value: Arg) -> Arg | None:
+        return None if is_none(value) or missing(value) else value
 
     def _lower(self, text: Arg) -> Arg:
         value = literal(text)

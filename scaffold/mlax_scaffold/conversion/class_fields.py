@@ -21,7 +21,7 @@ from mlax_scaffold.conversion.trees import (
     names,
 )
 from mlax_scaffold.conversion.vocabulary import flags, is_key
-from mlax_scaffold.conversion.words import word_of
+from mlax_scaffold.conversion.words import product_by_default, word_of
 
 
 class ClassFields:
@@ -147,6 +147,7 @@ class ClassFields:
                 builder.translator.expression(default) if default is not None else None
             )
             word = word_of(given, part.annotation, value)
+            value = product_by_default(word, value)
             comment = comments.get(part.lineno, ("", True))
             said = comment[0].lstrip("#: ") if comment[0] and not comment[1] else ""
             if isinstance(value, ast.List):

@@ -19,6 +19,9 @@ _KERNEL = re.compile(r"(kernel|window|patch)")
 _VOCABULARY = re.compile(
     r"(vocab|entries|embeddings|tokens|classes|max_len|length|positions|block_size)"
 )
+_FUNCTIONS = (
+    *("Activation", "Initializer", "Function", "DotGeneral", "ConvGeneralDilated"),
+)
 _DEMANDING = (
     *("//", "%", "reshape", "split", "MultiHeadAttention", "GroupNorm", "Conv", "Pool"),
     *(
@@ -71,7 +74,7 @@ def fitting(
             # A share of a size, which is to be one at least.
             value = literal(field.default) if field.default is not None else None
         if value is None and field.default is None and "None" not in field.word:
-            if field.word not in ("Activation", "Initializer", "Function"):
+            if field.word not in _FUNCTIONS:
                 return ()
             continue
         if value is not None:

@@ -17,7 +17,7 @@ from mlax_scaffold.conversion.trees import (
     self_attribute,
 )
 from mlax_scaffold.conversion.vocabulary import KEYS, flags
-from mlax_scaffold.conversion.words import word_of
+from mlax_scaffold.conversion.words import product_by_default, word_of
 
 
 class Parameters:
@@ -212,6 +212,7 @@ def initializer_name(parameter: str) -> str:
 def _default(word: str, value: ast.expr | None) -> ast.expr | None:
     if isinstance(value, ast.List):
         return ast.Tuple(value.elts, ast.Load())
+    value = product_by_default(word, value)
     if (
         (
             "Decay" in word

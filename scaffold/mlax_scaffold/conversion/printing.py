@@ -19,7 +19,7 @@ _MODULES = {
     "np": "import numpy as np",
 }
 _TYPES = re.compile(
-    r"\b(Size|Sizes|Shape|Count|Positive|NonNegative|Probability|Decay|Activation|Function|Initializer|DType|Literal|Padding|Axis|Scheduled|Float|Int|Bool|PyTree|Key|Mask)\b"
+    r"\b(Size|Sizes|Shape|Count|Positive|NonNegative|Probability|Decay|Activation|Function|Initializer|DotGeneral|ConvGeneralDilated|DType|Literal|Padding|Axis|Scheduled|Float|Int|Bool|PyTree|Key|Mask)\b"
 )
 
 

@@ -29,7 +29,7 @@ _WORDS = frozenset(
         *("Layer", "Optimizer", "Schedule", "Float", "Int", "Bool", "Complex", "Key"),
         *("PyTree", "PerDim", "Size", "Sizes", "Shape", "Count", "Positive", "Decay"),
         *("NonNegative", "Probability", "Scheduled", "Activation", "Initializer"),
-        *("Function", "Padding"),
+        *("Function", "Padding", "DotGeneral", "ConvGeneralDilated"),
     )
 )
 """Names that specs of layers import: a class of the file has another one beside them."""

@@ -33,7 +33,7 @@ IGNORED = frozenset(
         ),
         *("promote_dtype", "sow_weights", "input_format", "track_running_stats"),
         *("fast_variance", "use_fast_variance", "force_float32_reductions", "out"),
-        *("dot_general", "dot_general_cls", "graphdef", "rng_collection", "rngs_key"),
+        *("graphdef", "rng_collection", "rngs_key"),
         *("preferred_element_type", "non_blocking", "memory_format", "out_sharding"),
     )
 )

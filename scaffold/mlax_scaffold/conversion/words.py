@@ -20,6 +20,11 @@ _SIZES = re.compile(
 _FUNCTIONS = re.compile(
     r"(activation|act|act_fn|nonlinearity|non_linearity|activation_fn|fn|func)$"
 )
+_PRODUCTS = {
+    "dot_general": "DotGeneral",
+    "conv_general_dilated": "ConvGeneralDilated",
+}
+"""Words of functions of `jax.lax` that another one may stand in for."""
 _SEQUENCES = re.compile(
     r"(sizes|hidden_dims|widths|layer_dims|features_list|hiddens|dims)$"
 )
@@ -35,9 +40,20 @@ def word_of(
     text = ast.unparse(annotation) if annotation is not None else ""
     text = text.strip("'\"")
     maybe = optional or is_none(default) or "Optional" in text or "None" in text
+    product = _product(parameter, default)
+    if product:
+        return product
     word = _typed(parameter, text, default) or _by_default(parameter, default)
     word = word or _by_name(parameter)
     return f"{word} | None" if maybe else word
+
+
+def product_by_default(word: str, default: ast.expr | None) -> ast.expr | None:
+    """The function of `jax.lax` where a product may be None; else the default as it is."""
+    called = {w: n for n, w in _PRODUCTS.items()}.get(word)
+    if called is None or not is_none(default):
+        return default
+    return ast.Attribute(ast.Name("@module:lax", ast.Load()), called, ast.Load())
 
 
 def is_exponent(node: ast.AST, parameter: str, default: ast.expr | None) -> bool:
@@ -54,6 +70,13 @@ def is_exponent(node: ast.AST, parameter: str, default: ast.expr | None) -> bool
             for part in ast.walk(node)
         )
     )
+
+
+def _product(parameter: str, default: ast.expr | None) -> str:
+    """The word of a function that multiplies or convolves, told by what it is by default, or its name."""
+    text = ast.unparse(default).rpartition(".")[2] if default is not None else ""
+    found = (w for n, w in _PRODUCTS.items() if text == n or parameter.endswith(n))
+    return next(found, "")
 
 
 def _typed(parameter: str, text: str, default: ast.expr | None) -> str:

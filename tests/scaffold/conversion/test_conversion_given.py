@@ -299,3 +299,71 @@ class Thing:
     assert f"trainable(lambda key, shape, dtype: {drawn}, (self.dim,))" in text
     # A logarithm of an array is none of math.
     assert "jnp.log(0.5 * jnp.ones(shape, dtype))" in text
+
+
+LINEN_PRODUCTS = """\
+def rounded(x, kernel, *args, **kwargs):
+    return lax.conv_general_dilated(jnp.round(x), kernel, *args, **kwargs)
+
+
+class Thing(nn.Module):
+    features: int
+    convolve: Any = lax.conv_general_dilated
+    dot_general: Callable | None = None
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(self.features, dot_general=self.dot_general)(x)
+        x = nn.DenseGeneral(self.features, dot_general=self.dot_general)(x)
+        x = nn.Conv(self.features, (3, 3), conv_general_dilated=rounded)(x)
+        x = nn.Conv(self.features, (3, 3), conv_general_dilated=self.convolve)(x)
+        return nn.Conv(self.features, (3, 3), conv_general_dilated=None)(x)
+"""
+LAX = "from jax import lax\n"
+
+
+def test_products_that_layers_of_linen_are_given_are_those_of_the_layers():
+    text = spec(LINEN_PRODUCTS, LINEN + LAX)
+    assert "convolve: ConvGeneralDilated = lax.conv_general_dilated" in text
+    assert "dot_general: DotGeneral = lax.dot_general" in text
+    assert (
+        text.count("(self.features, self.features, dot_general=self.dot_general)") == 1
+    )
+    assert "(self.in_features, self.features, dot_general=self.dot_general)" in text
+    assert "conv_general_dilated=rounded)" in text
+    assert "conv_general_dilated=self.convolve)" in text
+    assert "None" not in text
+
+
+def test_products_that_layers_of_nnx_are_given_are_those_of_the_layers():
+    text = spec(
+        """\
+class Thing(nnx.Module):
+    def __init__(self, features, *, dot_general=None, rngs):
+        self.dense = nnx.Linear(features, features, dot_general=dot_general, rngs=rngs)
+        self.conv = nnx.Conv(
+            features, features, (3,), conv_general_dilated=convolved, rngs=rngs
+        )
+
+    def __call__(self, x):
+        return self.conv(self.dense(x))
+
+
+def convolved(*args, **kwargs):
+    return lax.conv_general_dilated(*args, **kwargs)
+""",
+        "from flax import nnx\n" + LAX,
+    )
+    assert "dot_general: DotGeneral = lax.dot_general" in text
+    assert "Linear(self.features, self.features, dot_general=self.dot_general)" in text
+    assert "channel_last=True, conv_general_dilated=convolved)" in text
+
+
+def test_a_class_of_products_is_not_left_out_without_a_word():
+    body = LINEN_PRODUCTS.replace(
+        "conv_general_dilated=None", "conv_general_dilated_cls=Any"
+    )
+    body = body.replace("dot_general=self.", "dot_general_cls=self.")
+    notes = convert("thing.py", LINEN + LAX + body, "Thing", "FromThing", "LAYER").notes
+    assert [n.blocks for n in notes] == [True] * 3
+    assert "`dot_general_cls=self.dot_general`" in notes[0].what

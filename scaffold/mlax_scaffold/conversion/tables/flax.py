@@ -8,20 +8,25 @@ from mlax_scaffold.conversion.tables.activations import plain
 _KERNEL = "kernel_initializer=kernel_init, bias_initializer=bias_init"
 _LAYERS = {
     "Dense": Row(
-        "(features, use_bias=True, kernel_init=_, bias_init=_)",
-        f"layer.Linear(calc.last(), features, use_bias=use_bias, {_KERNEL})",
+        "(features, use_bias=True, kernel_init=_, bias_init=_, dot_general=_, "
+        "dot_general_cls=None)",
+        "layer.Linear(calc.last(), features, use_bias=use_bias, "
+        f"dot_general=calc.unless_none(dot_general), {_KERNEL})",
     ),
     "DenseGeneral": Row(
-        "(features, axis=-1, batch_dims=(), use_bias=True, kernel_init=_, bias_init=_)",
-        "calc.dense_general(features, axis, use_bias)",
+        "(features, axis=-1, batch_dims=(), use_bias=True, kernel_init=_, bias_init=_, "
+        "dot_general=_, dot_general_cls=None)",
+        "calc.dense_general(features, axis, use_bias, dot_general)",
     ),
     "Conv": Row(
         "(features, kernel_size, strides=1, padding='SAME', input_dilation=1, kernel_dilation=1, "
-        "feature_group_count=1, use_bias=True, mask=None, kernel_init=_, bias_init=_)",
+        "feature_group_count=1, use_bias=True, mask=None, kernel_init=_, bias_init=_, "
+        "conv_general_dilated=_, conv_general_dilated_cls=None)",
         "layer.Conv(calc.rank(kernel_size), calc.last(), features, calc.window(kernel_size), "
         "strides=calc.window(strides), padding=padding, dilation=kernel_dilation, "
         "input_dilation=input_dilation, groups=feature_group_count, channel_last=True, "
-        f"use_bias=use_bias, {_KERNEL})",
+        "use_bias=use_bias, "
+        f"conv_general_dilated=calc.unless_none(conv_general_dilated), {_KERNEL})",
     ),
     "ConvTranspose": Row(
         "(features, kernel_size, strides=1, padding='SAME', kernel_dilation=1, use_bias=True, "

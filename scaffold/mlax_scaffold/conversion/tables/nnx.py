@@ -9,23 +9,25 @@ _KERNEL = "kernel_initializer=kernel_init, bias_initializer=bias_init"
 _NORM = "scale_initializer=scale_init, bias_initializer=bias_init"
 _LAYERS = {
     "Linear": Row(
-        "(in_features, out_features, use_bias=True, kernel_init=_, bias_init=_)",
-        f"layer.Linear(in_features, out_features, use_bias=use_bias, {_KERNEL})",
+        "(in_features, out_features, use_bias=True, kernel_init=_, bias_init=_, dot_general=_)",
+        "layer.Linear(in_features, out_features, use_bias=use_bias, "
+        f"dot_general=calc.unless_none(dot_general), {_KERNEL})",
     ),
     "LinearGeneral": Row(
         "(in_features, out_features, axis=-1, batch_axis=_, use_bias=True, kernel_init=_, "
-        "bias_init=_)",
+        "bias_init=_, dot_general=_)",
         "layer.LinearGeneral(calc.sizes(in_features), calc.sizes(out_features), axis=axis, "
-        f"use_bias=use_bias, {_KERNEL})",
+        f"use_bias=use_bias, dot_general=calc.unless_none(dot_general), {_KERNEL})",
     ),
     "Conv": Row(
         "(in_features, out_features, kernel_size, strides=1, padding='SAME', input_dilation=1, "
         "kernel_dilation=1, feature_group_count=1, use_bias=True, mask=None, kernel_init=_, "
-        "bias_init=_)",
+        "bias_init=_, conv_general_dilated=_)",
         "layer.Conv(calc.rank(kernel_size), in_features, out_features, calc.window(kernel_size), "
         "strides=calc.window(strides), padding=padding, dilation=kernel_dilation, "
         "input_dilation=input_dilation, groups=feature_group_count, channel_last=True, "
-        f"use_bias=use_bias, {_KERNEL})",
+        "use_bias=use_bias, "
+        f"conv_general_dilated=calc.unless_none(conv_general_dilated), {_KERNEL})",
     ),
     "ConvTranspose": Row(
         "(in_features, out_features, kernel_size, strides=1, padding='SAME', kernel_dilation=1, "
