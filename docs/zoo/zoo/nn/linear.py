@@ -197,13 +197,17 @@ def fwd(
         if kernel_mask is None
         else jnp.where(kernel_mask, kernel, jnp.zeros_like(kernel))
     )
-    kernel_axis = 1 if hyperparams.transposed_kernel else 0
-    y = hyperparams.dot_general(
-        matrix,
-        kernel,
-        (((matrix.ndim - 1,), (kernel_axis,)), ((), ())),
-        precision=hyperparams.precision,
-    )
+    if hyperparams.dot_general is lax.dot_general and not hyperparams.transposed_kernel:
+        # The same product, which is dispatched in less time.
+        y = jnp.matmul(matrix, kernel, precision=hyperparams.precision)
+    else:
+        kernel_axis = 1 if hyperparams.transposed_kernel else 0
+        y = hyperparams.dot_general(
+            matrix,
+            kernel,
+            (((matrix.ndim - 1,), (kernel_axis,)), ((), ())),
+            precision=hyperparams.precision,
+        )
     if bias is not None:
         y = y + spread(bias, y.shape)
     if len(batch) > 1:
