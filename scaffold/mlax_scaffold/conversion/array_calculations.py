@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.trees import (
     folded,
     is_none,
     literal,
+    marked,
     name,
     self_attribute,
 )
@@ -28,14 +29,14 @@ class ArrayCalculations:
     def _biased(self, kind: Arg, a: Arg, axis: Arg, keepdims: Arg, ddof: Arg) -> Arg:
         if literal(ddof) != 0:
             raise MisfitError(f"`ddof={ast.unparse(ddof)}` (multiply by n / (n - 1))")
-        call = _of(f"word_{literal(kind)}(a)", a=a)
+        call = marked(f"word_{literal(kind)}(a)", a=a)
         return _keywords(call, axis=axis, keepdims=keepdims)
 
     def _unbiased(
         self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg, unbiased: Arg, correction: Arg
     ) -> Arg:
         call = _keywords(
-            _of(f"word_{literal(kind)}(a)", a=x), axis=dim, keepdims=keepdim
+            marked(f"word_{literal(kind)}(a)", a=x), axis=dim, keepdims=keepdim
         )
         if literal(unbiased) is False or literal(correction) == 0:
             return call
@@ -46,17 +47,19 @@ class ArrayCalculations:
             else expression("x.shape[d]", x=x, d=dim)
         )
         if isinstance(axis, tuple | list):
-            number = _of("math.prod(x.shape[d] for d in dims)", x=x, dims=dim)
+            number = marked("math.prod(x.shape[d] for d in dims)", x=x, dims=dim)
         factor = "n / (n - 1)" if literal(kind) == "var" else "(n / (n - 1)) ** 0.5"
         return expression(f"v * ({factor})", v=call, n=number)
 
     def _norm(self, x: Arg, order: Arg, axis: Arg, keepdims: Arg) -> Arg:
         value = literal(order) if _given(order) else 2
         if value in (2, 2.0, "fro"):
-            return _keywords(_of("word_l2_norm(x)", x=x), axis=axis, keepdims=keepdims)
+            return _keywords(
+                marked("word_l2_norm(x)", x=x), axis=axis, keepdims=keepdims
+            )
         if value in (1, 1.0):
             return _keywords(
-                _of("word_sum(jnp.abs(x))", x=x), axis=axis, keepdims=keepdims
+                marked("word_sum(jnp.abs(x))", x=x), axis=axis, keepdims=keepdims
             )
         raise MisfitError(f"a norm of order `{ast.unparse(order)}`")
 
@@ -78,14 +81,14 @@ class ArrayCalculations:
         return call
 
     def _permuted(self, x: Arg, dims: list[Arg]) -> Arg:
-        return _of("jnp.transpose(x, d)", x=x, d=self._tuple(dims))
+        return marked("jnp.transpose(x, d)", x=x, d=self._tuple(dims))
 
     def _tiled(self, x: Arg, sizes: list[Arg]) -> Arg:
-        return _of("jnp.tile(x, d)", x=x, d=self._tuple(sizes))
+        return marked("jnp.tile(x, d)", x=x, d=self._tuple(sizes))
 
     def _flipped(self, x: Arg, dims: list[Arg]) -> Arg:
         axes = dims[0] if len(dims) == 1 else self._tuple(dims)
-        return _of("jnp.flip(x, axis=d)", x=x, d=axes)
+        return marked("jnp.flip(x, axis=d)", x=x, d=axes)
 
     def _expanded(self, x: Arg, sizes: list[Arg]) -> Arg:
         made = self._tuple(sizes)
@@ -97,7 +100,7 @@ class ArrayCalculations:
                 for i, e in enumerate(made.elts)
             ]
             made = ast.Tuple(kept, ast.Load())
-        return _of("jnp.broadcast_to(x, s)", x=x, s=made)
+        return marked("jnp.broadcast_to(x, s)", x=x, s=made)
 
     def _flattened(self, x: Arg, start: Arg, end: Arg) -> Arg:
         first, last = literal(start), literal(end)
@@ -143,22 +146,22 @@ class ArrayCalculations:
         else:
             # PyTorch gives the size of a part, and jax the number of parts.
             at = expression("x.shape[d] // s", x=x, d=dim, s=size)
-        return _keywords(_of("jnp.split(x, at)", x=x, at=at), axis=dim)
+        return _keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
 
     def _extreme(self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg) -> Arg:
         word = literal(kind)
         if missing(dim):
-            return _of(f"jnp.{word}(x)", x=x)
+            return marked(f"jnp.{word}(x)", x=x)
         if not isinstance(literal(dim), int):
-            return _of(f"jnp.{word}imum(x, y)", x=x, y=dim)
-        values = _keywords(_of(f"jnp.{word}(x)", x=x), axis=dim, keepdims=keepdim)
-        at = _keywords(_of(f"jnp.arg{word}(x)", x=x), axis=dim, keepdims=keepdim)
+            return marked(f"jnp.{word}imum(x, y)", x=x, y=dim)
+        values = _keywords(marked(f"jnp.{word}(x)", x=x), axis=dim, keepdims=keepdim)
+        at = _keywords(marked(f"jnp.arg{word}(x)", x=x), axis=dim, keepdims=keepdim)
         return ast.Tuple([values, at], ast.Load())
 
     def _top_k(self, x: Arg, k: Arg, dim: Arg) -> Arg:
         if literal(dim) != -1:
             raise MisfitError("`dim` other than the last axis")
-        return _of("lax.top_k(x, k)", x=x, k=k)
+        return marked("lax.top_k(x, k)", x=x, k=k)
 
     def _size(self, x: Arg, dim: Arg) -> Arg:
         return (
@@ -185,7 +188,7 @@ class ArrayCalculations:
 
     def _meshgrid(self, args: list[Arg], indexing: Arg) -> Arg:
         [first, *rest] = args
-        grid = _of("jnp.meshgrid(indexing=i)", i=indexing)
+        grid = marked("jnp.meshgrid(indexing=i)", i=indexing)
         assert isinstance(grid, ast.Call)
         if not rest and isinstance(first, ast.List | ast.Tuple):
             args = list(first.elts)
@@ -193,33 +196,33 @@ class ArrayCalculations:
         return grid
 
     def _eye(self, n: Arg) -> Arg:
-        return _of(f"jnp.eye(n, dtype={self.first_input}.dtype)", n=n)
+        return marked(f"jnp.eye(n, dtype={self.first_input}.dtype)", n=n)
 
     def _filled(self, kind: Arg, sizes: list[Arg]) -> Arg:
-        return _of(
+        return marked(
             f"jnp.{literal(kind)}(s, {self.first_input}.dtype)", s=self._tuple(sizes)
         )
 
     def _full(self, size: Arg, value: Arg) -> Arg:
         text = f"jnp.full(s, v, {self.first_input}.dtype)"
-        return _of(text, s=size, v=value)
+        return marked(text, s=size, v=value)
 
     def _value(self, value: Arg) -> Arg:
         return (
             value
             if isinstance(literal(value), int | float)
-            else _of("jnp.asarray(v)", v=value)
+            else marked("jnp.asarray(v)", v=value)
         )
 
     def _gelu(self, approximate: Arg) -> Arg:
         if literal(approximate) == "tanh":
-            return _of("word_gelu(x)")
-        return _of("word_gelu(x, approximate=False)")
+            return marked("word_gelu(x)")
+        return marked("word_gelu(x, approximate=False)")
 
     def _softplus(self, beta: Arg) -> Arg:
         if literal(beta) == 1.0:
-            return _of("jax.nn.softplus(x)")
-        return _of("jax.nn.softplus(beta * x) / beta", beta=beta)
+            return marked("jax.nn.softplus(x)")
+        return marked("jax.nn.softplus(beta * x) / beta", beta=beta)
 
     def _zero_pad(self, padding: Arg) -> Arg:
         return self._padded(name("x"), padding, constant("constant"), constant(0))
@@ -250,14 +253,14 @@ class ArrayCalculations:
         filled = constant(modes[given]) if modes[given] else None
         values = value if literal(value) != 0 and not filled else None
         return _keywords(
-            _of("jnp.pad(x, p)", x=x, p=pads), mode=filled, constant_values=values
+            marked("jnp.pad(x, p)", x=x, p=pads), mode=filled, constant_values=values
         )
 
     def _reduced(self, x: Arg, reduction: Arg) -> Arg:
         kind = literal(reduction)
         if kind not in ("mean", "sum", "none"):
             raise MisfitError(f"`reduction={ast.unparse(reduction)}`")
-        return x if kind == "none" else _of(f"word_{kind}(x)", x=x)
+        return x if kind == "none" else marked(f"word_{kind}(x)", x=x)
 
     def _linear(self, x: Arg, weight: Arg, bias: Arg) -> Arg:
         y = expression("x @ w.T", x=x, w=weight)
@@ -323,7 +326,7 @@ class ArrayCalculations:
 
     def _square_mask(self, size: Arg) -> Arg:
         text = f"jnp.triu(jnp.full((n, n), -jnp.inf, {self.first_input}.dtype), 1)"
-        return _of(text, n=size)
+        return marked(text, n=size)
 
     def _swapped(self, carry: Arg) -> Arg:
         if isinstance(carry, ast.Tuple) and len(carry.elts) == 2:
@@ -334,8 +337,8 @@ class ArrayCalculations:
         self, q: Arg, k: Arg, v: Arg, mask: Arg, is_causal: Arg, scale: Arg
     ) -> Arg:
         # Heads stand before positions in PyTorch, and after them here.
-        made = [_of("jnp.swapaxes(a, -3, -2)", a=a) for a in (q, k, v)]
-        call = _of("word_dot_product_attention(q, k, v)")
+        made = [marked("jnp.swapaxes(a, -3, -2)", a=a) for a in (q, k, v)]
+        call = marked("word_dot_product_attention(q, k, v)")
         assert isinstance(call, ast.Call)
         call.args = made
         causal = is_causal if literal(is_causal) is not False else None
@@ -345,28 +348,10 @@ class ArrayCalculations:
             causal=causal,
             scale=scale if _given(scale) else None,
         )
-        return _of("jnp.swapaxes(y, -3, -2)", y=call)
+        return marked("jnp.swapaxes(y, -3, -2)", y=call)
 
 
 Arg = ast.expr
-
-
-_MARKS = {
-    "jnp": name("@module:jnp"),
-    "jax": name("@module:jax"),
-    "lax": name("@module:lax"),
-    "math": name("@module:math"),
-}
-
-
-def _of(text: str, **parts: Arg) -> Arg:
-    """An expression in which modules and words are marked."""
-    words = {
-        n.id: ast.Name("@word:" + n.id[5:], ast.Load())
-        for n in ast.walk(ast.parse(text))
-        if isinstance(n, ast.Name) and n.id.startswith("word_")
-    }
-    return expression(text, **{**_MARKS, **words, **parts})
 
 
 def _given(node: Arg | None) -> bool:

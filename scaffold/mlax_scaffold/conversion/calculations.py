@@ -11,7 +11,6 @@ from mlax_scaffold.conversion.array_calculations import (
     ArrayCalculations,
     _given,
     _keywords,
-    _of,
 )
 from mlax_scaffold.conversion.initializer_calculations import (
     InitializerCalculations,
@@ -25,6 +24,7 @@ from mlax_scaffold.conversion.trees import (
     folded,
     is_none,
     literal,
+    marked,
     name,
 )
 
@@ -245,14 +245,14 @@ class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculati
     def _final_activation(self, final: Arg, activation: Arg) -> Arg | None:
         if literal(final) is False:
             return None
-        return activation if _given(activation) else _of("jax.nn.relu")
+        return activation if _given(activation) else marked("jax.nn.relu")
 
     def _named(self, activation: Arg) -> Arg:
         if literal(activation) == "gelu":
             # PyTorch's is exact where a layer is given its name.
             return name("@word:gelu")
         text = VALUES.get(str(literal(activation)))
-        return _of(text.replace("word.", "word_")) if text else activation
+        return marked(text.replace("word.", "word_")) if text else activation
 
     # Random numbers.
 
@@ -271,7 +271,7 @@ class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculati
         return ast.Call(layer, [x], [])
 
     def _drawn(self, p: Arg) -> Arg:
-        return _of("word_bernoulli(self.key(), p=p, shape=p.shape)", p=p)
+        return marked("word_bernoulli(self.key(), p=p, shape=p.shape)", p=p)
 
     def _drawn_normal(self, sizes: list[Arg]) -> Arg:
         return self._drawn_of("normal", sizes)
@@ -281,7 +281,7 @@ class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculati
 
     def _drawn_of(self, kind: str, sizes: list[Arg]) -> Arg:
         text = f"jax.random.{kind}(self.key(), s, {self.first_input}.dtype)"
-        return _of(text, s=self._tuple(sizes))
+        return marked(text, s=self._tuple(sizes))
 
     # Arrays.
 

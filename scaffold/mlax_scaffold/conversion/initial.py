@@ -10,12 +10,14 @@ from mlax_scaffold.conversion.array_leaves import (
     _leaf,
     _shape,
 )
+from mlax_scaffold.conversion.initializer_calculations import uniform_between
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import (
     ARRAY,
     constant,
     expression,
     literal,
+    marked,
     name,
     replaced,
     visited,
@@ -87,11 +89,11 @@ def _plain(translator: Translator, node: ast.expr) -> Initial | None:
         "truncated": "truncated_normal(1.0)",
     }
     if kind == "value" and extra is not None:
-        return Initial(_word("constant(v)", v=extra), shape)
+        return Initial(marked("word_constant(v)", v=extra), shape)
     if kind == "between":
         assert isinstance(extra, ast.Tuple)
-        return Initial(_between(*extra.elts), shape)
-    return Initial(_word(words[kind]), shape) if kind in words else None
+        return Initial(uniform_between(*extra.elts), shape)
+    return Initial(marked("word_" + words[kind]), shape) if kind in words else None
 
 
 def _called(translator: Translator, node: ast.expr) -> Initial | None:
@@ -129,7 +131,7 @@ def _scaled(translator: Translator, node: ast.expr) -> Initial | None:
             factor = translator.expression(scale)
             if isinstance(node.op, ast.Div):
                 factor = expression("1 / s", s=factor)
-            return Initial(_word("constant(v)", v=factor), made.shape)
+            return Initial(marked("word_constant(v)", v=factor), made.shape)
         return made if text == "@word:zeros" else None
     func = ast.unparse(made.initializer.func)
     known = ("@word:normal", "@word:uniform", "@word:truncated_normal")
@@ -166,11 +168,11 @@ def _computed(translator: Translator, node: ast.expr) -> Initial | None:
     if not _keeps_shape(node, part):
         return None
     if kind in _BODY:
-        body = _marked(_BODY[kind])
+        body = marked(_BODY[kind])
     elif kind == "value":
-        body = _marked("jnp.full(shape, v, dtype)", v=extra or constant(0.0))
+        body = marked("jnp.full(shape, v, dtype)", v=extra or constant(0.0))
     elif kind == "eye":
-        body = _marked("jnp.eye(*shape, dtype=dtype)")
+        body = marked("jnp.eye(*shape, dtype=dtype)")
     elif kind in ("arange", "list"):
         body = translator.expression(part)
         if not isinstance(body, ast.Call):
@@ -178,7 +180,7 @@ def _computed(translator: Translator, node: ast.expr) -> Initial | None:
         body = ast.Call(body.func, body.args, [ast.keyword("dtype", name("dtype"))])
         if kind == "list":
             assert isinstance(part, ast.Call)
-            body = _marked("jnp.asarray(v, dtype)", v=part.args[0])
+            body = marked("jnp.asarray(v, dtype)", v=part.args[0])
     else:
         return None
     around = _around(node, part)
@@ -223,23 +225,3 @@ def _keeps_shape(node: ast.expr, part: ast.expr) -> bool:
             inside = [node.func.value]
         return last in _SHAPELESS and len(inside) == 1 and _keeps_shape(inside[0], part)
     return False
-
-
-def _between(low: ast.expr, high: ast.expr) -> ast.expr:
-    if literal(low) == 0.0:
-        return _word("uniform(s)", s=high)
-    return _marked(
-        "lambda key, shape, dtype: jax.random.uniform(key, shape, dtype, a, b)",
-        a=low,
-        b=high,
-    )
-
-
-def _word(text: str, **parts: ast.expr) -> ast.expr:
-    first = text.partition("(")[0]
-    return expression(text, **{first: name(f"@word:{first}")}, **parts)
-
-
-def _marked(text: str, **parts: ast.expr) -> ast.expr:
-    marks = {"jnp": name("@module:jnp"), "jax": name("@module:jax")}
-    return expression(text, **marks, **parts)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import math
 
-from mlax_scaffold.conversion.array_calculations import Arg, _of
+from mlax_scaffold.conversion.array_calculations import Arg
 from mlax_scaffold.conversion.rows import MisfitError, missing
-from mlax_scaffold.conversion.trees import constant, expression, literal
+from mlax_scaffold.conversion.trees import constant, expression, literal, marked
 
 _GAINS = {
     **dict.fromkeys(("linear", "sigmoid"), 1.0),
@@ -32,7 +32,7 @@ class InitializerCalculations:
     def _xavier(self, gain: Arg, kind: Arg) -> Arg:
         known = _number(gain)
         if known == 1.0:
-            return _of(f"word_glorot_{literal(kind)}()")
+            return marked(f"word_glorot_{literal(kind)}()")
         scale = constant(_rounded(known**2)) if known is not None else _squared(gain)
         return _scaled(scale, "fan_avg", kind)
 
@@ -50,13 +50,13 @@ class InitializerCalculations:
         else:
             raise MisfitError(f"`nonlinearity={ast.unparse(nonlinearity)}`")
         if fan == "fan_in" and math.isclose(scale, 2.0):
-            return _of(f"word_he_{literal(kind)}()")
+            return marked(f"word_he_{literal(kind)}()")
         return _scaled(constant(_rounded(scale)), fan, kind)
 
     def _normal_about(self, mean: Arg, std: Arg) -> Arg:
         if _number(mean) == 0.0:
-            return _of("word_normal(s)", s=std)
-        return _of(
+            return marked("word_normal(s)", s=std)
+        return marked(
             "lambda key, shape, dtype: m + s * jax.random.normal(key, shape, dtype)",
             m=mean,
             s=std,
@@ -66,26 +66,31 @@ class InitializerCalculations:
         if _number(mean) != 0.0:
             raise MisfitError(f"`mean={ast.unparse(mean)}`")
         if missing(lower) and missing(upper):
-            return _of("word_truncated_normal(s)", s=std)
+            return marked("word_truncated_normal(s)", s=std)
         # Its bounds are not in units of the deviation.
         ends = [
             expression("e / s", e=constant(at) if missing(e) else e, s=std)
             for e, at in ((lower, -2.0), (upper, 2.0))
         ]
-        return _of("word_truncated_normal(s, a, b)", s=std, a=ends[0], b=ends[1])
+        return marked("word_truncated_normal(s, a, b)", s=std, a=ends[0], b=ends[1])
 
     def _random_uniform(self, low: Arg, high: Arg) -> Arg:
-        if literal(low) == 0.0:
-            return _of("word_uniform(s)", s=high)
-        return _of(
-            "lambda key, shape, dtype: jax.random.uniform(key, shape, dtype, a, b)",
-            a=low,
-            b=high,
-        )
+        return uniform_between(low, high)
+
+
+def uniform_between(low: ast.expr, high: ast.expr) -> ast.expr:
+    """The initializer of uniform numbers."""
+    if literal(low) == 0.0:
+        return marked("word_uniform(s)", s=high)
+    return marked(
+        "lambda key, shape, dtype: jax.random.uniform(key, shape, dtype, a, b)",
+        a=low,
+        b=high,
+    )
 
 
 def _scaled(scale: ast.expr, fan: object, kind: Arg) -> ast.expr:
-    return _of(
+    return marked(
         "word_variance_scaling(s, f, k)",
         s=scale,
         f=constant(fan),

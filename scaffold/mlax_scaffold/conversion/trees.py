@@ -26,9 +26,24 @@ def name(text: str) -> ast.Name:
     return ast.Name(text, ast.Load())
 
 
+def marked(text: str, **parts: ast.expr) -> ast.expr:
+    """The expression of a text whose modules, and whose words `word_...`, are marked as such."""
+    words = {
+        n.id: name("@word:" + n.id.removeprefix("word_"))
+        for n in ast.walk(ast.parse(text))
+        if isinstance(n, ast.Name) and n.id.startswith("word_")
+    }
+    return expression(text, **{**_MODULES, **words, **parts})
+
+
 def constant(value: object) -> ast.Constant:
     """A literal."""
     return ast.Constant(value)  # type: ignore[arg-type]
+
+
+_MODULES = {
+    module: name(f"@module:{module}") for module in ("jnp", "jax", "lax", "math")
+}
 
 
 def visited(visitor: ast.NodeVisitor, node: ast.expr) -> ast.expr:
