@@ -10,12 +10,10 @@ from collections.abc import Iterable, Mapping
 from mlax_scaffold.model.definition import Hyperparameter, Import, Kind
 from mlax_scaffold.model.hyper_types import AXES
 from mlax_scaffold.model.reserved import OF_FUNCTIONS, OF_SCHEDULES, RESERVED
-from mlax_scaffold.model.unparsing import unparsed
-from mlax_scaffold.reader.checks.defaults import check_default
+from mlax_scaffold.reader.checks.defaults import check_default, check_none
 from mlax_scaffold.reader.checks.names import OF_HYPERPARAMS
 from mlax_scaffold.reader.remedies.classes import based_on, moved_up
 from mlax_scaffold.reader.remedies.names import field_named
-from mlax_scaffold.reader.remedies.types import or_none
 from mlax_scaffold.reader.resolution import Scope
 from mlax_scaffold.reader.source import Source
 from mlax_scaffold.reader.types import read_hyper_type
@@ -52,20 +50,8 @@ def read_hyperparameter(
         )
     last = default if isinstance(node, ast.arg) and default is not None else node
     doc = source.doc_comment(node, last)
-    absent = isinstance(default, ast.Constant) and default.value is None
-    if (
-        absent
-        and found is not None
-        and not found.optional
-        and not found.word.structural
-    ):
-        source.report(
-            default or node,
-            f"None is no value of `{unparsed(annotation)}`",
-            f"Write `{unparsed(annotation)} | None`.",
-            fix=or_none(source, annotation),
-        )
-    elif default is not None:
+    taken = found is None or found.optional or found.word.structural
+    if default is not None and not check_none(source, annotation, default, taken=taken):
         check_default(source, default, found, imports)
     if found is None:
         return None

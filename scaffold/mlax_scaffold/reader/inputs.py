@@ -15,7 +15,7 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.axes import parts_of, type_of
-from mlax_scaffold.reader.checks.defaults import check_defaults
+from mlax_scaffold.reader.checks.defaults import check_defaults, check_none
 from mlax_scaffold.reader.checks.uses import PASSED
 from mlax_scaffold.reader.remedies.classes import (
     TOLD,
@@ -26,7 +26,7 @@ from mlax_scaffold.reader.remedies.classes import (
 )
 from mlax_scaffold.reader.remedies.names import renamed
 from mlax_scaffold.reader.remedies.trees import DICTIONARIES, typed_dict
-from mlax_scaffold.reader.remedies.types import annotated, or_none
+from mlax_scaffold.reader.remedies.types import annotated
 from mlax_scaffold.reader.resolution import HERE, Scope
 from mlax_scaffold.reader.source import (
     Source,
@@ -105,7 +105,8 @@ def read_inputs(
                 continue
             array = read_array_type(source, arg.annotation)
         if array is not None:
-            _check_absent(source, arg, default, array)
+            if default is not None and arg.annotation is not None:
+                check_none(source, arg.annotation, default, taken=array.optional)
             inputs.append(
                 Input(
                     arg.arg,
@@ -120,22 +121,6 @@ def read_inputs(
         place = sum(not item.keyword for item in inputs)
         inputs.insert(place, Input(further.arg, tree, doc=doc, several=True))
     return tuple(inputs), others
-
-
-def _check_absent(
-    source: Source, arg: ast.arg, default: ast.expr | None, array: ArrayType
-) -> None:
-    """An input that may be left out says so in its type."""
-    absent = isinstance(default, ast.Constant) and default.value is None
-    if default is None or arg.annotation is None or not absent or array.optional:
-        return
-    written = source.text_of(arg.annotation)
-    source.report(
-        default,
-        f"None is no value of `{written}`",
-        f"Write `{written} | None`.",
-        fix=or_none(source, arg.annotation),
-    )
 
 
 def _is_tree(annotation: ast.expr | None) -> bool:

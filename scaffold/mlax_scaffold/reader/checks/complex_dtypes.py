@@ -9,6 +9,7 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.complex_numbers import names_complex
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.reader.checks.exactness import qualified
+from mlax_scaffold.reader.checks.likeness import FLOATING, first_of
 from mlax_scaffold.reader.source import Source
 
 _PROMOTING = ("jax.numpy.promote_types", "jax.numpy.result_type")
@@ -81,8 +82,5 @@ def _default(tree: ast.Module, name: str) -> ast.expr | None:
 
 
 def _like(method: ast.FunctionDef) -> str | None:
-    for argument in (*method.args.posonlyargs, *method.args.args):
-        match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Float" | "Real" | "Complex")):
-                return argument.arg
-    return None
+    given = (*method.args.posonlyargs, *method.args.args)
+    return first_of(given, *FLOATING, "Complex")

@@ -18,7 +18,8 @@ from mlax_scaffold.model.import_time import (
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.classes import chosen, listed
 from mlax_scaffold.reader.remedies.foreign import known
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.remedies.types import or_none
+from mlax_scaffold.reader.source import Source, is_none
 
 _VALUES = (
     "A default is a literal, arithmetic of numbers, or a function by its name: 1, (1, 1), "
@@ -41,8 +42,7 @@ def check_default(
 ) -> None:
     """Report a hyperparameter's default that cannot stand in a signature, or is none of its choices."""
     if kind is not None and kind.word.initializes:
-        absent = isinstance(default, ast.Constant) and default.value is None
-        if kind.optional and absent:
+        if kind.optional and is_none(default):
             return
         _check(source, default, imports, check_initializer, _INITIALIZERS)
         return
@@ -50,7 +50,7 @@ def check_default(
     if kind is not None and kind.enumeration:
         return
     called = kind is not None and kind.word.check == "function"
-    if called and isinstance(default, ast.Constant) and default.value is not None:
+    if called and isinstance(default, ast.Constant) and not is_none(default):
         source.report(
             default,
             f"`{unparsed(default)}` is no function",
@@ -67,6 +67,22 @@ def check_default(
                 close,
                 fix=chosen(source, default, close.split('"')[1]) if close else None,
             )
+
+
+def check_none(
+    source: Source, annotation: ast.expr, default: ast.expr, *, taken: bool
+) -> bool:
+    """Report None as the default of what does not take it; whether it is one."""
+    if taken or not is_none(default):
+        return False
+    written = source.text_of(annotation)
+    source.report(
+        default,
+        f"None is no value of `{written}`",
+        f"Write `{written} | None`.",
+        fix=or_none(source, annotation),
+    )
+    return True
 
 
 def check_defaults(

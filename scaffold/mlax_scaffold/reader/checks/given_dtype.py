@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.reader.checks.likeness import FLOATING, first_of
 from mlax_scaffold.reader.checks.widening import untyped_call
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
@@ -98,13 +99,11 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 def _dtype(caller: ast.FunctionDef) -> str | None:
     """The dtype that a function computes in: that of its first floating input, or what it is given."""
-    for argument in (*caller.args.args, *caller.args.kwonlyargs):
-        if argument.arg == "dtype":
-            return "dtype"
-        match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Float" | "Real")):
-                return f"{argument.arg}.dtype"
-    return None
+    given = (*caller.args.args, *caller.args.kwonlyargs)
+    if any(argument.arg == "dtype" for argument in given):
+        return "dtype"
+    floating = first_of(given, *FLOATING)
+    return f"{floating}.dtype" if floating is not None else None
 
 
 def _last(source: Source, call: ast.Call, text: str) -> Edit:

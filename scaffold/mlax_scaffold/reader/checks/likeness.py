@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.reader.source import self_attribute
 
+FLOATING = ("Float", "Real")
+"""Words of arrays that a body may compute in the dtype of."""
 _OF_ARRAYS = frozenset(("T", "astype", "at", "dtype", "mT", "ndim", "reshape", "shape"))
 """Attributes that only arrays have."""
 _STATIC = frozenset(
@@ -17,6 +19,15 @@ _STATIC = frozenset(
     ]
 )
 """Functions that are given numbers, or keys."""
+
+
+def first_of(arguments: Iterable[ast.arg], *words: str) -> str | None:
+    """The first argument whose type is an array of one of those words."""
+    for argument in arguments:
+        match argument.annotation:
+            case ast.Subscript(value=ast.Name(id=word)) if word in words:
+                return argument.arg
+    return None
 
 
 def like_of(
@@ -32,10 +43,9 @@ def like_of(
     is given none, a weight.
     """
     given = (*method.args.posonlyargs, *method.args.args)
-    for argument in given:
-        match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Float" | "Real")):
-                return argument.arg
+    floating = first_of(given, *FLOATING)
+    if floating is not None:
+        return floating
     # An update of a weight is computed in the dtype that its gradient arrives in.
     names = [a.arg for a in given]
     if names == ["self", "grad", "param"]:

@@ -11,6 +11,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import qualified
+from mlax_scaffold.reader.checks.likeness import FLOATING, first_of
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
@@ -107,10 +108,9 @@ def _like(source: Source, method: ast.FunctionDef) -> str | None:
     given = [*method.args.posonlyargs, *method.args.args][1:]
     if any(argument.arg == "dtype" for argument in given):
         return "dtype"
-    for argument in given:
-        match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Float" | "Real")):
-                return f"{argument.arg}.dtype"
+    floating = first_of(given, *FLOATING)
+    if floating is not None:
+        return f"{floating}.dtype"
     if any(argument.annotation is not None for argument in given):
         return None
     known = Evidence(Scope(source.tree)).of(method)

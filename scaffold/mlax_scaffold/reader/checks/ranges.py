@@ -10,6 +10,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import only_value, qualified
+from mlax_scaffold.reader.checks.likeness import FLOATING, first_of
 from mlax_scaffold.reader.remedies.bodies import typed_like
 from mlax_scaffold.reader.source import Source
 
@@ -163,10 +164,9 @@ def _plain(node: ast.expr) -> bool:
 def _like(source: Source, method: ast.FunctionDef) -> str | None:
     """The first array that a method or a function takes."""
     given = [a for a in method.args.args if a.arg != "self"]
-    for argument in given:
-        match argument.annotation:
-            case ast.Subscript(value=ast.Name(id="Float" | "Real")):
-                return argument.arg
+    floating = first_of(given, *FLOATING)
+    if floating is not None:
+        return floating
     if any(argument.annotation is not None for argument in given):
         return None
     known = Evidence(Scope(source.tree)).of(method)
