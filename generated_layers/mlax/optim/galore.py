@@ -35,6 +35,49 @@ def __dir__() -> list[str]:
     return __all__
 
 
+def letters_of(shape, may_be, axes):
+    """What the axes of a weight are; an empty text where it is no matrix."""
+    if len(shape) < 2 or not may_be:
+        return ""
+    if axes is None:
+        return "rc" if len(shape) == 2 else ""
+    return axes
+
+
+def projection_shape(sides, rank):
+    """The shape of the projection of matrices, on their longer side."""
+    *batch, rows, columns = sides
+    return *batch, max(rows, columns), min(rank, rows, columns)
+
+
+def projected_shape(sides, rank):
+    """That of matrices whose longer side, of equal ones the first, is projected."""
+    *batch, rows, columns = sides
+    few = min(rank, rows, columns)
+    return *batch, *((few, columns) if rows >= columns else (rows, few))
+
+
+def first_vectors(matrices, rank, dtype):
+    """The first singular vectors of matrices, on their longer side."""
+    left, _, right = jnp.linalg.svd(matrices.astype(dtype), full_matrices=False)
+    tall = matrices.shape[-2] >= matrices.shape[-1]
+    vectors = left if tall else jnp.matrix_transpose(right)
+    return vectors[..., :rank].astype(matrices.dtype)
+
+
+def into_subspace(matrices, projection):
+    """Matrices whose longer side is projected."""
+    if matrices.shape[-2] >= matrices.shape[-1]:
+        return saturate(jnp.matrix_transpose(projection) @ matrices)
+    return saturate(matrices @ projection)
+
+
+def out_of_subspace(low, projection, sides):
+    """Matrices of those sides again."""
+    tall = sides[-2] >= sides[-1]
+    return projection @ low if tall else low @ jnp.matrix_transpose(projection)
+
+
 class GaloreState(NamedTuple):
     """State of Galore."""
 
@@ -42,21 +85,20 @@ class GaloreState(NamedTuple):
     """Number of steps so far."""
     projection: Any
     """For each weight, of shape projection_shape(matrix_shape(param.shape,
-    letters(param.shape, axes) if matrices else '')) if matrix_shape(param.shape,
-    letters(param.shape, axes) if matrices else '') else (0,). Structured like the
-    weights.
+    letters_of(param.shape, matrices, axes)), rank) if matrix_shape(param.shape,
+    letters_of(param.shape, matrices, axes)) else (0,). Structured like the weights.
     """
     mean: Any
     """For each weight, of shape projected_shape(matrix_shape(param.shape,
-    letters(param.shape, axes) if matrices else '')) if matrix_shape(param.shape,
-    letters(param.shape, axes) if matrices else '') else param.shape. Structured like
-    the weights.
+    letters_of(param.shape, matrices, axes)), rank) if matrix_shape(param.shape,
+    letters_of(param.shape, matrices, axes)) else param.shape. Structured like the
+    weights.
     """
     square: Any
     """For each weight, of shape projected_shape(matrix_shape(param.shape,
-    letters(param.shape, axes) if matrices else '')) if matrix_shape(param.shape,
-    letters(param.shape, axes) if matrices else '') else param.shape. Structured like
-    the weights.
+    letters_of(param.shape, matrices, axes)), rank) if matrix_shape(param.shape,
+    letters_of(param.shape, matrices, axes)) else param.shape. Structured like the
+    weights.
     """
 
 
@@ -92,31 +134,6 @@ class GaloreHyperparams(OfOptimizer):
     """Dtype of the decomposition: 32 bits or 64."""
     axes: Callable[[str, Any], str] | None
     """Which axes of a weight are rows and columns of its matrix; None: of two axes both."""
-
-    def letters(self, shape, axes):
-        """What the axes of a weight are; an empty text where it is no matrix."""
-        if axes is None or len(shape) < 2:
-            return "rc" if len(shape) == 2 else ""
-        return axes
-
-    def projection_shape(self, sides):
-        """The shape of the projection of matrices, on their longer side."""
-        *batch, rows, columns = sides
-        return *batch, max(rows, columns), min(self.rank, rows, columns)
-
-    def projected_shape(self, sides):
-        """That of matrices whose longer side, of equal ones the first, is projected."""
-        *batch, rows, columns = sides
-        few = min(self.rank, rows, columns)
-        return *batch, *((few, columns) if rows >= columns else (rows, few))
-
-    def singular_vectors(self, matrices):
-        """The first singular vectors of matrices, on their longer side."""
-        wide = matrices.astype(self.decomposition_dtype)
-        left, _, right = jnp.linalg.svd(wide, full_matrices=False)
-        tall = matrices.shape[-2] >= matrices.shape[-1]
-        vectors = left if tall else jnp.matrix_transpose(right)
-        return vectors[..., : self.rank].astype(matrices.dtype)
 
 
 def init(
@@ -210,10 +227,10 @@ def init(
     )
 
     def moments(param: jax.Array, matrices: bool, axes: str | None) -> dict[str, Any]:
-        letters = hyperparams.letters(param.shape, axes) if matrices else ""
+        letters = letters_of(param.shape, matrices, axes)
         sides = matrix_shape(param.shape, letters)
-        low = hyperparams.projected_shape(sides) if sides else param.shape
-        local_projection = hyperparams.projection_shape(sides) if sides else (0,)
+        low = projected_shape(sides, rank) if sides else param.shape
+        local_projection = projection_shape(sides, rank) if sides else (0,)
         projection = placement.create_moment(
             zeros, local_projection, moment_dtype, param
         )
@@ -291,16 +308,19 @@ def step(
         mask,
         axes,
     ):
-        letters = hyperparams.letters(param.shape, axes) if matrices else ""
-        *_, rows, columns = 0, 0, *matrix_shape(param.shape, letters)
+        letters = letters_of(param.shape, matrices, axes)
         low = grad
         if letters:
             kept, whole = projection, to_matrices(grad, letters)
             projection = lax.cond(
-                phase == 0.0, hyperparams.singular_vectors, lambda _: kept, whole
+                phase == 0.0,
+                lambda x: first_vectors(
+                    x, hyperparams.rank, hyperparams.decomposition_dtype
+                ),
+                lambda _: kept,
+                whole,
             )
-            back = jnp.matrix_transpose(projection)
-            low = saturate(back @ whole if rows >= columns else whole @ projection)
+            low = into_subspace(whole, projection)
         mean = ema(mean, low, dither, decay=hyperparams.b1)
         square = ema(square, saturate(lax.square(low)), dither, decay=hyperparams.b2)
         step = divide_by_root(
@@ -310,8 +330,8 @@ def step(
             epsilon_root=hyperparams.epsilon_root,
         )
         if letters:
-            back = jnp.matrix_transpose(projection)
-            whole = projection @ step if rows >= columns else step @ back
+            sides = matrix_shape(param.shape, letters)
+            whole = out_of_subspace(step, projection, sides)
             step = from_matrices(hyperparams.scale * whole, letters, param.shape)
         if mask:
             step = step + weight_decay * param

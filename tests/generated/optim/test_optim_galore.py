@@ -23,7 +23,9 @@ from mlax_scaffold.testing.strategies import (
     sizes,
 )
 
-SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/galore.py", near=__file__)
+SPEC = find_spec(
+    "scaffold/mlax_scaffold/specs/optim/galore.py", near=__file__, name="Galore"
+)
 
 
 @optimizer(

@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -10,6 +11,7 @@ from mlax_scaffold.spec import (
     Optimizer,
     Scheduled,
     Size,
+    SubOptimizer,
     bias_correction,
     divide_by_root,
     ema,
@@ -18,6 +20,7 @@ from mlax_scaffold.spec import (
     moment,
     saturate,
     to_matrices,
+    tree_add,
     zeros,
 )
 
@@ -51,38 +54,13 @@ class Galore(Optimizer):
     axes: MatrixAxes | None = None
 
     def setup(self, param):
-        letters = self.letters(param.shape, self.axes) if self.matrices else ""
+        letters = letters_of(param.shape, self.matrices, self.axes)
         sides = matrix_shape(param.shape, letters)
-        low = self.projected_shape(sides) if sides else param.shape
-        projection = self.projection_shape(sides) if sides else (0,)
+        low = projected_shape(sides, self.rank) if sides else param.shape
+        projection = projection_shape(sides, self.rank) if sides else (0,)
         self.projection = moment(zeros, projection, self.moment_dtype)
         self.mean = moment(zeros, low, self.moment_dtype)
         self.square = moment(zeros, low, self.moment_dtype)
-
-    def letters(self, shape, axes):
-        """What the axes of a weight are; an empty text where it is no matrix."""
-        if axes is None or len(shape) < 2:
-            return "rc" if len(shape) == 2 else ""
-        return axes
-
-    def projection_shape(self, sides):
-        """The shape of the projection of matrices, on their longer side."""
-        *batch, rows, columns = sides
-        return *batch, max(rows, columns), min(self.rank, rows, columns)
-
-    def projected_shape(self, sides):
-        """That of matrices whose longer side, of equal ones the first, is projected."""
-        *batch, rows, columns = sides
-        few = min(self.rank, rows, columns)
-        return *batch, *((few, columns) if rows >= columns else (rows, few))
-
-    def singular_vectors(self, matrices):
-        """The first singular vectors of matrices, on their longer side."""
-        wide = matrices.astype(self.decomposition_dtype)
-        left, _, right = jnp.linalg.svd(wide, full_matrices=False)
-        tall = matrices.shape[-2] >= matrices.shape[-1]
-        vectors = left if tall else jnp.matrix_transpose(right)
-        return vectors[..., : self.rank].astype(matrices.dtype)
 
     def prepare(self, grads, params):
         self.unbias_mean = 1.0 / bias_correction(self.step, decay=self.b1)
@@ -90,16 +68,17 @@ class Galore(Optimizer):
         self.phase = (self.step_number - 1) % self.update_proj_gap
 
     def update(self, grad, param):
-        letters = self.letters(param.shape, self.axes) if self.matrices else ""
-        *_, rows, columns = 0, 0, *matrix_shape(param.shape, letters)
+        letters = letters_of(param.shape, self.matrices, self.axes)
         low = grad
         if letters:
             kept, whole = self.projection, to_matrices(grad, letters)
             self.projection = lax.cond(
-                self.phase == 0.0, self.singular_vectors, lambda _: kept, whole
+                self.phase == 0.0,
+                lambda x: first_vectors(x, self.rank, self.decomposition_dtype),
+                lambda _: kept,
+                whole,
             )
-            back = jnp.matrix_transpose(self.projection)
-            low = saturate(back @ whole if rows >= columns else whole @ self.projection)
+            low = into_subspace(whole, self.projection)
         self.mean = ema(self.mean, low, self.dither, decay=self.b1)
         self.square = ema(
             self.square, saturate(lax.square(low)), self.dither, decay=self.b2
@@ -111,9 +90,147 @@ class Galore(Optimizer):
             epsilon_root=self.epsilon_root,
         )
         if letters:
-            back = jnp.matrix_transpose(self.projection)
-            whole = self.projection @ step if rows >= columns else step @ back
+            sides = matrix_shape(param.shape, letters)
+            whole = out_of_subspace(step, self.projection, sides)
             step = from_matrices(self.scale * whole, letters, param.shape)
         if self.mask:
             step = step + self.weight_decay * param
         return -self.learning_rate * step
+
+
+class LowRank(Optimizer):
+    """An optimizer within a subspace of few dimensions of each matrix: GaLore.
+
+    Every update_proj_gap steps P = the first `rank` singular vectors of g, on its longer
+    side;  r = P^T g;  update = scale P u, where u is that of the optimizer for r.
+
+    Zhao et al., 2024, arXiv:2403.03507. In the place of a weight w the optimizer has
+    P^T w, which is what it decays; its state is made for those, whatever it was
+    initialized for. Other weights are as they are. One that keeps weights, as Lookahead
+    does, is around it, and not in it. `Galore` is that of Adam, with a decay of the
+    weights themselves.
+    """
+
+    optimizer: SubOptimizer  #: the optimizer, initialized for all weights
+    rank: Size = 128  #: dimensions of the subspace
+    update_proj_gap: Size = 200  #: number of steps between new projections
+    scale: NonNegative = 1.0  #: factor of the updates of matrices
+    matrices: Mask | None = None  #: weights that may be matrices; None: all
+    decomposition_dtype: DType = "float32"  #: dtype of the decomposition: 32 bits or 64
+    #: which axes of a weight are rows and columns of its matrix; None: of two axes both
+    axes: MatrixAxes | None = None
+
+    def setup(self, param):
+        letters = letters_of(param.shape, self.matrices, self.axes)
+        sides = matrix_shape(param.shape, letters)
+        shape = projection_shape(sides, self.rank) if sides else (0,)
+        self.projection = moment(zeros, shape)  #: the subspace of each matrix.
+
+    def setup_tree(self, params):
+        letters = jax.tree.map(self.letters, params, self.matrices, self.axes)
+        low = jax.tree.map(self.in_the_place_of, params, letters)
+        self.optimizer.state = self.optimizer.initial_state(low)
+
+    def letters(self, param, may_be, axes):
+        """What the axes of a weight are; an empty text where it is no matrix."""
+        return letters_of(param.shape, may_be, axes)
+
+    def in_the_place_of(self, param, letters):
+        """Zeros that have the shape of a matrix in the subspace; a weight that is none."""
+        if not letters:
+            return param
+        sides = matrix_shape(param.shape, letters)
+        return jnp.zeros(projected_shape(sides, self.rank), param.dtype)
+
+    def singular_vectors(self, matrices):
+        """The first singular vectors of matrices, on their longer side."""
+        return first_vectors(matrices, self.rank, self.decomposition_dtype)
+
+    def projected(self, x, projection, letters):
+        """An array in the subspace."""
+        if not letters:
+            return x
+        return into_subspace(to_matrices(x, letters), projection)
+
+    def embedded(self, low, like, projection, letters):
+        """What has the shape of a weight again."""
+        if not letters:
+            return low
+        whole = out_of_subspace(low, projection, matrix_shape(like.shape, letters))
+        return from_matrices(whole, letters, like.shape)
+
+    def step(self, grads, params):
+        letters = jax.tree.map(self.letters, params, self.matrices, self.axes)
+        renews = (self.step_number - 1) % self.update_proj_gap == 0
+
+        def renewed(grad, kept, own):
+            if not own:
+                return kept
+            whole = to_matrices(grad, own)
+            return lax.cond(renews, self.singular_vectors, lambda _: kept, whole)
+
+        self.projection = jax.tree.map(renewed, grads, self.projection, letters)
+        projection = self.projection
+        low = jax.tree.map(self.projected, params, projection, letters)
+
+        def within(moved):
+            by = tree_add(moved, low, -1.0)
+            by = jax.tree.map(self.embedded, by, params, projection, letters)
+            loss, slopes = self.value_and_gradients(tree_add(params, by))
+            return loss, jax.tree.map(self.projected, slopes, projection, letters)
+
+        given = self.value_and_gradients is not None
+        updates = self.optimizer(
+            jax.tree.map(self.projected, grads, projection, letters),
+            low,
+            value_and_gradients=within if given else None,
+        )
+
+        def scaled(update, param, kept, own):
+            whole = self.embedded(update, param, kept, own)
+            return self.scale * whole if own else whole
+
+        return jax.tree.map(scaled, updates, params, projection, letters)
+
+
+def letters_of(shape, may_be, axes):
+    """What the axes of a weight are; an empty text where it is no matrix."""
+    if len(shape) < 2 or not may_be:
+        return ""
+    if axes is None:
+        return "rc" if len(shape) == 2 else ""
+    return axes
+
+
+def projection_shape(sides, rank):
+    """The shape of the projection of matrices, on their longer side."""
+    *batch, rows, columns = sides
+    return *batch, max(rows, columns), min(rank, rows, columns)
+
+
+def projected_shape(sides, rank):
+    """That of matrices whose longer side, of equal ones the first, is projected."""
+    *batch, rows, columns = sides
+    few = min(rank, rows, columns)
+    return *batch, *((few, columns) if rows >= columns else (rows, few))
+
+
+def first_vectors(matrices, rank, dtype):
+    """The first singular vectors of matrices, on their longer side."""
+    left, _, right = jnp.linalg.svd(matrices.astype(dtype), full_matrices=False)
+    tall = matrices.shape[-2] >= matrices.shape[-1]
+    vectors = left if tall else jnp.matrix_transpose(right)
+    return vectors[..., :rank].astype(matrices.dtype)
+
+
+def into_subspace(matrices, projection):
+    """Matrices whose longer side is projected."""
+    if matrices.shape[-2] >= matrices.shape[-1]:
+        return saturate(jnp.matrix_transpose(projection) @ matrices)
+    return saturate(matrices @ projection)
+
+
+def out_of_subspace(low, projection, sides):
+    """Matrices of those sides again."""
+    tall = sides[-2] >= sides[-1]
+    return projection @ low if tall else low @ jnp.matrix_transpose(projection)
