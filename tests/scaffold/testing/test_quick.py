@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -30,6 +31,30 @@ def test_tests_here_compile_in_the_least_time():
     assert chosen() == ({} if optimized else quick())
     flags = os.environ.get("XLA_FLAGS", "")
     assert all((f"--{name}=" in flags) is not optimized for name in quick())
+
+
+def contexts() -> list[Any]:
+    """What two programs, of which jax keeps none, are lowered in."""
+    x = jnp.ones(3)
+    lowered = [jax.jit(lambda x, y=y: x + y).lower(x) for y in (0.5, 0.25)]
+    modules: list[Any] = [program.compiler_ir() for program in lowered]
+    return [module.context for module in modules]
+
+
+@pytest.mark.optimized
+def test_programs_of_users_are_lowered_apart():
+    first, second = contexts()
+    assert first is not second
+
+
+@pytest.mark.optimized
+def test_programs_of_a_thread_are_lowered_in_one_place():
+    with quickly_compiled():
+        first, second = contexts()
+        with ThreadPoolExecutor(1) as pool:
+            elsewhere, _ = pool.submit(contexts).result()
+    assert first is second
+    assert first is not elsewhere
 
 
 @pytest.mark.optimized
