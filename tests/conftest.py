@@ -53,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 3000))
     # Where the tests are started in the background, it is ignored, by what they start, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    _keep_modules(config)
     _keep_programs(config)
     # `_LONG` are to come first, not what has most tests.
     if hasattr(config.option, "loadscopereorder"):
@@ -73,6 +74,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(
         key=lambda item: (order.get(item.path.name, len(order)), ways[item.path])
     )
+
+
+def _keep_modules(config: pytest.Config) -> None:
+    """Have a module compiled once, and read once by Hypothesis, which looks for constants in it.
+
+    Most of the processes that tests start import half of what stands here, in a folder of their own.
+    """
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if cache := getattr(config, "cache", None):
+        folder = str(cache.mkdir("hypothesis"))
+        os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", folder)
 
 
 def _keep_programs(config: pytest.Config) -> None:

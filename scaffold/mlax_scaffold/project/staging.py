@@ -28,6 +28,8 @@ _ENVIRONMENT = {
     "PYTHONIOENCODING": "utf-8",
 }
 
+_STORE = "HYPOTHESIS_STORAGE_DIRECTORY"
+
 _PROVE = f"""
 import importlib, json, sys, traceback
 
@@ -62,6 +64,8 @@ class Stage:
     """The folders to import from."""
     last: tuple[str, ...] = ()
     """Those that come after all others."""
+    known: str = ""
+    """Where Hypothesis keeps what it knows of modules, if it does: each is read again elsewhere."""
 
     def run(
         self, program: str, argument: object, longest: float | None = None
@@ -72,6 +76,8 @@ class Stage:
         """
         last = [*self.last, os.path.dirname(PACKAGE)]
         environment = {**_ENVIRONMENT, "TMPDIR": self.root}
+        if os.path.isdir(self.known):
+            environment |= {_STORE: os.environ.get(_STORE, self.known)}
         made = Program(program, argument, self.root, self.paths, last, environment)
         output = os.path.join(self.root, "output.txt")
         try:
@@ -124,7 +130,8 @@ def staged(
         fill(root, _parents(workspace))
         package = os.path.join(root, import_root(project))
         paths = os.path.normpath(package), *first
-        yield Stage(root, paths, tuple(workspace.plugin_roots))
+        known = os.path.join(workspace.root, ".hypothesis")
+        yield Stage(root, paths, tuple(workspace.plugin_roots), known)
 
 
 @contextmanager
