@@ -45,6 +45,10 @@ _BASES = (
     ".graph._layer.LayerModule",
     ".graph._recurrent.RecurrentModule",
 )
+_GENERIC = "._core.static.OfLayer"
+"""The base that may be told a type, which is made when a module is imported."""
+_OF_TYPES = ("jax.Array", "tuple", "typing.Any", "._core.static.LayerOutput")
+"""Names in that type."""
 _DECORATORS = ("._core.static.static",)
 _OF_FUNCTIONS = ("._core.scopes.applied_by", "._core.scopes.scoped")
 """Decorators that are called with a class of the module, or with a name."""
@@ -193,8 +197,13 @@ class _Gate:
 
     def _class(self, node: ast.ClassDef) -> None:
         for base in (*node.bases, *(k.value for k in node.keywords)):
-            if self._path(base) not in _BASES:
-                raise self._fault(base)
+            match base:
+                case ast.Subscript(value=generic, slice=given) if (
+                    self._path(generic) == _GENERIC
+                ):
+                    self._type(given)
+                case _ if self._path(base) not in _BASES:
+                    raise self._fault(base)
         self._decorators(node.decorator_list, self.meanings, _DECORATORS)
         bases = {self._path(base) for base in node.bases}
         enumeration = bool(bases & set(ENUMERATIONS))
@@ -269,6 +278,24 @@ class _Gate:
                         continue
             if meaning(decorator, scope) not in allowed:
                 raise self._fault(decorator)
+
+    def _type(self, node: ast.expr) -> None:
+        """A type of arrays, looked up when the module is imported."""
+        match node:
+            case ast.Constant(value=value) if value is None or value is ...:
+                return
+            case ast.Tuple(elts=parts):
+                pass
+            case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+                parts = [left, right]
+            case ast.Subscript(value=ast.Name(id="tuple") as made, slice=inner):
+                parts = [made, inner]
+            case _ if self._path(node) in _OF_TYPES:
+                return
+            case _:
+                raise self._fault(node)
+        for part in parts:
+            self._type(part)
 
     def _path(self, node: ast.expr) -> str | None:
         return meaning(node, self.meanings)
