@@ -11,7 +11,6 @@ from mlax_scaffold.model.import_time import (
     ENUMERATIONS,
     NAMED_TUPLE,
     STATIC_MODULES,
-    TYPED_DICT,
     Refused,
     check_annotation,
     check_constant,
@@ -23,6 +22,7 @@ from mlax_scaffold.model.import_time import (
 )
 from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.model.wrappers import check_wrapper, is_rule
+from mlax_scaffold.render.gate.bases import is_base
 
 
 class GateFault(MlaxScaffoldError):
@@ -32,23 +32,6 @@ class GateFault(MlaxScaffoldError):
 _LIBRARIES = (*STATIC_MODULES, "jax")
 _OF_TESTS = (*_LIBRARIES, "hypothesis", "mlax_scaffold", "pytest")
 """What generated modules, and generated tests, may import beside their own package."""
-_BASES = (
-    NAMED_TUPLE,
-    TYPED_DICT,
-    *ENUMERATIONS,
-    "str",
-    "int",
-    "._core.static.OfLayer",
-    "._core.static.OfOptimizer",
-    ".graph._block.BlockModule",
-    ".graph._owning.OwningBlockModule",
-    ".graph._layer.LayerModule",
-    ".graph._recurrent.RecurrentModule",
-)
-_GENERIC = "._core.static.OfLayer"
-"""The base that may be told a type, which is made when a module is imported."""
-_OF_TYPES = ("jax.Array", "tuple", "typing.Any", "._core.static.LayerOutput")
-"""Names in that type."""
 _DECORATORS = ("._core.static.static",)
 _OF_FUNCTIONS = ("._core.scopes.applied_by", "._core.scopes.scoped")
 """Decorators that are called with a class of the module, or with a name."""
@@ -197,13 +180,8 @@ class _Gate:
 
     def _class(self, node: ast.ClassDef) -> None:
         for base in (*node.bases, *(k.value for k in node.keywords)):
-            match base:
-                case ast.Subscript(value=generic, slice=given) if (
-                    self._path(generic) == _GENERIC
-                ):
-                    self._type(given)
-                case _ if self._path(base) not in _BASES:
-                    raise self._fault(base)
+            if not is_base(base, self.meanings):
+                raise self._fault(base)
         self._decorators(node.decorator_list, self.meanings, _DECORATORS)
         bases = {self._path(base) for base in node.bases}
         enumeration = bool(bases & set(ENUMERATIONS))
@@ -278,24 +256,6 @@ class _Gate:
                         continue
             if meaning(decorator, scope) not in allowed:
                 raise self._fault(decorator)
-
-    def _type(self, node: ast.expr) -> None:
-        """A type of arrays, looked up when the module is imported."""
-        match node:
-            case ast.Constant(value=value) if value is None or value is ...:
-                return
-            case ast.Tuple(elts=parts):
-                pass
-            case ast.BinOp(op=ast.BitOr(), left=left, right=right):
-                parts = [left, right]
-            case ast.Subscript(value=ast.Name(id="tuple") as made, slice=inner):
-                parts = [made, inner]
-            case _ if self._path(node) in _OF_TYPES:
-                return
-            case _:
-                raise self._fault(node)
-        for part in parts:
-            self._type(part)
 
     def _path(self, node: ast.expr) -> str | None:
         return meaning(node, self.meanings)
