@@ -153,6 +153,26 @@ def test_from_optax_is_static_and_keeps_dtypes():
         optim.from_optax(lambda g: g, weights)
 
 
+def test_from_optax_needs_no_loss_that_it_does_not_look_at():
+    def evaluated(weights: Any, make: Any) -> Any:
+        state, hyperparams = optim.Accumulate.init(
+            weights, optim.from_optax(make(), weights), every=2
+        )
+        value, gradients = jax.value_and_grad(loss)(weights)
+        return hyperparams.apply(
+            gradients,
+            state,
+            weights,
+            value=value,
+            value_and_gradients=jax.value_and_grad(loss),
+        )
+
+    evaluated(tree(0), lambda: optax.adam(0.1))
+    # A call knows the loss of its own part only, which a line search evaluates.
+    with pytest.raises(ValueError, match="Accumulate: a call knows"):
+        evaluated(tree(0), optax.lbfgs)
+
+
 def test_without_optax_the_error_says_what_to_install():
     program = (
         "import sys; sys.modules['optax'] = None\n"

@@ -42,7 +42,7 @@ def failed() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "check", ["pairs", "parts_of_batches", "params", "checkpoints"]
+    "check", ["pairs", "parts_of_batches", "params", "examples", "checkpoints"]
 )
 def test_on_eight_devices(check: str):
     assert check not in failed(), failed()[check]

@@ -48,12 +48,12 @@ def _lies(tree, placed):
         )
 
 
-def _trains_in_its_place(create, made, loss, micro_batches=1):
+def _trains_in_its_place(create, made, loss, **options):
     whole = create()
     placed = train.shardings(jax.eval_shape(create), MESH, RULES)
     state = jax.jit(create, out_shardings=placed)()
     _lies(state, placed)
-    function = train.step(loss, made, micro_batches=micro_batches, average_decay=0.9)
+    function = train.step(loss, made, average_decay=0.9, **options)
     step = jax.jit(function, donate_argnums=0, out_shardings=(placed, None))
     alone = jax.jit(function)
     compiled = []
@@ -105,6 +105,29 @@ def params():
     assert kernel.addressable_shards[0].data.shape == (4, 2)
 
 
+def examples():
+    def create():
+        weights = {
+            "up": {"kernel": jnp.eye(4, 8)},
+            "down": {"kernel": jnp.ones((8, 2))},
+        }
+        made = optim.ClipExamples.init(optim.Adam.init(weights, 0.01), 1.0)
+        return train.init(weights, None, made, jax.random.key(0), average=True)
+
+    def loss(trainables, non_trainables, batch, key):
+        x, target = batch
+        y = jnp.tanh(x @ trainables["up"]["kernel"]) @ trainables["down"]["kernel"]
+        return jnp.mean((y - target) ** 2), non_trainables
+
+    adam = optim.Adam.init(create().trainables, 0.01)
+    made = optim.ClipExamples.init(adam, 1.0)
+    for micro_batches in (1, 4):
+        options = {"per_example": True, "micro_batches": micro_batches}
+        state, _ = _trains_in_its_place(create, made, loss, **options)
+        mean = state.optimizer.optimizer.mean["up"]["kernel"]
+        assert mean.addressable_shards[0].data.shape == (4, 2)
+
+
 def checkpoints():
     create = lambda: created(rate=0.0)[0]  # noqa: E731
     shapes = jax.eval_shape(create)
@@ -125,7 +148,7 @@ def checkpoints():
         equal(restored, state)
 
 
-CHECKS = (pairs, parts_of_batches, params, checkpoints)
+CHECKS = (pairs, parts_of_batches, params, examples, checkpoints)
 
 
 def main():

@@ -11,6 +11,7 @@ from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
+    Generic,
     Protocol,
     TypeVar,
     dataclass_transform,
@@ -25,18 +26,20 @@ from .pickles import from_pickle, to_pickle
 T = TypeVar("T")
 Weights = TypeVar("Weights")
 """A tree of weights: updates are of the same type."""
+LayerOutput = TypeVar("LayerOutput", covariant=True)
+"""What a layer returns: that of a block may be that of the layer in it."""
 
 
-class LayerHyperparams(Protocol):
+class LayerHyperparams(Protocol[LayerOutput]):
     """Hyperparameters of any layer."""
 
     @property
-    def apply(self) -> Callable[..., tuple[Any, Any]]:
+    def apply(self) -> Callable[..., tuple[LayerOutput, Any]]:
         """`fwd` with these hyperparameters: (x, trainables, non_trainables, inference_mode, key)."""
         ...
 
 
-class CellHyperparams(LayerHyperparams, Protocol):
+class CellHyperparams(LayerHyperparams[LayerOutput], Protocol[LayerOutput]):
     """Hyperparameters of a recurrent cell."""
 
     @property
@@ -63,7 +66,7 @@ class OptimizerHyperparams(StepHyperparams, Protocol):
         ...
 
 
-class OfLayer:
+class OfLayer(Generic[LayerOutput]):
     """What the hyperparameters of every layer can do."""
 
     _function: ClassVar[Callable[..., tuple[Any, Any]]]
@@ -85,7 +88,7 @@ class OfLayer:
         inference_mode: bool = False,
         key: jax.Array | None = None,
         **inputs: Any,
-    ) -> tuple[Any, Any]:
+    ) -> tuple[LayerOutput, Any]:
         """`fwd` with these hyperparameters: what a block calls."""
         return self._function(
             x, trainables, non_trainables, self, inference_mode, key, **inputs

@@ -15,7 +15,7 @@ import jax
 
 from mlax._core import arrays, checks, outlines
 from mlax._core.scopes import applied_by
-from mlax._core.static import InitializedLayer, LayerHyperparams, OfLayer, static
+from mlax._core.static import LayerHyperparams, LayerOutput, OfLayer, static
 
 __all__ = [
     "BatchApplyHyperparams",
@@ -43,10 +43,10 @@ class BatchApplyNonTrainables(NamedTuple):
 
 
 @static
-class BatchApplyHyperparams(OfLayer):
+class BatchApplyHyperparams(OfLayer[LayerOutput]):
     """Hyperparameters of BatchApply: canonical, hashable, static."""
 
-    layer: LayerHyperparams
+    layer: LayerHyperparams[LayerOutput]
     """An initialized layer."""
     batch_dims: int
     """Number of leading axes that are one axis for the layer."""
@@ -62,8 +62,10 @@ class BatchApplyHyperparams(OfLayer):
 
 
 def init(
-    layer: InitializedLayer, batch_dims: int = 2
-) -> tuple[BatchApplyTrainables, BatchApplyNonTrainables, BatchApplyHyperparams]:
+    layer: tuple[Any, Any, LayerHyperparams[LayerOutput]], batch_dims: int = 2
+) -> tuple[
+    BatchApplyTrainables, BatchApplyNonTrainables, BatchApplyHyperparams[LayerOutput]
+]:
     """Create the weights, the state and the hyperparameters of BatchApply.
 
     Args:
@@ -93,11 +95,11 @@ def fwd(
     x: jax.Array,
     trainables: BatchApplyTrainables,
     non_trainables: BatchApplyNonTrainables,
-    hyperparams: BatchApplyHyperparams,
+    hyperparams: BatchApplyHyperparams[LayerOutput],
     inference_mode: bool = False,
     key: jax.Array | None = None,
     **inputs: Any,
-) -> tuple[Any, BatchApplyNonTrainables]:
+) -> tuple[LayerOutput, BatchApplyNonTrainables]:
     """Applies a layer to several leading axes as if they were one.
 
     Args:
@@ -110,7 +112,8 @@ def fwd(
         **inputs: keyword inputs, handed to the layers that take them.
 
     Returns:
-        `(y, non_trainables)`; y is any tree of arrays, in the dtype of the input.
+        `(y, non_trainables)`; y is of the type that the layer returns, in the dtype of
+        the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.

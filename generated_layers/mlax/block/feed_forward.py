@@ -38,7 +38,7 @@ class FeedForwardTrainables(NamedTuple):
 
 
 @static
-class FeedForwardHyperparams(OfLayer):
+class FeedForwardHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of FeedForward: canonical, hashable, static."""
 
     features: int

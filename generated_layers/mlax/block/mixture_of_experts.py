@@ -67,7 +67,7 @@ class MixtureOfExpertsNonTrainables(NamedTuple):
 
 
 @static
-class MixtureOfExpertsHyperparams(OfLayer):
+class MixtureOfExpertsHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of MixtureOfExperts: canonical, hashable, static."""
 
     features: int

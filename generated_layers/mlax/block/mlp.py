@@ -39,7 +39,7 @@ class MLPTrainables(NamedTuple):
 
 
 @static
-class MLPHyperparams(OfLayer):
+class MLPHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of MLP: canonical, hashable, static."""
 
     in_features: int

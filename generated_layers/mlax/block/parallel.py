@@ -43,7 +43,7 @@ class ParallelNonTrainables(NamedTuple):
 
 
 @static
-class ParallelHyperparams(OfLayer):
+class ParallelHyperparams(OfLayer[tuple[Any, ...]]):
     """Hyperparameters of Parallel: canonical, hashable, static."""
 
     layers: tuple[LayerHyperparams, ...]

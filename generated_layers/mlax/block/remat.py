@@ -15,7 +15,7 @@ import jax
 
 from mlax._core import arrays, checks, outlines
 from mlax._core.scopes import applied_by
-from mlax._core.static import InitializedLayer, LayerHyperparams, OfLayer, static
+from mlax._core.static import LayerHyperparams, LayerOutput, OfLayer, static
 
 __all__ = ["RematHyperparams", "RematNonTrainables", "RematTrainables", "fwd", "init"]
 
@@ -37,10 +37,10 @@ class RematNonTrainables(NamedTuple):
 
 
 @static
-class RematHyperparams(OfLayer):
+class RematHyperparams(OfLayer[LayerOutput]):
     """Hyperparameters of Remat: canonical, hashable, static."""
 
-    layer: LayerHyperparams
+    layer: LayerHyperparams[LayerOutput]
     """An initialized layer."""
     policy: Callable[..., Any] | None
     """Of jax.checkpoint_policies; None: keep nothing."""
@@ -56,8 +56,9 @@ class RematHyperparams(OfLayer):
 
 
 def init(
-    layer: InitializedLayer, policy: Callable[..., Any] | None = None
-) -> tuple[RematTrainables, RematNonTrainables, RematHyperparams]:
+    layer: tuple[Any, Any, LayerHyperparams[LayerOutput]],
+    policy: Callable[..., Any] | None = None,
+) -> tuple[RematTrainables, RematNonTrainables, RematHyperparams[LayerOutput]]:
     """Create the weights, the state and the hyperparameters of Remat.
 
     Args:
@@ -87,11 +88,11 @@ def fwd(
     x: Any,
     trainables: RematTrainables,
     non_trainables: RematNonTrainables,
-    hyperparams: RematHyperparams,
+    hyperparams: RematHyperparams[LayerOutput],
     inference_mode: bool = False,
     key: jax.Array | None = None,
     **inputs: Any,
-) -> tuple[Any, RematNonTrainables]:
+) -> tuple[LayerOutput, RematNonTrainables]:
     """A layer that is computed again for its gradients, so that less memory is held.
 
     Args:
@@ -104,7 +105,7 @@ def fwd(
         **inputs: keyword inputs, handed to the layers that take them.
 
     Returns:
-        `(y, non_trainables)`; y is any tree of arrays.
+        `(y, non_trainables)`; y is of the type that the layer returns.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.

@@ -17,7 +17,7 @@ from jax import lax
 from mlax._core import arrays, checks, outlines
 from mlax._core.loops import scan
 from mlax._core.scopes import applied_by
-from mlax._core.static import InitializedLayer, LayerHyperparams, OfLayer, static
+from mlax._core.static import LayerHyperparams, LayerOutput, OfLayer, static
 
 __all__ = [
     "RepeatHyperparams",
@@ -45,10 +45,10 @@ class RepeatNonTrainables(NamedTuple):
 
 
 @static
-class RepeatHyperparams(OfLayer):
+class RepeatHyperparams(OfLayer[LayerOutput]):
     """Hyperparameters of Repeat: canonical, hashable, static."""
 
-    layer: LayerHyperparams
+    layer: LayerHyperparams[LayerOutput]
     """An initialized layer, with arrays stacked along the first axis."""
     depth: int
     """How many times it is applied: the size of that axis."""
@@ -73,8 +73,11 @@ class RepeatHyperparams(OfLayer):
 
 
 def init(
-    layer: InitializedLayer, depth: int, unroll: int = 1, checkpoint: bool = False
-) -> tuple[RepeatTrainables, RepeatNonTrainables, RepeatHyperparams]:
+    layer: tuple[Any, Any, LayerHyperparams[LayerOutput]],
+    depth: int,
+    unroll: int = 1,
+    checkpoint: bool = False,
+) -> tuple[RepeatTrainables, RepeatNonTrainables, RepeatHyperparams[LayerOutput]]:
     """Create the weights, the state and the hyperparameters of Repeat.
 
     Args:
@@ -112,11 +115,11 @@ def fwd(
     x: Any,
     trainables: RepeatTrainables,
     non_trainables: RepeatNonTrainables,
-    hyperparams: RepeatHyperparams,
+    hyperparams: RepeatHyperparams[LayerOutput],
     inference_mode: bool = False,
     key: jax.Array | None = None,
     **inputs: Any,
-) -> tuple[Any, RepeatNonTrainables]:
+) -> tuple[LayerOutput, RepeatNonTrainables]:
     """The same layer several times in series, each time with weights of its own.
 
     Args:
@@ -129,7 +132,7 @@ def fwd(
         **inputs: keyword inputs, handed to the layers that take them.
 
     Returns:
-        `(y, non_trainables)`; y is any tree of arrays.
+        `(y, non_trainables)`; y is of the type that the layer returns.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.

@@ -54,7 +54,7 @@ class ResNetBlockNonTrainables(NamedTuple):
 
 
 @static
-class ResNetBlockHyperparams(OfLayer):
+class ResNetBlockHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of ResNetBlock: canonical, hashable, static."""
 
     spatial_dims: int

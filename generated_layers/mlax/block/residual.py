@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from mlax._core import arrays, checks, outlines
 from mlax._core.scopes import applied_by
-from mlax._core.static import InitializedLayer, LayerHyperparams, OfLayer, static
+from mlax._core.static import LayerHyperparams, LayerOutput, OfLayer, static
 
 __all__ = [
     "ResidualHyperparams",
@@ -42,10 +42,10 @@ class ResidualNonTrainables(NamedTuple):
 
 
 @static
-class ResidualHyperparams(OfLayer):
+class ResidualHyperparams(OfLayer[LayerOutput]):
     """Hyperparameters of Residual: canonical, hashable, static."""
 
-    layer: LayerHyperparams
+    layer: LayerHyperparams[LayerOutput]
     """An initialized layer, whose output has the shape of its input."""
 
     @property
@@ -59,8 +59,8 @@ class ResidualHyperparams(OfLayer):
 
 
 def init(
-    layer: InitializedLayer,
-) -> tuple[ResidualTrainables, ResidualNonTrainables, ResidualHyperparams]:
+    layer: tuple[Any, Any, LayerHyperparams[LayerOutput]],
+) -> tuple[ResidualTrainables, ResidualNonTrainables, ResidualHyperparams[LayerOutput]]:
     """Create the weights, the state and the hyperparameters of Residual.
 
     Args:
@@ -87,11 +87,11 @@ def fwd(
     x: Any,
     trainables: ResidualTrainables,
     non_trainables: ResidualNonTrainables,
-    hyperparams: ResidualHyperparams,
+    hyperparams: ResidualHyperparams[LayerOutput],
     inference_mode: bool = False,
     key: jax.Array | None = None,
     **inputs: Any,
-) -> tuple[Any, ResidualNonTrainables]:
+) -> tuple[LayerOutput, ResidualNonTrainables]:
     """A layer around which the input is carried: y = x + layer(x).
 
     Args:
@@ -104,7 +104,7 @@ def fwd(
         **inputs: keyword inputs, handed to the layers that take them.
 
     Returns:
-        `(y, non_trainables)`; y is any tree of arrays.
+        `(y, non_trainables)`; y is of the type that the layer returns.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.

@@ -46,7 +46,7 @@ class StackedCellsNonTrainables(NamedTuple):
 
 
 @static
-class StackedCellsHyperparams(OfLayer):
+class StackedCellsHyperparams(OfLayer[tuple[Any, Any]]):
     """Hyperparameters of StackedCells: canonical, hashable, static."""
 
     lower: CellHyperparams

@@ -60,7 +60,7 @@ class TransformerDecoderLayerNonTrainables(NamedTuple):
 
 
 @static
-class TransformerDecoderLayerHyperparams(OfLayer):
+class TransformerDecoderLayerHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of TransformerDecoderLayer: canonical, hashable, static."""
 
     features: int

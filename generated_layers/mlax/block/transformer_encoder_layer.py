@@ -58,7 +58,7 @@ class TransformerEncoderLayerNonTrainables(NamedTuple):
 
 
 @static
-class TransformerEncoderLayerHyperparams(OfLayer):
+class TransformerEncoderLayerHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of TransformerEncoderLayer: canonical, hashable, static."""
 
     features: int

@@ -26,7 +26,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class AdaptiveAvgPoolHyperparams(OfLayer):
+class AdaptiveAvgPoolHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of AdaptiveAvgPool: canonical, hashable, static."""
 
     spatial_dims: int

@@ -25,7 +25,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class AdaptiveMaxPoolHyperparams(OfLayer):
+class AdaptiveMaxPoolHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of AdaptiveMaxPool: canonical, hashable, static."""
 
     spatial_dims: int

@@ -29,7 +29,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class AlibiBiasHyperparams(OfLayer):
+class AlibiBiasHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of AlibiBias: canonical, hashable, static."""
 
     heads: int

@@ -29,7 +29,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class AlphaDropoutHyperparams(OfLayer):
+class AlphaDropoutHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of AlphaDropout: canonical, hashable, static."""
 
     rate: float

@@ -28,7 +28,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class AvgPoolHyperparams(OfLayer):
+class AvgPoolHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of AvgPool: canonical, hashable, static."""
 
     spatial_dims: int

@@ -67,7 +67,7 @@ class BatchNormNonTrainables(NamedTuple):
 
 
 @static
-class BatchNormHyperparams(OfLayer):
+class BatchNormHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of BatchNorm: canonical, hashable, static."""
 
     channels: int

@@ -36,7 +36,7 @@ class BiasTrainables(NamedTuple):
 
 
 @static
-class BiasHyperparams(OfLayer):
+class BiasHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Bias: canonical, hashable, static."""
 
     features: int

@@ -39,7 +39,7 @@ class BilinearTrainables(NamedTuple):
 
 
 @static
-class BilinearHyperparams(OfLayer):
+class BilinearHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Bilinear: canonical, hashable, static."""
 
     left_features: int

@@ -47,7 +47,7 @@ class ConvLocalTrainables(NamedTuple):
 
 
 @static
-class ConvLocalHyperparams(OfLayer):
+class ConvLocalHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of ConvLocal: canonical, hashable, static."""
 
     spatial_dims: int

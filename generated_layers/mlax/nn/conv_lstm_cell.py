@@ -49,7 +49,7 @@ class ConvLSTMCellTrainables(NamedTuple):
 
 
 @static
-class ConvLSTMCellHyperparams(OfLayer):
+class ConvLSTMCellHyperparams(OfLayer[tuple[jax.Array, tuple[jax.Array, jax.Array]]]):
     """Hyperparameters of ConvLSTMCell: canonical, hashable, static."""
 
     spatial_dims: int

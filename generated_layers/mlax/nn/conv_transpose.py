@@ -50,7 +50,7 @@ class ConvTransposeTrainables(NamedTuple):
 
 
 @static
-class ConvTransposeHyperparams(OfLayer):
+class ConvTransposeHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of ConvTranspose: canonical, hashable, static."""
 
     spatial_dims: int

@@ -43,7 +43,7 @@ class DepthwiseConvTrainables(NamedTuple):
 
 
 @static
-class DepthwiseConvHyperparams(OfLayer):
+class DepthwiseConvHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of DepthwiseConv: canonical, hashable, static."""
 
     spatial_dims: int

@@ -24,7 +24,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class DropoutHyperparams(OfLayer):
+class DropoutHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Dropout: canonical, hashable, static."""
 
     rate: float

@@ -45,7 +45,7 @@ class EinsumTrainables(NamedTuple):
 
 
 @static
-class EinsumHyperparams(OfLayer):
+class EinsumHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Einsum: canonical, hashable, static."""
 
     equation: str

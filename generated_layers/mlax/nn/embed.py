@@ -34,7 +34,7 @@ class EmbedTrainables(NamedTuple):
 
 
 @static
-class EmbedHyperparams(OfLayer):
+class EmbedHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Embed: canonical, hashable, static."""
 
     entries: int

@@ -48,7 +48,7 @@ class ExponentialMovingAverageNonTrainables(NamedTuple):
 
 
 @static
-class ExponentialMovingAverageHyperparams(OfLayer):
+class ExponentialMovingAverageHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of ExponentialMovingAverage: canonical, hashable, static."""
 
     shape: tuple[int, ...]

@@ -20,7 +20,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class FlattenHyperparams(OfLayer):
+class FlattenHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Flatten: canonical, hashable, static."""
 
     batch_dims: int

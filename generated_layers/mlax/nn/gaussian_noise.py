@@ -21,7 +21,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class GaussianNoiseHyperparams(OfLayer):
+class GaussianNoiseHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of GaussianNoise: canonical, hashable, static."""
 
     std: float

@@ -36,7 +36,7 @@ class GEGLUTrainables(NamedTuple):
 
 
 @static
-class GEGLUHyperparams(OfLayer):
+class GEGLUHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of GEGLU: canonical, hashable, static."""
 
     in_features: int

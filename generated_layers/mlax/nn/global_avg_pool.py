@@ -20,7 +20,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class GlobalAvgPoolHyperparams(OfLayer):
+class GlobalAvgPoolHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of GlobalAvgPool: canonical, hashable, static."""
 
     spatial_dims: int

@@ -19,7 +19,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class GlobalMaxPoolHyperparams(OfLayer):
+class GlobalMaxPoolHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of GlobalMaxPool: canonical, hashable, static."""
 
     spatial_dims: int

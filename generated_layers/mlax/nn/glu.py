@@ -38,7 +38,7 @@ class GLUTrainables(NamedTuple):
 
 
 @static
-class GLUHyperparams(OfLayer):
+class GLUHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of GLU: canonical, hashable, static."""
 
     in_features: int

@@ -39,7 +39,7 @@ class GroupNormTrainables(NamedTuple):
 
 
 @static
-class GroupNormHyperparams(OfLayer):
+class GroupNormHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of GroupNorm: canonical, hashable, static."""
 
     groups: int

@@ -51,7 +51,7 @@ class GRUCellTrainables(NamedTuple):
 
 
 @static
-class GRUCellHyperparams(OfLayer):
+class GRUCellHyperparams(OfLayer[tuple[jax.Array, jax.Array]]):
     """Hyperparameters of GRUCell: canonical, hashable, static."""
 
     in_features: int

@@ -40,7 +40,7 @@ class InstanceNormTrainables(NamedTuple):
 
 
 @static
-class InstanceNormHyperparams(OfLayer):
+class InstanceNormHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of InstanceNorm: canonical, hashable, static."""
 
     channels: int

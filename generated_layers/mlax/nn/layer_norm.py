@@ -42,7 +42,7 @@ class LayerNormTrainables(NamedTuple):
 
 
 @static
-class LayerNormHyperparams(OfLayer):
+class LayerNormHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of LayerNorm: canonical, hashable, static."""
 
     features: int

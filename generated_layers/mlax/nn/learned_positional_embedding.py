@@ -39,7 +39,7 @@ class LearnedPositionalEmbeddingTrainables(NamedTuple):
 
 
 @static
-class LearnedPositionalEmbeddingHyperparams(OfLayer):
+class LearnedPositionalEmbeddingHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of LearnedPositionalEmbedding: canonical, hashable, static."""
 
     length: int

@@ -41,7 +41,7 @@ class LinearGeneralTrainables(NamedTuple):
 
 
 @static
-class LinearGeneralHyperparams(OfLayer):
+class LinearGeneralHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of LinearGeneral: canonical, hashable, static."""
 
     in_features: tuple[int, ...]

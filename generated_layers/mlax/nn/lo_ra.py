@@ -37,7 +37,7 @@ class LoRATrainables(NamedTuple):
 
 
 @static
-class LoRAHyperparams(OfLayer):
+class LoRAHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of LoRA: canonical, hashable, static."""
 
     in_features: int

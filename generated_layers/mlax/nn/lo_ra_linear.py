@@ -37,7 +37,7 @@ class LoRALinearTrainables(NamedTuple):
 
 
 @static
-class LoRALinearHyperparams(OfLayer):
+class LoRALinearHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of LoRALinear: canonical, hashable, static."""
 
     in_features: int

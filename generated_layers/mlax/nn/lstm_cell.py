@@ -49,7 +49,7 @@ class LSTMCellTrainables(NamedTuple):
 
 
 @static
-class LSTMCellHyperparams(OfLayer):
+class LSTMCellHyperparams(OfLayer[tuple[jax.Array, tuple[jax.Array, jax.Array]]]):
     """Hyperparameters of LSTMCell: canonical, hashable, static."""
 
     in_features: int

@@ -27,7 +27,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class MaxPoolHyperparams(OfLayer):
+class MaxPoolHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of MaxPool: canonical, hashable, static."""
 
     spatial_dims: int

@@ -39,7 +39,7 @@ class MaxoutTrainables(NamedTuple):
 
 
 @static
-class MaxoutHyperparams(OfLayer):
+class MaxoutHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Maxout: canonical, hashable, static."""
 
     in_features: int

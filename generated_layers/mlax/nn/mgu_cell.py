@@ -52,7 +52,7 @@ class MGUCellTrainables(NamedTuple):
 
 
 @static
-class MGUCellHyperparams(OfLayer):
+class MGUCellHyperparams(OfLayer[tuple[jax.Array, jax.Array]]):
     """Hyperparameters of MGUCell: canonical, hashable, static."""
 
     in_features: int

@@ -27,7 +27,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class MinPoolHyperparams(OfLayer):
+class MinPoolHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of MinPool: canonical, hashable, static."""
 
     spatial_dims: int

@@ -97,7 +97,7 @@ class MultiHeadAttentionNonTrainables(NamedTuple):
 
 
 @static
-class MultiHeadAttentionHyperparams(OfLayer):
+class MultiHeadAttentionHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of MultiHeadAttention: canonical, hashable, static."""
 
     features: int

@@ -34,7 +34,7 @@ class PReLUTrainables(NamedTuple):
 
 
 @static
-class PReLUHyperparams(OfLayer):
+class PReLUHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of PReLU: canonical, hashable, static."""
 
     features: int

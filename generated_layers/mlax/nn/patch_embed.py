@@ -46,7 +46,7 @@ class PatchEmbedTrainables(NamedTuple):
 
 
 @static
-class PatchEmbedHyperparams(OfLayer):
+class PatchEmbedHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of PatchEmbed: canonical, hashable, static."""
 
     spatial_dims: int

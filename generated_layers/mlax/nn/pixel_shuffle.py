@@ -28,7 +28,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class PixelShuffleHyperparams(OfLayer):
+class PixelShuffleHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of PixelShuffle: canonical, hashable, static."""
 
     spatial_dims: int

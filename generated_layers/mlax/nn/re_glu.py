@@ -35,7 +35,7 @@ class ReGLUTrainables(NamedTuple):
 
 
 @static
-class ReGLUHyperparams(OfLayer):
+class ReGLUHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of ReGLU: canonical, hashable, static."""
 
     in_features: int

@@ -21,7 +21,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class ReshapeHyperparams(OfLayer):
+class ReshapeHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Reshape: canonical, hashable, static."""
 
     shape: tuple[int, ...]

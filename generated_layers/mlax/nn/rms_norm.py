@@ -40,7 +40,7 @@ class RMSNormTrainables(NamedTuple):
 
 
 @static
-class RMSNormHyperparams(OfLayer):
+class RMSNormHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of RMSNorm: canonical, hashable, static."""
 
     features: int

@@ -28,7 +28,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class RotaryEmbeddingHyperparams(OfLayer):
+class RotaryEmbeddingHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of RotaryEmbedding: canonical, hashable, static."""
 
     features: int

@@ -51,7 +51,7 @@ class RunningZNormNonTrainables(NamedTuple):
 
 
 @static
-class RunningZNormHyperparams(OfLayer):
+class RunningZNormHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of RunningZNorm: canonical, hashable, static."""
 
     features: tuple[int, ...]

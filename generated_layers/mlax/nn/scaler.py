@@ -36,7 +36,7 @@ class ScalerTrainables(NamedTuple):
 
 
 @static
-class ScalerHyperparams(OfLayer):
+class ScalerHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Scaler: canonical, hashable, static."""
 
     features: int

@@ -36,7 +36,7 @@ class SeparableConvTrainables(NamedTuple):
 
 
 @static
-class SeparableConvHyperparams(OfLayer):
+class SeparableConvHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of SeparableConv: canonical, hashable, static."""
 
     spatial_dims: int

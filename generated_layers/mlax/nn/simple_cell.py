@@ -46,7 +46,7 @@ class SimpleCellTrainables(NamedTuple):
 
 
 @static
-class SimpleCellHyperparams(OfLayer):
+class SimpleCellHyperparams(OfLayer[tuple[jax.Array, jax.Array]]):
     """Hyperparameters of SimpleCell: canonical, hashable, static."""
 
     in_features: int

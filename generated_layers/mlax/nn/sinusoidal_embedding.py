@@ -27,7 +27,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class SinusoidalEmbeddingHyperparams(OfLayer):
+class SinusoidalEmbeddingHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of SinusoidalEmbedding: canonical, hashable, static."""
 
     features: int

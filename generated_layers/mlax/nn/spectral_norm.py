@@ -41,7 +41,7 @@ class SpectralNormNonTrainables(NamedTuple):
 
 
 @static
-class SpectralNormHyperparams(OfLayer):
+class SpectralNormHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of SpectralNorm: canonical, hashable, static."""
 
     features: int

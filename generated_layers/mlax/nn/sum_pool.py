@@ -27,7 +27,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class SumPoolHyperparams(OfLayer):
+class SumPoolHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of SumPool: canonical, hashable, static."""
 
     spatial_dims: int

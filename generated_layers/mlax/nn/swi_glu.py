@@ -35,7 +35,7 @@ class SwiGLUTrainables(NamedTuple):
 
 
 @static
-class SwiGLUHyperparams(OfLayer):
+class SwiGLUHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of SwiGLU: canonical, hashable, static."""
 
     in_features: int

@@ -84,7 +84,7 @@ def resampled(x, axis, factor, method):
 
 
 @static
-class UpsampleHyperparams(OfLayer):
+class UpsampleHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Upsample: canonical, hashable, static."""
 
     spatial_dims: int

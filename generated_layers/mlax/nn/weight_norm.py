@@ -40,7 +40,7 @@ class WeightNormTrainables(NamedTuple):
 
 
 @static
-class WeightNormHyperparams(OfLayer):
+class WeightNormHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of WeightNorm: canonical, hashable, static."""
 
     features: int

@@ -26,7 +26,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class ZNormHyperparams(OfLayer):
+class ZNormHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of ZNorm: canonical, hashable, static."""
 
     axis: tuple[int, ...]

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from .._core import checks
 from .._core.weights import flatten, load_safetensors, save_safetensors, unflatten
+from ._state import is_key
 
 _NAME = re.compile(r"step-(\d+)(\.safetensors)?", re.ASCII)
 
@@ -129,15 +130,11 @@ def _orbax() -> Any:
         ) from error
 
 
-def _is_key(leaf: Any) -> bool:
-    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
 def _write_folder(folder: Path, state: Any) -> None:
     if folder.exists():
         raise FileExistsError(f"train.save: {str(folder)!r} is there already")
     plain = {
-        name: jax.random.key_data(leaf) if _is_key(leaf) else jnp.asarray(leaf)
+        name: jax.random.key_data(leaf) if is_key(leaf) else jnp.asarray(leaf)
         for name, leaf in flatten(state).items()
     }
     with _orbax().StandardCheckpointer() as writer:
@@ -154,7 +151,7 @@ def _read_folder(folder: Path, like: Any) -> Any:
         arrays = reader.restore(folder.absolute(), flatten(expected))
     leaves = [
         jax.random.wrap_key_data(arrays[name], impl=_implementation(leaf))
-        if _is_key(leaf)
+        if is_key(leaf)
         else arrays[name]
         for name, leaf in flatten(like).items()
     ]
@@ -169,7 +166,7 @@ def _implementation(leaf: Any) -> Any:
 def _expected(leaf: Any) -> jax.ShapeDtypeStruct:
     """What is to be read for a leaf: of a key its data."""
     sharding = getattr(leaf, "sharding", None)
-    if _is_key(leaf):
+    if is_key(leaf):
         leaf = jax.eval_shape(jax.random.key_data, leaf)
     if not isinstance(sharding, jax.sharding.NamedSharding):
         sharding = None

@@ -55,6 +55,10 @@ COMPUTING = tuple(name for name, kind in KINDS.items() if kind.computes)
 """The kinds of arrays whose dtype is that of the computation."""
 
 
+OUTPUT = "LayerOutput"
+"""The word for what the layers return that a block is given."""
+
+
 @dataclass(frozen=True)
 class ArrayType:
     """`Float["..."]` and its kin, a tuple or a dictionary of them, or `PyTree`."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from mlax_scaffold.errors import Diagnostic, Location
-from mlax_scaffold.model.arrays import ArrayType, Input
+from mlax_scaffold.model.arrays import OUTPUT, ArrayType, Input
 from mlax_scaffold.model.docstrings import split_docstring
 from mlax_scaffold.model.expressions import Expression
 from mlax_scaffold.model.hyper_types import HyperType
@@ -236,6 +236,12 @@ class Definition:
     def entry(self) -> Method:
         """The first of them: `forward`, or the function itself; of the others the first method."""
         return self.method("forward") or self.methods[0]
+
+    @property
+    def returns_output(self) -> bool:
+        """Whether it returns what the layers return that it is given."""
+        returns = self.entry.returns
+        return returns is not None and returns.name == OUTPUT
 
     def declared(self, *roles: Role) -> tuple[Declaration, ...]:
         return tuple(d for d in self.declarations if d.role in roles)

@@ -118,6 +118,11 @@ class Word:
         return self.attribute in ("layers", "optimizers")
 
     @property
+    def returns(self) -> bool:
+        """Whether values are layers whose output a block may return; that of a cell is a pair."""
+        return self.attribute in ("layer", "layers") and not self.recurrent
+
+    @property
     def structural(self) -> bool:
         """Whether values are initialized layers or optimizers rather than hyperparameters."""
         return self.many or self.attribute in ("layer", "optimizer")

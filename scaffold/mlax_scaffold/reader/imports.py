@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from mlax_scaffold.errors import Fix, closest, did_you_mean
-from mlax_scaffold.model.arrays import KINDS
+from mlax_scaffold.model.arrays import KINDS, OUTPUT
 from mlax_scaffold.model.definition import SECTIONS, Import, Kind, Reference
 from mlax_scaffold.model.import_time import (
     INITIALIZERS,
@@ -58,7 +58,7 @@ CORE = {
 }
 """Words that are functions of the generated package, and the modules they are in."""
 DECLARATIONS = ("trainable", "state", "moment", "require", "function", *CORE)
-TYPES = (*KINDS, "Key", "PyTree", "Literal", "PerDim")
+TYPES = (*KINDS, "Key", "PyTree", OUTPUT, "Literal", "PerDim")
 _NAMES = {
     "jax": "jax",
     "jnp": "jax.numpy",

@@ -22,6 +22,7 @@ from mlax_scaffold.reader.checks.entries import check_entries
 from mlax_scaffold.reader.checks.invariances import check_invariances
 from mlax_scaffold.reader.checks.parts import check_parts
 from mlax_scaffold.reader.checks.places import check_places
+from mlax_scaffold.reader.checks.results import check_results
 from mlax_scaffold.reader.checks.shapes import check_shapes
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile
 from mlax_scaffold.reader.homes import module_name
@@ -35,6 +36,7 @@ CHECKS = (
     check_entries,
     check_parts,
     check_places,
+    check_results,
 )
 """What is checked of each definition, once all are read."""
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from copy import deepcopy
 
-from mlax_scaffold.model.arrays import KINDS
+from mlax_scaffold.model.arrays import KINDS, OUTPUT
 from mlax_scaffold.model.definition import ArrayType, Import
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.words import WORDS
@@ -32,6 +32,8 @@ def read_result_type(
         return ArrayType("PyTree")
     if isinstance(annotation, ast.Name) and annotation.id in _NUMBERS:
         return read_array_type(source, annotation)
+    if isinstance(annotation, ast.Name) and annotation.id == OUTPUT:
+        return ArrayType("PyTree", name=OUTPUT)
     names = {n.id for n in ast.walk(annotation) if isinstance(n, ast.Name)}
     known = {name for name in names if name in imports} | (names & set(_TREES))
     # Words of other kinds, and names that nothing binds, are told as such.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlax_scaffold.model.arrays import KINDS
+from mlax_scaffold.model.arrays import KINDS, OUTPUT
 from mlax_scaffold.model.definition import ArrayType
 from mlax_scaffold.model.shapes import Conditional, Shape
 
@@ -11,6 +11,8 @@ _DOCS = {"Key": "key"} | {name: kind.doc for name, kind in KINDS.items()}
 
 def array_doc(array: ArrayType) -> str:
     """What an array is: its kind and its shape."""
+    if array.kind == "PyTree" and array.name == OUTPUT:
+        return "of the type that the layer returns"
     if array.kind == "PyTree":
         return "any tree of arrays"
     if array.kind == "tuple" and array.items[-1].kind == "...":

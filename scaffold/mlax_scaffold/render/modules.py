@@ -20,7 +20,8 @@ _CORE = (
     "from {package}._core import arrays, checks, containers, effects, outlines, placement, scopes, trees",
     "from {package}._core.checks import Padding, PaddingLike, PrecisionLike",
     "from {package}._core.static import InitializedLayer, InitializedOptimizer, "
-    "CellHyperparams, LayerHyperparams, OfLayer, OfOptimizer, OptimizerHyperparams, Weights, static",
+    "CellHyperparams, LayerHyperparams, LayerOutput, OfLayer, OfOptimizer, "
+    "OptimizerHyperparams, Weights, static",
     "from {package}._core.scopes import applied_by, scoped",
 )
 

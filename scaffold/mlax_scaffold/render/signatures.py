@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from mlax_scaffold.model.arrays import OUTPUT, ArrayType
 from mlax_scaffold.model.definition import (
     Declaration,
     Definition,
@@ -169,11 +170,43 @@ def weights_of(definition: Definition, traits: Traits) -> tuple[str, str]:
     return trainables, f"{name}NonTrainables" if traits.stateful else "None"
 
 
+def with_output(definition: Definition, h: Hyperparameter, annotation: str) -> str:
+    """The type of a layer that a block is given, with what it returns where the block does."""
+    if not definition.returns_output or not h.type.word.returns:
+        return annotation
+    returning = f"LayerHyperparams[{OUTPUT}]"
+    annotation = annotation.replace("LayerHyperparams", returning)
+    return annotation.replace("InitializedLayer", f"tuple[Any, Any, {returning}]")
+
+
+def hyperparams_of(definition: Definition) -> str:
+    """The type of the hyperparameters."""
+    name = f"{definition.name}Hyperparams"
+    return f"{name}[{OUTPUT}]" if definition.returns_output else name
+
+
+def base_of(definition: Definition) -> str:
+    """The base of their class: it tells what `fwd` returns, where arrays are all of it."""
+    returns = definition.entry.returns
+    if returns is None or not _is_known(returns):
+        return "OfLayer"
+    return f"OfLayer[{returns.annotation}]"
+
+
+def _is_known(array: ArrayType) -> bool:
+    """Whether a type is made of arrays, which may be looked up at import."""
+    if array.kind == "PyTree":
+        return array.name in (OUTPUT, "jax.Array")
+    return not array.name and all(
+        item.kind == "..." or not item.name for item in array.items
+    )
+
+
 def layer_init(definition: Definition, library: Library) -> Signature:
     """That of `init` of a layer or a block."""
     traits = library.traits(definition.reference)
     parameters = [
-        *map(hyperparameter, definition.hyperparameters),
+        *(_given(definition, h) for h in definition.hyperparameters),
         *map(hyperparameter, definition.initializers),
         *(initializer(definition, d) for d in definition.weights),
     ]
@@ -182,9 +215,7 @@ def layer_init(definition: Definition, library: Library) -> Signature:
         parameters = [key, *parameters, DTYPE]
     required = [p for p in parameters if p.default is None]
     defaulted = [p for p in parameters if p.default is not None]
-    trees = ", ".join(
-        (*weights_of(definition, traits), f"{definition.name}Hyperparams")
-    )
+    trees = ", ".join((*weights_of(definition, traits), hyperparams_of(definition)))
     return Signature("init", (*required, *defaulted), f"tuple[{trees}]")
 
 
@@ -208,7 +239,7 @@ def layer_entry(definition: Definition, library: Library, method: Method) -> Sig
             _x(method),
             Parameter("trainables", trainables, None, cast),
             Parameter("non_trainables", state, None, kept),
-            Parameter("hyperparams", f"{definition.name}Hyperparams", None, made),
+            Parameter("hyperparams", hyperparams_of(definition), None, made),
             _unless(
                 Parameter("inference_mode", "bool", "False", mode),
                 unused=not (block or traits.training),
@@ -222,6 +253,12 @@ def layer_entry(definition: Definition, library: Library, method: Method) -> Sig
         ),
         f"tuple[{result_of(method)}, {state}]",
     )
+
+
+def _given(definition: Definition, h: Hyperparameter) -> Parameter:
+    parameter = hyperparameter(h)
+    kind = with_output(definition, h, parameter.annotation)
+    return replace(parameter, annotation=kind)
 
 
 def _unless(parameter: Parameter, *, unused: bool) -> Parameter:

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Literal as Literal
 
-from mlax_scaffold.model.arrays import KINDS
+from mlax_scaffold.model.arrays import KINDS, OUTPUT
 from mlax_scaffold.model.words import WORDS
 
 _HOMES = {
-    **dict.fromkeys((*KINDS, "Key", "PerDim", "PyTree"), "words"),
+    **dict.fromkeys((*KINDS, "Key", "PerDim", "PyTree", OUTPUT), "words"),
     "Block": "block",
     "Layer": "layer",
     "Optimizer": "optimizer",
@@ -177,6 +177,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Initializer as Initializer
     from mlax_scaffold.spec.typing import Int as Int
     from mlax_scaffold.spec.typing import Key as Key
+    from mlax_scaffold.spec.typing import LayerOutput as LayerOutput
     from mlax_scaffold.spec.typing import Mask as Mask
     from mlax_scaffold.spec.typing import MatrixAxes as MatrixAxes
     from mlax_scaffold.spec.typing import NewShape as NewShape

@@ -21,6 +21,7 @@ Int = jax.Array
 Bool = jax.Array
 Key = jax.Array
 PyTree = Any
+LayerOutput = Any
 
 Size = int
 Sizes = tuple[int, ...]

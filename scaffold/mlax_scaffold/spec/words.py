@@ -130,7 +130,7 @@ def _enumeration(annotation: Any) -> Any:
 
 
 PerDim = PerDimWord()
-PyTree = ArrayWord("PyTree")
+PyTree = LayerOutput = ArrayWord("PyTree")
 Key = ArrayWord("Key")
 
 

@@ -1,5 +1,6 @@
 """Optimizers as gradient transformations of optax, and the other way round."""
 
+import contextlib
 import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -89,9 +90,11 @@ class OptaxHyperparams:
         extra: dict[str, Any] = {"grad": gradients, "value": value, "key": key}
         if value_and_gradients is not None and self.takes_extra:
             function = value_and_gradients
-            # In a Chain, `gradients` are what the optimizer before made of them.
-            loss, extra["grad"] = function(trainables)
-            extra["value"] = loss if value is None else value
+            # In a Chain, `gradients` are what the optimizer before made of them. Where the
+            # loss cannot be evaluated (in Accumulate), what calls `value_fn` is told so.
+            with contextlib.suppress(ValueError):
+                loss, extra["grad"] = function(trainables)
+                extra["value"] = loss if value is None else value
 
             # Line searches hand it the arguments that they do not know, by their names.
             def value_fn(weights: Any, key: Any = None, grad_fn: Any = None) -> Any:

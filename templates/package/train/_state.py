@@ -98,10 +98,14 @@ def _widened(weight: jax.Array) -> jax.Array:
     return placement.copied(weight, wide(weight.dtype))
 
 
+def is_key(leaf: Any) -> bool:
+    """Whether it is an array of PRNG keys."""
+    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
 def _checked_key(key: Any) -> jax.Array:
-    typed = hasattr(key, "dtype") and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     raw = hasattr(key, "dtype") and key.dtype == jnp.uint32 and key.ndim == 1
-    if not raw and not (typed and key.shape == ()):
+    if not raw and not (is_key(key) and key.shape == ()):
         raise TypeError(
             f"train.init: key must be one PRNG key, such as jax.random.key(0), got {key!r}"
         )

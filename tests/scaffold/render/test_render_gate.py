@@ -98,9 +98,12 @@ FAULTS: Faults = [
     ("computed default of a class", "    size: int", "    size: int = print('x')"),
     (
         "unexpected base",
-        "class ExampleHyperparams(OfLayer):",
+        "class ExampleHyperparams(OfLayer[jax.Array]):",
         "class ExampleHyperparams(*print()):",
     ),
+    ("call in the type of a base", "(OfLayer[jax.Array])", "(OfLayer[print()])"),
+    ("other name in the type of a base", "OfLayer[jax.Array]", "OfLayer[jax.config]"),
+    ("type of another base", "(OfLayer[jax.Array])", "(dict[jax.Array])"),
     (
         "decorator of something else",
         "@applied_by(ExampleHyperparams, init)",

@@ -46,7 +46,7 @@ class GMLPBlockTrainables(NamedTuple):
 
 
 @static
-class GMLPBlockHyperparams(OfLayer):
+class GMLPBlockHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of GMLPBlock: canonical, hashable, static."""
 
     features: int

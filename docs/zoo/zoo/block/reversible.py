@@ -50,7 +50,7 @@ class ReversibleNonTrainables(NamedTuple):
 
 
 @static
-class ReversibleHyperparams(OfLayer):
+class ReversibleHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Reversible: canonical, hashable, static."""
 
     fs: tuple[LayerHyperparams, ...]

@@ -35,7 +35,7 @@ class WaveNetTrainables(NamedTuple):
 
 
 @static
-class WaveNetHyperparams(OfLayer):
+class WaveNetHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of WaveNet: canonical, hashable, static."""
 
     in_channels: int

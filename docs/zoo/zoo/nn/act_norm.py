@@ -41,7 +41,7 @@ class ActNormNonTrainables(NamedTuple):
 
 
 @static
-class ActNormHyperparams(OfLayer):
+class ActNormHyperparams(OfLayer[tuple[jax.Array, jax.Array]]):
     """Hyperparameters of ActNorm: canonical, hashable, static."""
 
     features: int

@@ -46,7 +46,7 @@ class AffineCouplingTrainables(NamedTuple):
 
 
 @static
-class AffineCouplingHyperparams(OfLayer):
+class AffineCouplingHyperparams(OfLayer[tuple[jax.Array, jax.Array]]):
     """Hyperparameters of AffineCoupling: canonical, hashable, static."""
 
     features: int

@@ -36,7 +36,7 @@ class ArcFaceTrainables(NamedTuple):
 
 
 @static
-class ArcFaceHyperparams(OfLayer):
+class ArcFaceHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of ArcFace: canonical, hashable, static."""
 
     features: int

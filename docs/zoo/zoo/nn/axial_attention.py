@@ -45,7 +45,7 @@ class AxialAttentionNonTrainables(NamedTuple):
 
 
 @static
-class AxialAttentionHyperparams(OfLayer):
+class AxialAttentionHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of AxialAttention: canonical, hashable, static."""
 
     features: int

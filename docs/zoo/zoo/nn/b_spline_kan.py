@@ -35,7 +35,7 @@ class BSplineKANTrainables(NamedTuple):
 
 
 @static
-class BSplineKANHyperparams(OfLayer):
+class BSplineKANHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of BSplineKAN: canonical, hashable, static."""
 
     in_features: int

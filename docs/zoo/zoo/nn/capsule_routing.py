@@ -46,7 +46,7 @@ class CapsuleRoutingTrainables(NamedTuple):
 
 
 @static
-class CapsuleRoutingHyperparams(OfLayer):
+class CapsuleRoutingHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of CapsuleRouting: canonical, hashable, static."""
 
     in_capsules: int

@@ -36,7 +36,7 @@ class CBAMTrainables(NamedTuple):
 
 
 @static
-class CBAMHyperparams(OfLayer):
+class CBAMHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of CBAM: canonical, hashable, static."""
 
     features: int

@@ -36,7 +36,7 @@ class ChebyKANTrainables(NamedTuple):
 
 
 @static
-class ChebyKANHyperparams(OfLayer):
+class ChebyKANHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of ChebyKAN: canonical, hashable, static."""
 
     in_features: int

@@ -47,7 +47,7 @@ class ConvTrainables(NamedTuple):
 
 
 @static
-class ConvHyperparams(OfLayer):
+class ConvHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Conv: canonical, hashable, static."""
 
     spatial_dims: int

@@ -45,7 +45,7 @@ class CRFTrainables(NamedTuple):
 
 
 @static
-class CRFHyperparams(OfLayer):
+class CRFHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of CRF: canonical, hashable, static."""
 
     num_tags: int

@@ -25,7 +25,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class DropBlock2DHyperparams(OfLayer):
+class DropBlock2DHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of DropBlock2D: canonical, hashable, static."""
 
     block_size: int

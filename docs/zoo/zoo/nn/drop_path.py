@@ -25,7 +25,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class DropPathHyperparams(OfLayer):
+class DropPathHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of DropPath: canonical, hashable, static."""
 
     rate: float

@@ -38,7 +38,7 @@ class EvoNormS0Trainables(NamedTuple):
 
 
 @static
-class EvoNormS0Hyperparams(OfLayer):
+class EvoNormS0Hyperparams(OfLayer[jax.Array]):
     """Hyperparameters of EvoNormS0: canonical, hashable, static."""
 
     features: int

@@ -22,7 +22,7 @@ def __dir__() -> list[str]:
 
 
 @static
-class FNetMixingHyperparams(OfLayer):
+class FNetMixingHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of FNetMixing: canonical, hashable, static."""
 
 

@@ -33,7 +33,7 @@ class FiLMTrainables(NamedTuple):
 
 
 @static
-class FiLMHyperparams(OfLayer):
+class FiLMHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of FiLM: canonical, hashable, static."""
 
     features: int

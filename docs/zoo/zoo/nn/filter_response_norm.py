@@ -48,7 +48,7 @@ class FilterResponseNormTrainables(NamedTuple):
 
 
 @static
-class FilterResponseNormHyperparams(OfLayer):
+class FilterResponseNormHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of FilterResponseNorm: canonical, hashable, static."""
 
     features: int

@@ -41,7 +41,7 @@ class GatedDeltaNetTrainables(NamedTuple):
 
 
 @static
-class GatedDeltaNetHyperparams(OfLayer):
+class GatedDeltaNetHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of GatedDeltaNet: canonical, hashable, static."""
 
     dim: int

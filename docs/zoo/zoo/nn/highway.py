@@ -35,7 +35,7 @@ class HighwayTrainables(NamedTuple):
 
 
 @static
-class HighwayHyperparams(OfLayer):
+class HighwayHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Highway: canonical, hashable, static."""
 
     width: int

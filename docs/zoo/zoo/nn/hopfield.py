@@ -38,7 +38,7 @@ class HopfieldTrainables(NamedTuple):
 
 
 @static
-class HopfieldHyperparams(OfLayer):
+class HopfieldHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Hopfield: canonical, hashable, static."""
 
     features: int

@@ -43,7 +43,7 @@ class HyperLinearTrainables(NamedTuple):
 
 
 @static
-class HyperLinearHyperparams(OfLayer):
+class HyperLinearHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of HyperLinear: canonical, hashable, static."""
 
     in_features: int

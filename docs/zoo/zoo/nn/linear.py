@@ -47,7 +47,7 @@ class LinearTrainables(NamedTuple):
 
 
 @static
-class LinearHyperparams(OfLayer):
+class LinearHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Linear: canonical, hashable, static."""
 
     in_features: int

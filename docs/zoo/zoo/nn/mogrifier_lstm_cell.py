@@ -36,7 +36,9 @@ class MogrifierLSTMCellTrainables(NamedTuple):
 
 
 @static
-class MogrifierLSTMCellHyperparams(OfLayer):
+class MogrifierLSTMCellHyperparams(
+    OfLayer[tuple[jax.Array, tuple[jax.Array, jax.Array]]]
+):
     """Hyperparameters of MogrifierLSTMCell: canonical, hashable, static."""
 
     in_features: int

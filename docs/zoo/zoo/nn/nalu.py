@@ -41,7 +41,7 @@ class NALUTrainables(NamedTuple):
 
 
 @static
-class NALUHyperparams(OfLayer):
+class NALUHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of NALU: canonical, hashable, static."""
 
     in_features: int

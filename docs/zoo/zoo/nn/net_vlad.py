@@ -39,7 +39,7 @@ class NetVLADTrainables(NamedTuple):
 
 
 @static
-class NetVLADHyperparams(OfLayer):
+class NetVLADHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of NetVLAD: canonical, hashable, static."""
 
     features: int

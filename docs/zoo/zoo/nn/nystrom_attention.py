@@ -50,7 +50,7 @@ class NystromAttentionTrainables(NamedTuple):
 
 
 @static
-class NystromAttentionHyperparams(OfLayer):
+class NystromAttentionHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of NystromAttention: canonical, hashable, static."""
 
     features: int

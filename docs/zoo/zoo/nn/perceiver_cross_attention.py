@@ -50,7 +50,7 @@ class PerceiverCrossAttentionTrainables(NamedTuple):
 
 
 @static
-class PerceiverCrossAttentionHyperparams(OfLayer):
+class PerceiverCrossAttentionHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of PerceiverCrossAttention: canonical, hashable, static."""
 
     in_features: int

@@ -65,7 +65,7 @@ class PoincareLinearTrainables(NamedTuple):
 
 
 @static
-class PoincareLinearHyperparams(OfLayer):
+class PoincareLinearHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of PoincareLinear: canonical, hashable, static."""
 
     in_features: int

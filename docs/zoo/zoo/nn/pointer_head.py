@@ -41,7 +41,7 @@ class PointerHeadTrainables(NamedTuple):
 
 
 @static
-class PointerHeadHyperparams(OfLayer):
+class PointerHeadHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of PointerHead: canonical, hashable, static."""
 
     encoder_features: int

@@ -42,7 +42,7 @@ class RandomFourierFeaturesNonTrainables(NamedTuple):
 
 
 @static
-class RandomFourierFeaturesHyperparams(OfLayer):
+class RandomFourierFeaturesHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of RandomFourierFeatures: canonical, hashable, static."""
 
     in_features: int

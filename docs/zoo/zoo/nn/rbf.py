@@ -53,7 +53,7 @@ class RBFTrainables(NamedTuple):
 
 
 @static
-class RBFHyperparams(OfLayer):
+class RBFHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of RBF: canonical, hashable, static."""
 
     in_features: int

@@ -62,7 +62,7 @@ class RelativePositionBiasTrainables(NamedTuple):
 
 
 @static
-class RelativePositionBiasHyperparams(OfLayer):
+class RelativePositionBiasHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of RelativePositionBias: canonical, hashable, static."""
 
     num_heads: int

@@ -32,7 +32,7 @@ class Set2SetTrainables(NamedTuple):
 
 
 @static
-class Set2SetHyperparams(OfLayer):
+class Set2SetHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of Set2Set: canonical, hashable, static."""
 
     features: int

@@ -44,7 +44,7 @@ class SIRENTrainables(NamedTuple):
 
 
 @static
-class SIRENHyperparams(OfLayer):
+class SIRENHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of SIREN: canonical, hashable, static."""
 
     in_features: int

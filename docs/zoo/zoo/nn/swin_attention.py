@@ -74,7 +74,7 @@ class SwinAttentionTrainables(NamedTuple):
 
 
 @static
-class SwinAttentionHyperparams(OfLayer):
+class SwinAttentionHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of SwinAttention: canonical, hashable, static."""
 
     features: int

@@ -57,7 +57,7 @@ class SwitchableNormNonTrainables(NamedTuple):
 
 
 @static
-class SwitchableNormHyperparams(OfLayer):
+class SwitchableNormHyperparams(OfLayer[jax.Array]):
     """Hyperparameters of SwitchableNorm: canonical, hashable, static."""
 
     features: int

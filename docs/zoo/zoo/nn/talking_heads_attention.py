@@ -52,7 +52,7 @@ class TalkingHeadsAttentionTrainables(NamedTuple):
 
 
 @static
-class TalkingHeadsAttentionHyperparams(OfLayer):
+class TalkingHeadsAttentionHyperparams(OfLayer[tuple[jax.Array, jax.Array]]):
     """Hyperparameters of TalkingHeadsAttention: canonical, hashable, static."""
 
     in_features: int

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 from .._core import checks
 from .._core.static import InitializedOptimizer, StepHyperparams
 from .._core.trees import apply_updates
-from ._state import State, moved_average, wide
+from ._parts import Measure, each_example, in_parts, number_of_examples
+from ._state import State, moved_average
 
 Loss = Callable[[Any, Any, Any, jax.Array], tuple[Any, ...]]
 """(trainables, non_trainables, batch, key) to (value, non_trainables), or these and metrics."""
@@ -25,6 +26,7 @@ def step(
     optimizer: InitializedOptimizer | StepHyperparams,
     *,
     micro_batches: int = 1,
+    per_example: bool = False,
     average_decay: float | None = None,
 ) -> Callable[[State, Any], tuple[State, dict[str, Any]]]:
     """A function that takes a state and a batch to the next state, and to what was measured.
@@ -43,6 +45,14 @@ def step(
             of their gradients, values and metrics. Each array of the batch has the examples
             along its first axis; part i of n has the examples i, i + n, i + 2n, so that the
             parts of a batch that is spread over devices are spread, too.
+        per_example: whether the optimizer gets the gradients of each example, which
+            `optim.ClipExamples`, `optim.DifferentiallyPrivate` and `optim.AverageExamples`
+            take: those of the loss of a batch of this example alone, with a key of its own;
+            so have the keys that are in the state. Values and metrics are means over the
+            examples. The rest of the state must be the same after each, no optimizer can
+            evaluate the loss, and of those three only AverageExamples may hold
+            `optim.DynamicLossScaling`. With micro_batches, the gradients of all examples are
+            in memory, but what they are computed from is that of one part.
         average_decay: of the average of the weights, where the state has one.
 
     Returns:
@@ -50,12 +60,21 @@ def step(
 
     Raises:
         ValueError, TypeError: where an argument is not what it may be; and by the step, where
-            the loss returns something else, or a batch does not divide.
+            the loss returns something else, a batch does not divide, or there is
+            something that gradients of each example do not go with.
     """
     hyperparams = _hyperparams(optimizer)
     micro_batches = checks.size("train.step", micro_batches=micro_batches)
     decay = checks.optional(checks.decay, "train.step", average_decay=average_decay)
-    parted = _whole if micro_batches == 1 else _parted(micro_batches)
+    per_example = checks.boolean("train.step", per_example=per_example)
+
+    def measuring(scale: Any = None) -> Measure:
+        measure: Measure = functools.partial(_gradients, loss, scale)
+        if per_example:
+            measure = each_example(measure)
+        if micro_batches == 1:
+            return measure
+        return in_parts(measure, micro_batches, per_example)
 
     def train_step(state: State, batch: Any) -> tuple[State, dict[str, Any]]:
         if (state.average is None) != (decay is None):
@@ -68,19 +87,24 @@ def step(
         # Of the key and the number of the step, so that a resumed run draws the same.
         key = jax.random.fold_in(state.key, state.step)
         loss_key, optimizer_key = jax.random.split(key)
-        scale = _loss_scale(state.optimizer)
-
-        def measured(trainables: Any, scale: Any = None) -> Any:
-            return parted(
-                functools.partial(_gradients, loss, scale),
-                (trainables, state.non_trainables, batch, loss_key),
-            )
+        scale = _loss_scale(state.optimizer, per_example)
+        given = (state.non_trainables, batch, loss_key)
+        if per_example:
+            number_of_examples(batch)
 
         def value_and_gradients(trainables: Any) -> tuple[Any, Any]:
-            (value, _, _), gradients = measured(trainables)
+            if per_example:
+                raise ValueError(
+                    "train.step: the optimizer evaluates the loss itself, which would have "
+                    "the gradient of the batch where per_example=True gives it those of "
+                    "each example; take an optimizer that only uses the gradients it is given"
+                )
+            (value, _, _), gradients = measuring()(trainables, *given)
             return value, gradients
 
-        (value, non_trainables, metrics), gradients = measured(state.trainables, scale)
+        (value, non_trainables, metrics), gradients = measuring(scale)(
+            state.trainables, *given
+        )
         updates, optimizer_state = hyperparams.apply(
             gradients,
             state.optimizer,
@@ -182,7 +206,7 @@ def _described(result: Any) -> str:
     return f"{type(result).__name__}"
 
 
-def _loss_scale(optimizer: Any) -> Any:
+def _loss_scale(optimizer: Any, per_example: bool) -> Any:
     """The scale that an optimizer expects of the loss, or None."""
 
     def scales(node: Any) -> bool:
@@ -193,67 +217,10 @@ def _loss_scale(optimizer: Any) -> Any:
         raise ValueError(
             "train.step: the optimizer has two DynamicLossScaling, and a loss has one scale"
         )
-    return found[0].scale if found else None
-
-
-def _whole(measure: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    return measure(*arguments)
-
-
-def _parted(count: int) -> Callable[..., Any]:
-    """Calls a function on parts of the batch; the results are the mean of those of the parts."""
-
-    def call(measure: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        trainables, non_trainables, batch, key = arguments
-        parts = jax.tree.map(functools.partial(_split, count), batch)
-        keys = jax.random.split(key, count)
-
-        def add(carry: Any, part: Any) -> Any:
-            non_trainables, sums = carry
-            (value, after, metrics), gradients = measure(
-                trainables, non_trainables, *part
-            )
-            terms = jax.tree.map(_term, (value, metrics, gradients))
-            return (after, jax.tree.map(jnp.add, sums, terms)), None
-
-        first = jax.tree.map(lambda leaf: leaf[0], (parts, keys))
-        (value, _, metrics), gradients = jax.eval_shape(
-            measure, trainables, non_trainables, *first
-        )
-        shapes = (value, metrics, gradients)
-        zeros = jax.tree.map(
-            lambda leaf: jnp.zeros(leaf.shape, _sum_dtype(leaf.dtype)), shapes
-        )
-        (after, sums), _ = jax.lax.scan(add, (non_trainables, zeros), (parts, keys))
-        means = jax.tree.map(
-            lambda total, leaf: (total / count).astype(_mean_dtype(leaf.dtype)),
-            sums,
-            shapes,
-        )
-        value, metrics, gradients = means
-        return (value, after, metrics), gradients
-
-    return call
-
-
-def _split(count: int, array: Any) -> jax.Array:
-    array = jnp.asarray(array)
-    if not array.ndim or array.shape[0] % count:
+    if found and per_example and type(optimizer).__name__ != "AverageExamplesState":
         raise ValueError(
-            f"train.step: micro_batches is {count}, by which the first axis of each array "
-            f"of the batch must divide; got one of the shape {array.shape}"
+            "train.step: with per_example=True, DynamicLossScaling would scale the norms "
+            "that gradients of each example are clipped by; leave it out (bfloat16 needs "
+            "none), or write AverageExamples.init(DynamicLossScaling.init(...))"
         )
-    rows = array.reshape(array.shape[0] // count, count, *array.shape[1:])
-    return jnp.swapaxes(rows, 0, 1)
-
-
-def _sum_dtype(dtype: Any) -> Any:
-    return wide(dtype) if jnp.issubdtype(dtype, jnp.floating) else jnp.float32
-
-
-def _mean_dtype(dtype: Any) -> Any:
-    return dtype if jnp.issubdtype(dtype, jnp.floating) else jnp.float32
-
-
-def _term(leaf: jax.Array) -> jax.Array:
-    return leaf.astype(_sum_dtype(leaf.dtype))
+    return found[0].scale if found else None

@@ -62,7 +62,7 @@ class Remat(BlockModule):
             **inputs: keyword inputs, handed to the modules that take them.
 
         Returns:
-            `(y, params)`; y is any tree of arrays.
+            `(y, params)`; y is of the type that the layer returns.
 
         Raises:
             LockedError: where locked params lack a parameter.

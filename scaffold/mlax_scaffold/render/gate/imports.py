@@ -11,7 +11,6 @@ from mlax_scaffold.model.import_time import (
     ENUMERATIONS,
     NAMED_TUPLE,
     STATIC_MODULES,
-    TYPED_DICT,
     Refused,
     check_annotation,
     check_constant,
@@ -23,6 +22,7 @@ from mlax_scaffold.model.import_time import (
 )
 from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.model.wrappers import check_wrapper, is_rule
+from mlax_scaffold.render.gate.bases import is_base
 
 
 class GateFault(MlaxScaffoldError):
@@ -32,19 +32,6 @@ class GateFault(MlaxScaffoldError):
 _LIBRARIES = (*STATIC_MODULES, "jax")
 _OF_TESTS = (*_LIBRARIES, "hypothesis", "mlax_scaffold", "pytest")
 """What generated modules, and generated tests, may import beside their own package."""
-_BASES = (
-    NAMED_TUPLE,
-    TYPED_DICT,
-    *ENUMERATIONS,
-    "str",
-    "int",
-    "._core.static.OfLayer",
-    "._core.static.OfOptimizer",
-    ".graph._block.BlockModule",
-    ".graph._owning.OwningBlockModule",
-    ".graph._layer.LayerModule",
-    ".graph._recurrent.RecurrentModule",
-)
 _DECORATORS = ("._core.static.static",)
 _OF_FUNCTIONS = ("._core.scopes.applied_by", "._core.scopes.scoped")
 """Decorators that are called with a class of the module, or with a name."""
@@ -193,7 +180,7 @@ class _Gate:
 
     def _class(self, node: ast.ClassDef) -> None:
         for base in (*node.bases, *(k.value for k in node.keywords)):
-            if self._path(base) not in _BASES:
+            if not is_base(base, self.meanings):
                 raise self._fault(base)
         self._decorators(node.decorator_list, self.meanings, _DECORATORS)
         bases = {self._path(base) for base in node.bases}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from mlax_scaffold.model.arrays import OUTPUT
 from mlax_scaffold.model.definition import (
     Definition,
     Hyperparameter,
@@ -182,5 +183,8 @@ def takes_state(definition: Definition, method: Method) -> bool:
 
 
 def _here(annotation: str) -> str:
-    """A type of the layer's module, unless this one has another thing of that name."""
-    return "Any" if annotation in OTHERS else annotation
+    """A type of the layer's module, unless this one has another thing of that name.
+
+    What a module returns is known to no type of it.
+    """
+    return "Any" if annotation in (*OTHERS, OUTPUT) else annotation

@@ -25,8 +25,10 @@ from mlax_scaffold.render.package.outline import outline
 from mlax_scaffold.render.parameters import check, field_doc, unless
 from mlax_scaffold.render.signatures import (
     Signature,
+    base_of,
     layer_entry,
     layer_init,
+    with_output,
 )
 from mlax_scaffold.render.text import (
     WIDTH,
@@ -73,6 +75,8 @@ class LayerView:
     trainables: tuple[Field, ...]
     non_trainables: tuple[Field, ...]
     hyperparams: tuple[Field, ...]
+    base: str
+    """The base of their class."""
     methods: str
     """Source of the methods of the hyperparameters, not indented."""
     init: FunctionView
@@ -126,6 +130,7 @@ class _LayerBuilder:
             trainables=tuple(self._tree_fields(Role.TRAINABLE, "trainable")),
             non_trainables=tuple(self._tree_fields(Role.STATE, "stateful")),
             hyperparams=tuple(self._hyper_fields()),
+            base=base_of(self.definition),
             methods=hyper_methods(self.definition, self.methods),
             init=self._init(),
             outline=outline(self.definition, self.takes_key),
@@ -174,7 +179,8 @@ class _LayerBuilder:
 
     def _hyper_fields(self):
         for h in self.definition.hyperparameters:
-            yield Field(h.name, h.type.canonical, docstring(field_doc(h), 4))
+            kind = with_output(self.definition, h, h.type.canonical)
+            yield Field(h.name, kind, docstring(field_doc(h), 4))
         for d in self.definition.declared(Role.DERIVED):
             doc = docstring(sentence(d.doc)) if d.doc else ""
             yield Field(d.name, d.annotation or "Any", doc)

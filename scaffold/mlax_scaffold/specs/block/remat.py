@@ -1,6 +1,6 @@
 import jax
 
-from mlax_scaffold.spec import Block, Policy, PyTree, SubLayer
+from mlax_scaffold.spec import Block, LayerOutput, Policy, PyTree, SubLayer
 
 
 class Remat(Block):
@@ -13,7 +13,7 @@ class Remat(Block):
     layer: SubLayer  #: an initialized layer
     policy: Policy | None = None  #: of jax.checkpoint_policies; None: keep nothing
 
-    def forward(self, x: PyTree, **inputs: PyTree) -> PyTree:
+    def forward(self, x: PyTree, **inputs: PyTree) -> LayerOutput:
         [draw] = self.keys(1)
 
         def run(x, weights, states, draw):

@@ -1,7 +1,7 @@
 import jax
 from jax import lax
 
-from mlax_scaffold.spec import Block, PyTree, Size, Stacked, scan
+from mlax_scaffold.spec import Block, LayerOutput, PyTree, Size, Stacked, scan
 
 
 class Repeat(Block):
@@ -17,7 +17,7 @@ class Repeat(Block):
     unroll: Size = 1  #: layers in one turn of the compiled loop; the depth: no loop
     checkpoint: bool = False  #: whether gradients compute each layer again
 
-    def forward(self, x: PyTree, **inputs: PyTree) -> PyTree:
+    def forward(self, x: PyTree, **inputs: PyTree) -> LayerOutput:
         draws = self.keys(self.depth)
         draws = draws if isinstance(draws, jax.Array) else None
 

@@ -1,7 +1,7 @@
 import jax
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Block, PyTree, SubLayer, require
+from mlax_scaffold.spec import Block, LayerOutput, PyTree, SubLayer, require
 
 
 class Residual(Block):
@@ -12,7 +12,7 @@ class Residual(Block):
 
     layer: SubLayer  #: an initialized layer, whose output has the shape of its input
 
-    def forward(self, x: PyTree, **inputs: PyTree) -> PyTree:
+    def forward(self, x: PyTree, **inputs: PyTree) -> LayerOutput:
         y = self.layer(x, **inputs)
         require(
             jax.tree.map(jnp.shape, x) == jax.tree.map(jnp.shape, y),

@@ -55,6 +55,7 @@ def check_gradients(
             raise ValueError(
                 f"{owner}: the gradient at {place} must have the {what} "
                 f"{shape}, got {jnp.shape(gradient)}"
+                + _other_kind(jnp.shape(gradient), jnp.shape(weight), per_example)
             )
         if gradient.dtype != weight.dtype:
             raise TypeError(
@@ -66,6 +67,21 @@ def check_gradients(
             f"{owner}: gradients and trainables have different structures: "
             f"{jax.tree.structure(gradients)}, {jax.tree.structure(trainables)}"
         )
+
+
+def _other_kind(found: Any, weight: Any, per_example: bool) -> str:
+    """What to do where gradients are of each example and should not be, or the reverse."""
+    if per_example and found == weight:
+        return (
+            "; train.step(..., per_example=True) takes those of each example, and so does "
+            "jax.vmap(jax.grad(loss_fn), (None, 0))"
+        )
+    if not per_example and found[1:] == weight and len(found) > len(weight):
+        return (
+            "; gradients of each example are for ClipExamples, DifferentiallyPrivate or "
+            "AverageExamples, in which this optimizer may be"
+        )
+    return ""
 
 
 def check_state(
