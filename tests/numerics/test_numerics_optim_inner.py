@@ -218,7 +218,9 @@ def kept_in_others() -> dict[str, Any]:
         "chain": optim.Chain.init([adam, inner]),
         "named_chain": optim.named_chain({"adam": adam, "inner": inner}),
         "partition": optim.partition(
-            WEIGHTS, {"adam": adam, "inner": inner}, lambda path, _: "adam" if path == "bias" else "inner"
+            WEIGHTS,
+            {"adam": adam, "inner": inner},
+            lambda path, _: "adam" if path == "bias" else "inner",
         ),
         "inject": optim.inject(optim.DoG.init(WEIGHTS), weight_decay=0.0),
         "optax": optim.from_optax(optax.contrib.prodigy(), WEIGHTS),

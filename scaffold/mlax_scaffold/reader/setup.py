@@ -66,7 +66,9 @@ class SetupReader(Declaring):
         for call in ast.walk(method):
             if isinstance(call, ast.Call) and self._role(call) is not None:
                 check_arguments(self.source, call, self.scope.imports)
-                shaped = len(call.args) > 1 or any(k.arg == "shape" for k in call.keywords)
+                shaped = len(call.args) > 1 or any(
+                    k.arg == "shape" for k in call.keywords
+                )
                 self.copies_weights |= self._role(call) is Role.MOMENT and not shaped
 
     def _statement(self, statement: ast.stmt) -> None:

@@ -48,9 +48,7 @@ class Optimizer(Threads):
     _whole_: Callable[..., Any] | None
     _keeps_weights_: bool | None
 
-    def __init_subclass__(
-        cls, per_example: bool = False, keeps_weights: bool | None = None
-    ) -> None:
+    def __init_subclass__(cls, per_example=False, keeps_weights=None) -> None:
         # What gradients are, and what a state is of, the generator knows.
         super().__init_subclass__()
         cls._keeps_weights_ = keeps_weights
