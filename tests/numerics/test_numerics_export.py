@@ -37,15 +37,44 @@ LAYERS: dict[str, tuple[Any, str]] = {
     "MaxPool": (nn.MaxPool.init(2, 2, strides=2), "b, 3, 2*h, 2*w"),
     "AvgPool": (nn.AvgPool.init(2, 2, strides=2), "b, 3, 2*h, 2*w"),
     "Conv with strides and SAME": (
-        nn.Conv.init(KEY, 2, 3, 4, 3, strides=2, padding="SAME"),
-        "b, 3, 2*h, 2*w",
+        nn.Conv.init(KEY, 2, 3, 4, 3, strides=[2, 3], padding="SAME"),
+        "b, 3, h, w",
+    ),
+    "Conv with gaps, strides and SAME_LOWER": (
+        nn.Conv.init(
+            KEY, 1, 3, 4, 4, strides=3, padding="SAME_LOWER", input_dilation=2
+        ),
+        "b, 3, h",
+    ),
+    "circular Conv": (
+        nn.Conv.init(KEY, 2, 3, 4, 4, strides=2, padding_mode="circular"),
+        "b, 3, h, w",
+    ),
+    "reflecting Conv": (
+        nn.Conv.init(
+            KEY, 1, 3, 4, 7, strides=2, padding_mode="reflect", input_dilation=2
+        ),
+        "b, 3, h",
+    ),
+    "circular ConvTranspose": (
+        nn.ConvTranspose.init(KEY, 1, 3, 4, 7, strides=2, padding_mode="circular"),
+        "b, 3, h",
     ),
     "ConvTranspose": (nn.ConvTranspose.init(KEY, 2, 3, 4, 3, strides=2), "b, 3, h, w"),
     "causal Conv": (nn.Conv.init(KEY, 1, 3, 4, 3, padding="CAUSAL"), "b, 3, t"),
-    "DepthwiseConv": (nn.DepthwiseConv.init(KEY, 2, 3, 3), "b, 3, h, w"),
-    "SeparableConv": (nn.SeparableConv.init(KEY, 2, 3, 4, 3), "b, 3, h, w"),
-    "SumPool": (nn.SumPool.init(2, 2, strides=2), "b, 3, 2*h, 2*w"),
-    "MinPool": (nn.MinPool.init(2, 2, strides=2), "b, 3, 2*h, 2*w"),
+    "DepthwiseConv": (nn.DepthwiseConv.init(KEY, 2, 3, 3, strides=2), "b, 3, h, w"),
+    "SeparableConv": (nn.SeparableConv.init(KEY, 2, 3, 4, 3, strides=2), "b, 3, h, w"),
+    "SumPool": (nn.SumPool.init(1, 3, strides=2, padding="CAUSAL"), "b, 3, t"),
+    "MinPool": (nn.MinPool.init(2, 3, 2, padding="SAME"), "b, 3, h, w"),
+    "dilated MaxPool with SAME": (
+        nn.MaxPool.init(1, 3, 2, padding="SAME", dilation=2),
+        "b, 3, 2+t",
+    ),
+    "AvgPool of what there is": (
+        nn.AvgPool.init(2, 3, 2, padding="SAME", count_include_pad=False),
+        "b, 3, h, w",
+    ),
+    "MaxPool of parts": (nn.MaxPool.init(2, 3, 2, ceil_mode=True), "b, 3, 2+h, 2+w"),
     "AdaptiveAvgPool": (nn.AdaptiveAvgPool.init(2, 2), "b, 3, 2*h, 2*w"),
     "AdaptiveMaxPool": (nn.AdaptiveMaxPool.init(2, 2), "b, 3, 2*h, 2*w"),
     "GlobalAvgPool": (nn.GlobalAvgPool.init(2), "b, 3, h, w"),
@@ -103,6 +132,28 @@ def test_sizes_may_be_symbols(name: str, training: bool):
         x = jax.random.normal(KEY, actual, jnp.float32)
         # The two are compiled for different shapes, and may add up in another order.
         np.testing.assert_allclose(exported.call(x), apply(x), rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_too_take_sizes_that_are_symbols():
+    trainables, _, conv = nn.Conv.init(KEY, 1, 3, 4, 3, strides=2)
+    _, _, pool = nn.MaxPool.init(1, 3, strides=2, padding="SAME")
+
+    @jax.jit
+    @jax.grad
+    def slopes(trainables: Any, x: jax.Array) -> jax.Array:
+        y, _ = conv.apply(x, trainables, None, True)
+        y, _ = pool.apply(y, None, None, True)
+        return jnp.sum(y * y)
+
+    shape = jax.ShapeDtypeStruct(export.symbolic_shape("b, 3, t"), jnp.float32)
+    exported = export.export(slopes)(trainables, shape)
+    for length in (1, 4, 7):
+        x = jax.random.normal(KEY, (2, 3, length), jnp.float32)
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6),
+            exported.call(trainables, x),
+            slopes(trainables, x),
+        )
 
 
 def test_a_length_that_a_table_bounds_is_one_with_a_bound():

@@ -197,6 +197,54 @@ def test_groups_and_chains_make_the_state_of_theirs():
     assert made["others"]["adam"].mean["bias"].shape == (2,)
 
 
+def test_a_first_state_of_the_values_of_weights_keeps_them():
+    twice = jax.tree.map(lambda w: 2.0 * w, WEIGHTS)
+    kept = set()
+    for name, init in numerics_every.every():
+        (once, hyperparams), (other, _) = init(WEIGHTS), init(twice)
+        alike = jax.tree.map(np.array_equal, once, other)
+        keeps = hyperparams.keeps_weights(WEIGHTS)
+        assert keeps or all(jax.tree.leaves(alike)), name
+        kept |= {name} if keeps else set()
+    # Of these the steps keep weights, or what they moved by.
+    assert kept > {"Lbfgs", "Mechanic", "Momo", "MomoAdam"}
+    assert not kept & {"Adam", "Sgd", "Muon", "Galore", "LowRank", "Sam", "Snapshot"}
+
+
+def kept_in_others() -> dict[str, Any]:
+    inner = optim.Lookahead.init(WEIGHTS, optim.Sgd.init(WEIGHTS, 0.1))
+    adam = optim.Adam.init(WEIGHTS, 0.1)
+    return {
+        "chain": optim.Chain.init([adam, inner]),
+        "named_chain": optim.named_chain({"adam": adam, "inner": inner}),
+        "partition": optim.partition(
+            WEIGHTS,
+            {"adam": adam, "inner": inner},
+            lambda path, _: "adam" if path == "bias" else "inner",
+        ),
+        "inject": optim.inject(optim.DoG.init(WEIGHTS), weight_decay=0.0),
+        "optax": optim.from_optax(optax.contrib.prodigy(), WEIGHTS),
+        "optax_chain": optim.Chain.init(
+            [optim.from_optax(optax.contrib.dog(1.0), WEIGHTS)]
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", list(kept_in_others()))
+def test_a_subspace_is_none_for_what_keeps_weights(name):
+    with pytest.raises(ValueError, match=r"LowRank: optimizer keeps weights.*in Look"):
+        optim.LowRank.init(WEIGHTS, kept_in_others()[name], rank=2)
+    given = optim.from_optax(optax.adam(0.1), WEIGHTS)
+    optim.LowRank.init(WEIGHTS, given, rank=2)
+    around = optim.Lookahead.init(WEIGHTS, optim.LowRank.init(WEIGHTS, given, rank=2))
+    updates, _ = around[1].apply(WEIGHTS, around[0], WEIGHTS)
+    assert all_finite(updates)
+
+
+def all_finite(tree: Any) -> bool:
+    return all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(tree))
+
+
 def test_numbers_of_the_state_are_no_part_of_what_begins_anew():
     injected = optim.inject(optim.Sgd.init(WEIGHTS, 0.1), learning_rate=0.2)
     state, hyperparams = optim.Lookahead.init(WEIGHTS, injected, reset=True)

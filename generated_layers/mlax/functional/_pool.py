@@ -122,11 +122,13 @@ def pool(
     pairs = explicit_padding(padding, size, window, strides, dilation, ceil_mode)
     checks.require(
         "pool",
-        all(
+        isinstance(padding, str)
+        or all(
             max(pair) <= (w - 1) * d
             for pair, w, d in zip(pairs, window, dilation, strict=True)
         ),
         "padding must be smaller than the window",
+        padding=padding,
         window=window,
         dilation=dilation,
     )

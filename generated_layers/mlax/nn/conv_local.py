@@ -25,7 +25,7 @@ from mlax._core.checks import Padding, PaddingLike, PrecisionLike
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
-from mlax._core.windows import explicit_padding
+from mlax._core.windows import explicit_padding, pad_axes
 from mlax.initializers import lecun_normal
 
 __all__ = ["ConvLocalHyperparams", "ConvLocalTrainables", "fwd", "init"]
@@ -269,10 +269,7 @@ def fwd(
     channel, first = (n + 1, 1) if hyperparams.channel_last else (1, 2)
     pairs = hyperparams.pairs
     if hyperparams.padding_mode != "zeros":
-        widths = [(0, 0)] * images.ndim
-        widths[first : first + n] = pairs
-        mode = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-        images = jnp.pad(images, widths, mode[hyperparams.padding_mode])
+        images = pad_axes(images, pairs, first, hyperparams.padding_mode)
         pairs = ((0, 0),) * n
     layout = (0, channel, *range(first, first + n))
     kernel = (

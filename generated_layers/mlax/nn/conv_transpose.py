@@ -31,6 +31,7 @@ from mlax._core.checks import Padding, PaddingLike, PrecisionLike
 from mlax._core.scopes import applied_by
 from mlax._core.static import OfLayer, static
 from mlax._core.sums import spread
+from mlax._core.windows import pad_axes
 from mlax.initializers import lecun_normal
 
 __all__ = ["ConvTransposeHyperparams", "ConvTransposeTrainables", "fwd", "init"]
@@ -304,12 +305,12 @@ def fwd(
             min(low for low, _ in widths) >= 0 and min(high for _, high in widths) >= 0,
             "padding must be smaller than the kernel",
         )
-        wrapped = [(0, 0)] * images.ndim
+        wrapped = []
         for axis, stride in enumerate(hyperparams.strides):
             low, high = widths[axis]
-            wrapped[first + axis] = (low // stride, high // stride)
+            wrapped.append((low // stride, high // stride))
             widths[axis] = (low % stride, high % stride)
-        images = jnp.pad(images, wrapped, "wrap")
+        images = pad_axes(images, wrapped, first, "circular")
     kernel = (
         kernel
         if kernel_mask is None

@@ -12,7 +12,7 @@ The weights that are trained are those of the optimizer. Evaluate the model at
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -59,6 +59,7 @@ class AverageWeightsHyperparams(OfOptimizer):
     """Number of steps before: until then a is w."""
     moment_dtype: DTypeLike | None
     """Dtype of the average; None: that of the weight."""
+    _keeps_weights: ClassVar[bool] = True
 
     def evaluation_weights(self, state, trainables):
         """The average, in the dtypes of the weights."""

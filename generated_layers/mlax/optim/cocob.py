@@ -13,7 +13,7 @@ smallest normal number of the dtype.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -67,6 +67,7 @@ class CocobHyperparams(OfOptimizer):
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
+    _keeps_weights: ClassVar[bool] = True
 
 
 def init(

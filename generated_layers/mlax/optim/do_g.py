@@ -14,7 +14,7 @@ zero, and `first_value` is the first r / sqrt(G + epsilon).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -66,6 +66,7 @@ class DoGHyperparams(OfOptimizer):
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the first weights; None: the weight's."""
+    _keeps_weights: ClassVar[bool] = True
 
 
 def init(

@@ -12,7 +12,7 @@ Khaled et al., 2023, arXiv:2305.16284.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -63,6 +63,7 @@ class DoWGHyperparams(OfOptimizer):
     """Weights that decay; None: all."""
     moment_dtype: DTypeLike | None
     """Dtype of the first weights; None: the weight's."""
+    _keeps_weights: ClassVar[bool] = True
 
 
 def init(

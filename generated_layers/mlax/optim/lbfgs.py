@@ -16,7 +16,7 @@ last differences and, as in optax, min(1, 1 / norm(g)) in the first step; withou
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -63,6 +63,7 @@ class LbfgsHyperparams(OfOptimizer):
     """Whether the estimate begins as a scaled identity."""
     accum_dtype: DTypeLike | None
     """Dtype of inner products; None: of each weight."""
+    _keeps_weights: ClassVar[bool] = True
 
 
 def init(

@@ -7,9 +7,11 @@ side;  r = P^T g;  update = scale P u, where u is that of the optimizer for r.
 
 Zhao et al., 2024, arXiv:2403.03507. In the place of a weight w the optimizer has
 P^T w, which is what it decays; its state is made for those, whatever it was
-initialized for. Other weights are as they are. One that keeps weights, as Lookahead
-does, is around it, and not in it. `Galore` is that of Adam, with a decay of the
-weights themselves.
+initialized for. Other weights are as they are. `Galore` is that of Adam, with a decay
+of the weights themselves.
+
+What weights an optimizer keeps (Lookahead, DoG, AverageWeights ...) would be those of
+another subspace after the next projection: `init` refuses it.
 """
 
 from __future__ import annotations
@@ -178,6 +180,10 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: optimizer keeps weights, or what they moved by, in a subspace that
+            the next projection changes: give one that keeps means of gradients, such as
+            Adam or Sgd, and put one that is around others around LowRank, as in
+            Lookahead.init(trainables, LowRank.init(trainables, ...)).
         TypeError: where a weight is not floating.
     """
     trees.check_weights("LowRank", trainables)
@@ -208,6 +214,14 @@ def init(
         trees.axes_of_matrices(axes, trainables),
     )
     low = jax.tree.map(hyperparams.in_the_place_of, trainables, letters)
+    checks.require(
+        "LowRank",
+        not optimizer_hyperparams.keeps_weights(low),
+        "optimizer keeps weights, or what they moved by, in a subspace that the next "
+        "projection changes: give one that keeps means of gradients, such as Adam "
+        "or Sgd, and put one that is around others around LowRank, as in "
+        "Lookahead.init(trainables, LowRank.init(trainables, ...))",
+    )
     optimizer_state = placement.adopted(
         optimizer_hyperparams.initial_state(low), trainables
     )

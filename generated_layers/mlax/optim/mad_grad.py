@@ -14,7 +14,7 @@ number of the dtype, and the root of t has the default float dtype, where optax 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -61,6 +61,7 @@ class MadGradHyperparams(OfOptimizer):
     """Added to the cube root, and to the step size."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
+    _keeps_weights: ClassVar[bool] = True
 
 
 def init(

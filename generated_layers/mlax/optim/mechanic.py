@@ -16,7 +16,7 @@ the sum of the updates, and not w0: 16 bits of w would not tell small difference
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -78,6 +78,7 @@ class MechanicHyperparams(OfOptimizer):
     """Number of decays."""
     moment_dtype: DTypeLike | None
     """Dtype of w - w0; None: that of the weight."""
+    _keeps_weights: ClassVar[bool] = True
 
 
 def init(

@@ -12,7 +12,7 @@ Schaipp et al., 2023, arXiv:2305.07583. A step needs the value.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -61,6 +61,7 @@ class MomoHyperparams(OfOptimizer):
     """Strength d of the decay."""
     adapt_lower_bound: bool
     """Whether the bound is estimated."""
+    _keeps_weights: ClassVar[bool] = True
 
 
 def init(

@@ -16,7 +16,7 @@ normal number of the dtype, so that float16 does not divide by zero.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -72,6 +72,7 @@ class MomoAdamHyperparams(OfOptimizer):
     """Strength d of the decay."""
     adapt_lower_bound: bool
     """Whether the bound is estimated."""
+    _keeps_weights: ClassVar[bool] = True
 
     def scaled(self, mean, square, unbias):
         """The mean gradient over the root of the mean square."""

@@ -15,7 +15,7 @@ float16 has not the range of the moments: `init` refuses it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -80,6 +80,7 @@ class ProdigyHyperparams(OfOptimizer):
     """Whether the learning rate is left out of s."""
     moment_dtype: DTypeLike | None
     """Dtype of the moments; None: that of the weight."""
+    _keeps_weights: ClassVar[bool] = True
 
 
 def init(

@@ -14,7 +14,7 @@ schedules are called with 0 in the first step.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -67,6 +67,7 @@ class ScheduleFreeHyperparams(OfOptimizer):
     """Exponent p of the learning rate."""
     moment_dtype: DTypeLike | None
     """Dtype of z; None: that of the weight."""
+    _keeps_weights: ClassVar[bool] = True
 
     def evaluation_weights(self, state, trainables):
         """The average x, at which the model is to be evaluated."""

@@ -162,6 +162,8 @@ class Definition:
     """What it says of axes."""
     per_example: bool = False
     """Whether a step takes the gradients of each example, stacked along a first axis."""
+    keeps_weights: bool = False
+    """Whether the state of an optimizer is of weights: has a copy of them, or what they moved by."""
     constants: tuple[tuple[str, Expression], ...] = ()
     """Those of the class, with their values."""
     texts: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -199,6 +199,7 @@ class ClassReader:
             "requirements": tuple(requirements),
             "methods": tuple(read_methods),
             "examples": self._examples(examples, hyperparameters, read_methods),
+            **({"keeps_weights": True} if setup.copies_weights else {}),
             **names,
         }
 

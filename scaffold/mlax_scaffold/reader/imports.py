@@ -38,6 +38,7 @@ CORE = {
     "from_matrices": "trees",
     "map_chunks": "loops",
     "matrix_shape": "trees",
+    "pad_axes": "windows",
     "scan": "loops",
     "spread": "sums",
     "selected": "sums",

@@ -17,7 +17,7 @@ from mlax_scaffold.reader.smooth import read_smooth_at
 from mlax_scaffold.reader.source import Source
 
 KEYWORDS = (
-    *("module", "aliases", "invariances", "per_example", "smooth_at"),
+    *("module", "aliases", "invariances", "per_example", "keeps_weights", "smooth_at"),
     "surrogate_gradient",
 )
 """What a class may be given beside its base."""
@@ -86,20 +86,20 @@ def read_keywords(
     `smooth_at={"x": (0.1, 1.0)}` of one that is smooth there,
     `invariances=["causal time"]` of one that says something of its axes.
 
-    `per_example=True` of an optimizer.
+    `per_example=True` and `keeps_weights=True` of an optimizer.
     """
     found: dict[str, Any] = {}
     for given in node.keywords:
         match given.arg, given.value:
-            case "per_example", ast.Constant(value=bool(chosen)) if (
-                kind is Kind.OPTIMIZER
-            ):
-                found["per_example"] = chosen
-            case "per_example", _:
+            case "per_example" | "keeps_weights" as name, ast.Constant(
+                value=bool(chosen)
+            ) if kind is Kind.OPTIMIZER:
+                found[name] = chosen
+            case "per_example" | "keeps_weights" as name, _:
                 source.report(
                     given.value,
-                    "per_example is for optimizers, and True or False",
-                    "Remove it, or write `per_example=True`.",
+                    f"{name} is for optimizers, and True or False",
+                    f"Remove it, or write `{name}=True`.",
                 )
             case "surrogate_gradient", ast.Constant(value=bool(chosen)) if (
                 kind.is_layer

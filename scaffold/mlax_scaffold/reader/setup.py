@@ -45,6 +45,8 @@ class SetupReader(Declaring):
     requirements: list[Requirement] = field(default_factory=list)
     bound: dict[str, list[ast.expr]] = field(default_factory=dict)
     """The values of each local."""
+    copies_weights: bool = False
+    """Whether a moment begins as a copy."""
 
     def read(self, method: ast.FunctionDef, roles: tuple[Role, ...]) -> None:
         """Read one method that declares; `roles` are what it may declare."""
@@ -64,6 +66,10 @@ class SetupReader(Declaring):
         for call in ast.walk(method):
             if isinstance(call, ast.Call) and self._role(call) is not None:
                 check_arguments(self.source, call, self.scope.imports)
+                shaped = len(call.args) > 1 or any(
+                    k.arg == "shape" for k in call.keywords
+                )
+                self.copies_weights |= self._role(call) is Role.MOMENT and not shaped
 
     def _statement(self, statement: ast.stmt) -> None:
         match statement:

@@ -46,6 +46,7 @@ _HOMES = {
     "normal": "initializers",
     "ones": "initializers",
     "orthogonal": "initializers",
+    "pad_axes": "arrays",
     "ring_phases": "initializers",
     "ring_radii": "initializers",
     "require": "declarations",
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.arrays import cast as cast
     from mlax_scaffold.spec.arrays import cudnn_attention as cudnn_attention
     from mlax_scaffold.spec.arrays import explicit_padding as explicit_padding
+    from mlax_scaffold.spec.arrays import pad_axes as pad_axes
     from mlax_scaffold.spec.arrays import segment_sum as segment_sum
     from mlax_scaffold.spec.arrays import selected as selected
     from mlax_scaffold.spec.arrays import spread as spread

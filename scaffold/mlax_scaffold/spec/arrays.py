@@ -17,6 +17,7 @@ cudnn_attention: Callable[..., jax.Array | None] = runtime(
 explicit_padding: Callable[..., tuple[tuple[int, int], ...]] = runtime(
     "_core.windows"
 ).explicit_padding
+pad_axes: Callable[..., jax.Array] = runtime("_core.windows").pad_axes
 segment_sum: Callable[..., jax.Array] = runtime("_core.sums").segment_sum
 selected: Callable[..., tuple[jax.Array, jax.Array]] = runtime("_core.sums").selected
 spread: Callable[..., jax.Array] = runtime("_core.sums").spread

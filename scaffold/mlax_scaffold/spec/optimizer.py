@@ -46,10 +46,12 @@ class Optimizer(Threads):
 
     _fields_: Fields
     _whole_: Callable[..., Any] | None
+    _keeps_weights_: bool | None
 
-    def __init_subclass__(cls, per_example: bool = False) -> None:
-        # What gradients are, the generator checks.
+    def __init_subclass__(cls, per_example=False, keeps_weights=None) -> None:
+        # What gradients are, and what a state is of, the generator knows.
         super().__init_subclass__()
+        cls._keeps_weights_ = keeps_weights
         cls._fields_ = Fields.of(cls)
         # The spec's own `step` is its mathematics; callers call the one below.
         cls._whole_ = cls.__dict__.get("step")

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from mlax_scaffold.reader.source import self_attribute
 from mlax_scaffold.spec.declared import parse
+from mlax_scaffold.spec.runtime import runtime
 
 if TYPE_CHECKING:
     from mlax_scaffold.spec.optimizer import Optimizer
+
+depends = runtime("_core.dependence").depends
 
 
 class EagerOptimizerHyperparams:
@@ -43,6 +46,11 @@ class EagerOptimizerHyperparams:
         optimizer.initialize(params)
         return optimizer.state
 
+    def keeps_weights(self, params: Any) -> bool:
+        """Whether the state is of these weights, and not of their gradients alone."""
+        kept = type(self.made)._keeps_weights_
+        return depends(self.initial_state, params) if kept is None else kept
+
 
 @dataclass
 class SubOptimizer:
@@ -61,6 +69,10 @@ class SubOptimizer:
     def initial_state(self, params: Any) -> Any:
         """The state before the first step, for these weights."""
         return self.hyperparams.initial_state(params)
+
+    def keeps_weights(self, params: Any) -> bool:
+        """Whether the state is of these weights, and not of their gradients alone."""
+        return self.hyperparams.keeps_weights(params)
 
     def initialize(self, params: Any) -> None:
         """Makes the state of one that is made there."""

@@ -35,6 +35,10 @@ class ToyOptimizerHyperparams:
         zeros = jax.tree.map(jnp.zeros_like, trainables)
         return ToyOptimizerState(zeros if self.traced else None)
 
+    def keeps_weights(self, trainables: Any) -> bool:
+        """A trace is of gradients."""
+        return False
+
     def apply(
         self,
         gradients: Any,

@@ -52,6 +52,9 @@ def cases(pick: Pick) -> OptimizerCase:
         },
         other_dtypes=(decomposition_dtype,),
         partial_moments=("optimizer",),
+        requirements=(
+            "optimizer keeps weights, or what they moved by, in a subspace that the next",
+        ),
     )
 
 

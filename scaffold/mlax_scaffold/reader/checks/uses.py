@@ -28,7 +28,7 @@ from mlax_scaffold.reader.source import (
 RAW = ("trainables", "non_trainables", "apply")
 """Attributes of an initialized layer that only a block may use."""
 
-OF_OPTIMIZER = ("state", "apply", "initial_state")
+OF_OPTIMIZER = ("state", "apply", "initial_state", "keeps_weights")
 """Attributes of an initialized optimizer that `step` may use."""
 
 HANDED_ON = ("value", "value_and_gradients")

@@ -44,6 +44,8 @@ class OptimizerView:
     exports: str
     """What the module offers, as source."""
     state: tuple[Field, ...]
+    keeps_weights: bool
+    """Whether the state is of weights, and not of their gradients alone."""
     hyperparams: tuple[Field, ...]
     methods: str
     """Source of the methods of the hyperparameters, not indented."""
@@ -86,6 +88,7 @@ class _OptimizerBuilder:
             module_doc(self.definition),
             offered(["init", "step", f"{self.name}Hyperparams", f"{self.name}State"]),
             tuple(self._state_fields()),
+            self.definition.keeps_weights,
             (
                 *(
                     Field(h.name, h.type.canonical, docstring(field_doc(h), 4))

@@ -13,6 +13,7 @@ from mlax_scaffold.spec import (
     Size,
     explicit_padding,
     function,
+    pad_axes,
     require,
 )
 
@@ -55,23 +56,22 @@ def conv(
     require(
         kernel.shape[0] % groups == 0, "groups must divide the channels of the result"
     )
-    if padding_mode != "zeros" and max(input_dilation) > 1:
-        interior = [(0, 0, 0)] * images.ndim
-        for a, d in zip(spatial, input_dilation, strict=True):
-            interior[a] = (0, 0, d - 1)
-        images = lax.pad(images, jnp.zeros((), x.dtype), interior)
-        input_dilation = (1,) * spatial_dims
     size = [
         (images.shape[a] - 1) * d + 1
         for a, d in zip(spatial, input_dilation, strict=True)
     ]
     window = [kernel.shape[a] for a in spatial]
     pairs = explicit_padding(padding, size, window, strides, dilation)
-    if padding_mode != "zeros":
-        widths = [(0, 0)] * images.ndim
-        widths[first : first + spatial_dims] = pairs
-        mode = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-        images = jnp.pad(images, widths, mode[padding_mode])
+    # A convolution pads by numbers: what has a symbol in it is padded before.
+    known = all(isinstance(n, int) for pair in pairs for n in pair)
+    if padding_mode != "zeros" or not known:
+        if max(input_dilation) > 1:
+            interior = [(0, 0, 0)] * images.ndim
+            for a, d in zip(spatial, input_dilation, strict=True):
+                interior[a] = (0, 0, d - 1)
+            images = lax.pad(images, jnp.zeros((), x.dtype), interior)
+            input_dilation = (1,) * spatial_dims
+        images = pad_axes(images, pairs, first, padding_mode)
         pairs = ((0, 0),) * spatial_dims
     layout = (0, channel, *spatial)
     y = conv_general_dilated(

@@ -70,7 +70,8 @@ def pool(
     size = x.shape[before : before + spatial_dims]
     pairs = explicit_padding(padding, size, window, strides, dilation, ceil_mode)
     require(
-        all(
+        isinstance(padding, str)
+        or all(
             max(pair) <= (w - 1) * d
             for pair, w, d in zip(pairs, window, dilation, strict=True)
         ),

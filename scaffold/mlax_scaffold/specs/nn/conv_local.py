@@ -14,6 +14,7 @@ from mlax_scaffold.spec import (
     Size,
     explicit_padding,
     lecun_normal,
+    pad_axes,
     require,
     spread,
     trainable,
@@ -97,10 +98,7 @@ class ConvLocal(Layer):
         channel, first = (n + 1, 1) if self.channel_last else (1, 2)
         pairs = self.pairs
         if self.padding_mode != "zeros":
-            widths = [(0, 0)] * images.ndim
-            widths[first : first + n] = pairs
-            mode = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-            images = jnp.pad(images, widths, mode[self.padding_mode])
+            images = pad_axes(images, pairs, first, self.padding_mode)
             pairs = ((0, 0),) * n
         layout = (0, channel, *range(first, first + n))
         kernel = (

@@ -14,6 +14,7 @@ from mlax_scaffold.spec import (
     Precision,
     Size,
     lecun_normal,
+    pad_axes,
     require,
     spread,
     trainable,
@@ -109,12 +110,12 @@ class ConvTranspose(Layer):
                 and min(high for _, high in widths) >= 0,
                 "padding must be smaller than the kernel",
             )
-            wrapped = [(0, 0)] * images.ndim
+            wrapped = []
             for axis, stride in enumerate(self.strides):
                 low, high = widths[axis]
-                wrapped[first + axis] = (low // stride, high // stride)
+                wrapped.append((low // stride, high // stride))
                 widths[axis] = (low % stride, high % stride)
-            images = jnp.pad(images, wrapped, "wrap")
+            images = pad_axes(images, wrapped, first, "circular")
         kernel = (
             self.kernel
             if kernel_mask is None

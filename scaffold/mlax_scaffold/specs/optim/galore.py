@@ -18,6 +18,7 @@ from mlax_scaffold.spec import (
     from_matrices,
     matrix_shape,
     moment,
+    require,
     saturate,
     to_matrices,
     tree_add,
@@ -106,9 +107,11 @@ class LowRank(Optimizer):
 
     Zhao et al., 2024, arXiv:2403.03507. In the place of a weight w the optimizer has
     P^T w, which is what it decays; its state is made for those, whatever it was
-    initialized for. Other weights are as they are. One that keeps weights, as Lookahead
-    does, is around it, and not in it. `Galore` is that of Adam, with a decay of the
-    weights themselves.
+    initialized for. Other weights are as they are. `Galore` is that of Adam, with a decay
+    of the weights themselves.
+
+    What weights an optimizer keeps (Lookahead, DoG, AverageWeights ...) would be those of
+    another subspace after the next projection: `init` refuses it.
     """
 
     optimizer: SubOptimizer  #: the optimizer, initialized for all weights
@@ -129,6 +132,13 @@ class LowRank(Optimizer):
     def setup_tree(self, params):
         letters = jax.tree.map(self.letters, params, self.matrices, self.axes)
         low = jax.tree.map(self.in_the_place_of, params, letters)
+        require(
+            not self.optimizer.keeps_weights(low),
+            "optimizer keeps weights, or what they moved by, in a subspace that the next "
+            "projection changes: give one that keeps means of gradients, such as Adam "
+            "or Sgd, and put one that is around others around LowRank, as in "
+            "Lookahead.init(trainables, LowRank.init(trainables, ...))",
+        )
         self.optimizer.state = self.optimizer.initial_state(low)
 
     def letters(self, param, may_be, axes):

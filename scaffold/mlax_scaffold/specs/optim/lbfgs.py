@@ -15,7 +15,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class Lbfgs(Optimizer):
+class Lbfgs(Optimizer, keeps_weights=True):
     """L-BFGS: steps along the gradients times an estimate of the inverse Hessian.
 
     update = -learning_rate P g, where P = c I is improved with each of the last

@@ -20,7 +20,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class Mechanic(Optimizer):
+class Mechanic(Optimizer, keeps_weights=True):
     """Learns the factor of the updates of an optimizer: Mechanic.
 
     With w - w0 = s D, and for each of the decays b = 0.9, 0.99, ...:

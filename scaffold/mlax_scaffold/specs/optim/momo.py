@@ -16,7 +16,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class Momo(Optimizer):
+class Momo(Optimizer, keeps_weights=True):
     """Momentum whose step size follows from a model of the loss.
 
     m, f and c are the means of g, of the loss, and of <g, w>;

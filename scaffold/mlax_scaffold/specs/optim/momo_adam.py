@@ -18,7 +18,7 @@ from mlax_scaffold.spec import (
 )
 
 
-class MomoAdam(Optimizer):
+class MomoAdam(Optimizer, keeps_weights=True):
     """Adam whose step size follows from a model of the loss.
 
     m, v, f and c are the means of g, of g^2, of the loss, and of <g, w>;
