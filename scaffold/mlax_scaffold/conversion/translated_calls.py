@@ -9,7 +9,7 @@ from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.rows import IGNORED, MisfitError, Row
+from mlax_scaffold.conversion.rows import MisfitError, Row, is_silent, remarks
 from mlax_scaffold.conversion.tables import (
     FUNCTIONS,
     LAYERS,
@@ -47,7 +47,8 @@ class TranslatedCalls(ast.NodeTransformer):
             [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords],
         )
         try:
-            made = row.fill(row.bind_all(given), self.calculations)
+            bound = row.bind_all(given)
+            made = row.fill(bound, self.calculations)
         except MisfitError as error:
             self.notes.refuse(
                 node,
@@ -55,6 +56,8 @@ class TranslatedCalls(ast.NodeTransformer):
                 "write what it computes, or leave the argument out",
             )
             return given
+        for what, todo in remarks(bound):
+            self.notes.remark(node, what, todo)
         if row.kind == "function":
             made = _function_of_x(made)
         self._titled(node, made)
@@ -144,7 +147,7 @@ class TranslatedCalls(ast.NodeTransformer):
             field = interface.renamed.get(str(keyword.arg))
             if field:
                 values[field] = self.visit(keyword.value)
-            elif field is None and keyword.arg not in IGNORED:
+            elif field is None and not is_silent(str(keyword.arg), keyword.value):
                 self.notes.refuse(
                     node,
                     f"`{ast.unparse(keyword)}` is no parameter of {interface.name}",

@@ -25,6 +25,8 @@ _PRODUCTS = {
     "conv_general_dilated": "ConvGeneralDilated",
 }
 """Words of functions of `jax.lax` that another one may stand in for."""
+_NAMED = re.compile(r"(^|_)(axis_name|precision)$")
+"""Parameters that have a word of their own, whatever their type is called."""
 _SEQUENCES = re.compile(
     r"(sizes|hidden_dims|widths|layer_dims|features_list|hiddens|dims)$"
 )
@@ -43,6 +45,11 @@ def word_of(
     product = _product(parameter, default)
     if product:
         return product
+    if named := _NAMED.search(parameter):
+        plain = text.replace("Optional", "").strip("[]")
+        word = "AxisName" if named[2] == "axis_name" else "Precision"
+        if plain not in ("int", "float", "bool"):
+            return f"{word} | None" if maybe else word
     word = _typed(parameter, text, default) or _by_default(parameter, default)
     word = word or _by_name(parameter)
     return f"{word} | None" if maybe else word
