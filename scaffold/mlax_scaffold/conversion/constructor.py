@@ -19,10 +19,12 @@ from mlax_scaffold.conversion.parameters import (
 )
 from mlax_scaffold.conversion.static_arrays import numpy_of
 from mlax_scaffold.conversion.trees import (
+    both,
     expression,
     is_name,
     is_none,
     name,
+    names,
     negated,
     replaced,
     self_attribute,
@@ -102,10 +104,10 @@ class Constructor(ConstructorLocals):
                     self.statement(part, condition)
             case ast.Return(value=None):
                 pass
-            case ast.AugAssign(target=ast.Name()) if self.lists.extended(node):
+            case ast.AugAssign() if self.lists.extended(node, condition):
                 pass
             case _:
-                self._local(node)
+                self._local(node, condition)
 
     def _require(self, test: ast.expr, message: ast.expr | None) -> None:
         text = message if message is not None else ast.Constant(_told(test))
@@ -154,9 +156,9 @@ class Constructor(ConstructorLocals):
                 for part in without_docstring(own.body):
                     self.statement(part, condition)
                 return
-        if self.lists.appended(call):
+        if self.lists.appended(call, condition):
             return
-        if initialized(builder, call):
+        if initialized(builder, call, condition):
             return
         builder.notes.refuse(
             call,
@@ -189,11 +191,13 @@ class Constructor(ConstructorLocals):
             if self._keys(target, value) or self._taken_apart(target, value):
                 return
         if isinstance(target, ast.Name):
-            if self._keys(target, value) or self._named(target.id, value):
+            if self._keys(target, value):
                 return
-            if self.lists.begun(target.id, value):
+            if self._named(node, target.id, value, condition):
                 return
-        self._local(node)
+            if self.lists.begun(target.id, value, condition):
+                return
+        self._local(node, condition)
 
     def attribute(
         self, node: ast.AST, attribute: str, value: ast.expr, condition: ast.expr | None
@@ -215,7 +219,9 @@ class Constructor(ConstructorLocals):
             ):
                 self.modules.choice(attribute, test, value.body, value.orelse)
                 return
-        if is_name(value, attribute) and attribute in builder.fields:
+        # Under a name of setup it is what a statement made of it.
+        changed = isinstance(around.locals.get(attribute), ast.Name)
+        if is_name(value, attribute) and attribute in builder.fields and not changed:
             return
         if self._made_by_method(node, attribute, value, condition):
             return
@@ -224,7 +230,12 @@ class Constructor(ConstructorLocals):
                 around.locals.get(value.id, value)
             )
             return
-        if isinstance(value, ast.Name) and value.id in around.locals:
+        own = around.locals.get(value.id) if isinstance(value, ast.Name) else None
+        if (
+            isinstance(value, ast.Name)
+            and own is not None
+            and not names(own) - {"self"}
+        ):
             # The same under another name.
             around.attributes[attribute] = copy.deepcopy(around.locals[value.id])
             return
@@ -260,7 +271,7 @@ class Constructor(ConstructorLocals):
 
     def _branch(self, node: ast.If, condition: ast.expr | None) -> None:
         if any(isinstance(n, ast.Raise) for n in node.body):
-            self._local(node)
+            self._local(node, condition)
             return
         touches = any(
             self_attribute(part) is not None and not isinstance(part.ctx, ast.Load)
@@ -275,8 +286,16 @@ class Constructor(ConstructorLocals):
             )
             for p in ast.walk(node)
         )
+        touches = touches or any(
+            (
+                isinstance(p, ast.Assign)
+                and (self.modules.is_module(p.value) or self.lists.lists(p.value))
+            )
+            or (isinstance(p, ast.AugAssign) and self.lists.holds(p.target))
+            for p in ast.walk(node)
+        )
         if not touches:
-            self._local(node)
+            self._local(node, condition)
             return
         test = self.translator.expression(node.test)
         if self.modules.branched(node, test):
@@ -287,7 +306,7 @@ class Constructor(ConstructorLocals):
             self.statement(part, _and(condition, negated(test)))
 
     def _loop(self, node: ast.For, condition: ast.expr | None) -> None:
-        if self.lists.looped(node):
+        if self.lists.looped(node, condition):
             return
         text = ast.unparse(node.iter)
         if "self.modules()" in text or "parameters()" in text:
@@ -297,13 +316,11 @@ class Constructor(ConstructorLocals):
                 "weights begin as their declarations say: give them initializers there",
             )
             return
-        self._local(node)
+        self._local(node, condition)
 
 
 def _and(left: ast.expr | None, right: ast.expr) -> ast.expr:
-    if left is None:
-        return right
-    return ast.BoolOp(ast.And(), [copy.deepcopy(left), right])
+    return both(left, right) or right
 
 
 def _is_function(node: ast.expr) -> bool:

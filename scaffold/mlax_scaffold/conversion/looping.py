@@ -110,8 +110,12 @@ class Looping(Calling):
         body = node.body[0] if len(node.body) == 1 else None
         whole = part is None and index is None
         value = body.value if whole and isinstance(body, ast.Assign) else None
-        if isinstance(value, ast.Call) and is_name(
-            value.func, ast.unparse(node.target)
+        if (
+            isinstance(body, ast.Assign)
+            and isinstance(value, ast.Call)
+            and is_name(value.func, ast.unparse(node.target))
+            and [ast.unparse(t) for t in body.targets]
+            == [ast.unparse(a) for a in (*value.args, *value.keywords)]
         ):
             value.func = source
             return node.body
@@ -119,6 +123,12 @@ class Looping(Calling):
             node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
         )
         if not elements or not isinstance(target, ast.Name):
+            place = (attribute or "").removeprefix("_")
+            self.builder.notes.refuse(
+                node,
+                f"a loop over `self.{place}`, which holds layers of several kinds, is not followed",
+                "call each layer as in `x = layer(x)`, or make a list for each kind",
+            )
             return None
         passes: list[ast.stmt] = []
         for number, element in enumerate(elements):

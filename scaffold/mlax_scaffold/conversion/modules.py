@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.building import Attribute, Builder
 from mlax_scaffold.conversion.recurrences import RECURRENT, recurrence
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.trees import (
+    both,
     expression,
     is_layer,
     is_none,
@@ -54,6 +55,8 @@ class Modules:
         """Whether a value is a layer, or a sequence of them."""
         if isinstance(node, ast.Name):
             return node.id in self.named
+        if isinstance(node, ast.IfExp):
+            return self.is_module(node.body) or self.is_module(node.orelse)
         if not isinstance(node, ast.Call):
             return False
         full = self.qualified(node)
@@ -71,6 +74,10 @@ class Modules:
             value = self.named[value.id]
         if not self.is_module(value):
             return False
+        if isinstance(value, ast.IfExp):
+            test = self.translator.expression(value.test)
+            self._choice(attribute, test, value.body, value.orelse, condition)
+            return True
         assert isinstance(value, ast.Call)
         full = self.qualified(value)
         if full in RECURRENT:
@@ -187,7 +194,9 @@ class Modules:
     ) -> list[ast.expr]:
         """What is called for each element: `self.name_0`, or a function."""
         found: list[ast.expr] = []
-        for i, element in enumerate(elements, first):
+        for i, given in enumerate(elements, first):
+            local = given.id if isinstance(given, ast.Name) else ""
+            element = self.named.get(local, given)
             if isinstance(element, ast.Call) and self.qualified(element) in SEQUENTIAL:
                 inner = self.elements(element)
                 if inner is not None:
@@ -196,7 +205,7 @@ class Modules:
             if isinstance(element, ast.IfExp) and (
                 self.is_module(element.body) or self.is_module(element.orelse)
             ):
-                found.append(self._chosen(f"{attribute}_{i}", element))
+                found.append(self._chosen(f"{attribute}_{i}", element, condition))
                 continue
             made = self.made(element)
             if isinstance(made, ast.Call) and is_layer(made):
@@ -209,13 +218,15 @@ class Modules:
                 found.append(made)
         return found
 
-    def _chosen(self, attribute: str, element: ast.IfExp) -> ast.expr:
+    def _chosen(
+        self, attribute: str, element: ast.IfExp, standing: ast.expr | None
+    ) -> ast.expr:
         """What is called where a condition chooses between two layers of a sequence."""
         made = [self.made(side) for side in (element.body, element.orelse)]
         test = self.translator.expression(element.test)
         if not any(isinstance(m, ast.Call) and is_layer(m) for m in made):
             return ast.IfExp(test, *made)
-        self._choice(attribute, test, element.body, element.orelse)
+        self._choice(attribute, test, element.body, element.orelse, standing)
         return expression(f"self._{attribute}")
 
     def choice(
@@ -225,19 +236,26 @@ class Modules:
         self._choice(attribute, test, first, second)
 
     def _choice(
-        self, attribute: str, test: ast.expr, first: ast.expr, second: ast.expr
+        self,
+        attribute: str,
+        test: ast.expr,
+        first: ast.expr,
+        second: ast.expr,
+        standing: ast.expr | None = None,
     ) -> None:
         body: list[ast.stmt] = []
-        for value, condition, suffix in (
+        for value, chosen, suffix in (
             (first, test, ""),
             (second, negated(test), "_otherwise"),
         ):
             elements = [value]
             if isinstance(value, ast.Call) and self.qualified(value) in SEQUENTIAL:
                 elements = self.elements(value) or []
+            condition = both(standing, chosen)
             calls = self.calls(f"{attribute}{suffix}", elements, condition)
             inner = chained(calls)
-            known = next((self_attribute(c) for c in calls if self_attribute(c)), None)
+            places = (self_attribute(c) for c in calls)
+            known = next((p for p in places if p in self.builder.attributes), None)
             if suffix:
                 body += self._guarded(known, calls, inner)
             elif known:

@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.alternating_lists import without_alternating_lists
 from mlax_scaffold.conversion.begun_layers import begun
+from mlax_scaffold.conversion.chosen_layers import with_chosen_layers
 from mlax_scaffold.conversion.composition import composed
 from mlax_scaffold.conversion.joined_lists import without_joined_lists
 from mlax_scaffold.conversion.key_loops import without_key_loops
@@ -28,6 +29,7 @@ def prepare(origin: Origin, node: ast.ClassDef) -> None:
     inlined(node)
     begun(origin, node, LAYERS)
     written_out(origin, node, (*LAYERS, *SEQUENTIAL))
+    with_chosen_layers(origin, node, (*LAYERS, *SEQUENTIAL))
     without_joined_lists(node)
     without_mapped_tuples(node)
     without_paired_lists(origin, node)
