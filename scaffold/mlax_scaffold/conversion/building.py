@@ -51,6 +51,8 @@ class Attribute:
     call: ast.Call | None = None
     condition: ast.expr | None = None
     elements: list[ast.expr] = field(default_factory=list)
+    repeated: tuple[ast.expr, ast.expr] | None = None
+    """The layer that a list holds at all of its places, and what a loop over these goes over."""
     first: dict[str, ast.expr] = field(default_factory=dict)
     """What the locals of a loop that declares them are in its first pass."""
 

@@ -174,6 +174,9 @@ class Calling(Applying):
         of_layer = self._of_layer(node)
         if of_layer is not None:
             return of_layer, None
+        weight = self._weight_of(node)
+        if weight is not None:
+            return node, weight
         node.value, value = self.value(node.value)
         if isinstance(value, Array):
             if node.attr == "shape":
@@ -183,6 +186,19 @@ class Calling(Applying):
             if node.attr == "ndim" and not value.lead:
                 return node, Number(ast.Constant(len(value.axes)))
         return node, None
+
+    def _weight_of(self, node: ast.Attribute) -> Array | None:
+        """The table of an embedding, or the kernel of a map, by its name here."""
+        known = self.builder.attributes.get(self_attribute(node.value) or "")
+        if known is None or known.call is None:
+            return None
+        layer, sides = known.layer.partition(":")[2], ("entries", "features")
+        if (layer, node.attr) == ("Linear", "kernel"):
+            sides = ("in_features", "out_features")
+        elif (layer, node.attr) != ("Embed", "embedding"):
+            return None
+        given = arguments(layer, known.call)
+        return Array([given[side] for side in sides], False)
 
     def _of_layer(self, node: ast.Attribute) -> ast.expr | None:
         """A weight of a layer by its name here, or a size that it was declared with."""

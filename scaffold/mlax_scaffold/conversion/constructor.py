@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.parameters import (
     documented,
 )
 from mlax_scaffold.conversion.static_arrays import numpy_of
+from mlax_scaffold.conversion.tied_weights import tied
 from mlax_scaffold.conversion.trees import (
     both,
     expression,
@@ -136,6 +137,9 @@ class Constructor(ConstructorLocals):
             place = str(getattr(call.args[0], "value", ""))
             self.attribute(call, place, call.args[1], condition)
             return
+        if isinstance(func, ast.Attribute) and func.attr == "requires_grad_":
+            self._frozen(call)
+            return
         if attribute in ("apply", "post_init", "save_hyperparameters"):
             builder.notes.remark(
                 call,
@@ -178,6 +182,10 @@ class Constructor(ConstructorLocals):
         if attribute is not None:
             self.attribute(node, attribute, value, condition)
             return
+        if isinstance(target, ast.Attribute) and self._of_part(
+            node, target, value, condition
+        ):
+            return
         if isinstance(target, ast.Name) and self._kept_before(target.id, value):
             return
         if isinstance(target, ast.Name) and self._draws(value):
@@ -198,6 +206,33 @@ class Constructor(ConstructorLocals):
             if self.lists.begun(target.id, value, condition):
                 return
         self._local(node, condition)
+
+    def _of_part(
+        self,
+        node: ast.stmt,
+        target: ast.Attribute,
+        value: ast.expr,
+        condition: ast.expr | None,
+    ) -> bool:
+        """Whether a statement changes what a layer or a weight has; what has no counterpart is told."""
+        if not any(self_attribute(part) for part in ast.walk(target)):
+            return False
+        if target.attr == "requires_grad":
+            self._frozen(node)
+        elif not tied(self.modules, node, target, value, condition):
+            self.builder.notes.refuse(
+                node,
+                f"`{ast.unparse(node)}` changes a part of the object, which has no counterpart",
+                "declare the part as it is to be",
+            )
+        return True
+
+    def _frozen(self, node: ast.AST) -> None:
+        self.builder.notes.remark(
+            node,
+            f"`{ast.unparse(node)}` is left out: these weights are trained here",
+            "leave them out by the mask of an optimizer, or declare them with `state`",
+        )
 
     def attribute(
         self, node: ast.AST, attribute: str, value: ast.expr, condition: ast.expr | None
@@ -274,9 +309,10 @@ class Constructor(ConstructorLocals):
             self._local(node, condition)
             return
         touches = any(
-            self_attribute(part) is not None and not isinstance(part.ctx, ast.Load)
+            self_attribute(inner) is not None
             for part in ast.walk(node)
-            if isinstance(part, ast.Attribute)
+            if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load)
+            for inner in ast.walk(part)
         ) or any(
             isinstance(p, ast.Call)
             and (
@@ -309,6 +345,9 @@ class Constructor(ConstructorLocals):
         if self.lists.looped(node, condition):
             return
         text = ast.unparse(node.iter)
+        if "requires_grad" in ast.unparse(node):
+            self._frozen(node)
+            return
         if "self.modules()" in text or "parameters()" in text:
             self.builder.notes.remark(
                 node,

@@ -9,7 +9,13 @@ from mlax_scaffold.conversion.building import Builder
 from mlax_scaffold.conversion.list_loops import Item, Loop
 from mlax_scaffold.conversion.modules import LISTS, Modules
 from mlax_scaffold.conversion.translation import Translator
-from mlax_scaffold.conversion.trees import both, expression, negated, targets
+from mlax_scaffold.conversion.trees import (
+    both,
+    expression,
+    negated,
+    self_attribute,
+    targets,
+)
 
 
 class FilledLists:
@@ -26,6 +32,14 @@ class FilledLists:
     def prepare(self, body: list[ast.stmt]) -> None:
         """Find out which lists hold layers."""
         self.body = body
+        self.modules.shared |= {
+            attribute
+            for node in body
+            for part in ast.walk(node)
+            if isinstance(part, ast.Assign) and self.modules.is_module(part.value)
+            for target in part.targets
+            if (attribute := self_attribute(target))
+        }
         for node in body:
             for part in ast.walk(node):
                 place, held = _extended(part)

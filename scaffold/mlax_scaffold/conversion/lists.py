@@ -90,22 +90,6 @@ class Lists(FilledLists, ListLoops):
             items = [Item(i) for i in inner]
             self._declare(attribute, items, condition, called=False)
             return True
-        if (
-            isinstance(given, ast.BinOp)
-            and isinstance(given.op, ast.Mult)
-            and isinstance(given.left, ast.List)
-            and len(given.left.elts) == 1
-            and self.modules.is_module(given.left.elts[0])
-        ):
-            loop = ast.comprehension(
-                ast.Name("_", ast.Store()),
-                ast.Call(name("range"), [given.right], []),
-                [],
-                0,
-            )
-            comprehension = ast.ListComp(given.left.elts[0], [loop])
-            self._comprehension(attribute, comprehension, condition, called=False)
-            return True
         return False
 
     def _element(self, node: ast.expr) -> bool:
@@ -230,7 +214,8 @@ class Lists(FilledLists, ListLoops):
         builder = self.builder
         if not called and len(items) == 1 and isinstance(items[0].value, Loop):
             loop = items[0].value
-            if len(loop.appended) == 1 and loop.appended[0][1] is None:
+            alone = len(loop.appended) == 1 and loop.appended[0][1] is None
+            if alone and not self_attribute(loop.appended[0][0]):
                 self._loop(attribute, loop, [attribute])
                 return
         body: list[ast.stmt] = []
@@ -258,8 +243,20 @@ class Lists(FilledLists, ListLoops):
         self.modules.method(attribute, _ending(body))
         if any(isinstance(i.value, Loop) or i.condition is not None for i in items):
             elements = []
-        builder.attributes[attribute] = Attribute("sequence", elements=elements)
+        builder.attributes[attribute] = Attribute(
+            "sequence", elements=elements, repeated=self._repeated(items)
+        )
         self.translator.around.items[attribute] = elements
+
+    def _repeated(self, items: list[Item]) -> tuple[ast.expr, ast.expr] | None:
+        """The one layer that a list holds at all of its places."""
+        loop = items[0].value if len(items) == 1 else None
+        if not isinstance(loop, Loop) or len(loop.appended) != 1:
+            return None
+        [(element, condition)] = loop.appended
+        if condition is not None or not self_attribute(element):
+            return None
+        return tuple(map(self.translator.expression, (element, loop.node.iter)))  # type: ignore[return-value]
 
     def _is_there(
         self, attribute: str, number: int, call: ast.expr, condition: ast.expr

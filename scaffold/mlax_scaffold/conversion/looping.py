@@ -122,6 +122,14 @@ class Looping(Calling):
         target = (
             node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
         )
+        if known.repeated and part is None and isinstance(target, ast.Name):
+            element, places = known.repeated
+            node.target, node.iter = ast.Name("_", ast.Store()), copy.deepcopy(places)
+            if index is not None:
+                node.target = ast.Tuple([index, node.target], ast.Store())
+                node.iter = ast.Call(name("enumerate"), [node.iter], [])
+            node.body = [with_names(s, {target.id: element}) for s in node.body]
+            return [node]
         if not elements or not isinstance(target, ast.Name):
             place = (attribute or "").removeprefix("_")
             self.builder.notes.refuse(

@@ -33,6 +33,8 @@ class Modules:
         self.constructors = frozenset(LAYERS) | RECURRENT
         self.named: dict[str, ast.expr] = {}
         """Locals that stand for a layer."""
+        self.shared: set[str] = set()
+        """Attributes that are layers, and that others may refer to."""
 
     def qualified(self, node: ast.expr) -> str:
         """The full name of what a call calls."""
@@ -55,6 +57,8 @@ class Modules:
         """Whether a value is a layer, or a sequence of them."""
         if isinstance(node, ast.Name):
             return node.id in self.named
+        if self_attribute(node) in self.shared:
+            return True
         if isinstance(node, ast.IfExp):
             return self.is_module(node.body) or self.is_module(node.orelse)
         if not isinstance(node, ast.Call):
@@ -74,6 +78,9 @@ class Modules:
             value = self.named[value.id]
         if not self.is_module(value):
             return False
+        if referred := self_attribute(value):
+            self._referred(attribute, referred, value, condition)
+            return True
         if isinstance(value, ast.IfExp):
             test = self.translator.expression(value.test)
             self._choice(attribute, test, value.body, value.orelse, condition)
@@ -105,6 +112,19 @@ class Modules:
             return True
         self.translator.around.attributes[attribute] = made
         return True
+
+    def _referred(
+        self, attribute: str, to: str, value: ast.expr, condition: ast.expr | None
+    ) -> None:
+        """Give a layer another name."""
+        if condition is not None:
+            self.builder.notes.refuse(
+                value,
+                f"`self.{attribute}` is `self.{to}` under a condition",
+                "write the condition where it is called",
+            )
+        known = self.translator.around.attributes
+        known[attribute] = copy.deepcopy(known.get(to, expression(f"self.{to}")))
 
     def _other(
         self, attribute: str, made: ast.Call, condition: ast.expr | None
@@ -252,10 +272,13 @@ class Modules:
             if isinstance(value, ast.Call) and self.qualified(value) in SEQUENTIAL:
                 elements = self.elements(value) or []
             condition = both(standing, chosen)
+            before = set(self.builder.attributes)
             calls = self.calls(f"{attribute}{suffix}", elements, condition)
             inner = chained(calls)
+            # What is made for this choice is there where the condition holds.
+            made = set(self.builder.attributes) - before
             places = (self_attribute(c) for c in calls)
-            known = next((p for p in places if p in self.builder.attributes), None)
+            known = next((p for p in places if p in made), None)
             if suffix:
                 body += self._guarded(known, calls, inner)
             elif known:

@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.paired_lists import without_paired_lists
 from mlax_scaffold.conversion.part_attributes import without_part_attributes
 from mlax_scaffold.conversion.private_names import publicized
 from mlax_scaffold.conversion.rebound_names import without_rebound_names
+from mlax_scaffold.conversion.shared_layers import with_shared_layers
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
 
@@ -30,6 +31,7 @@ def prepare(origin: Origin, node: ast.ClassDef) -> None:
     begun(origin, node, LAYERS)
     written_out(origin, node, (*LAYERS, *SEQUENTIAL))
     with_chosen_layers(origin, node, (*LAYERS, *SEQUENTIAL))
+    with_shared_layers(origin, node)
     without_joined_lists(node)
     without_mapped_tuples(node)
     without_paired_lists(origin, node)

@@ -211,3 +211,35 @@ def test_a_parameter_that_is_replaced_is_an_attribute_of_its_own():
     )
     assert "self.used_inner = own_inner" in made.text
     assert "self.net(x) * self.used_inner" in made.text
+
+
+NESTED = """\
+layers = []
+c = dim
+for w in widths:
+    for _ in range(n):
+        layers.append(nn.Linear(c, w))
+        layers.append(nn.ReLU())
+        c = w
+    layers.append(nn.LayerNorm(c))
+self.net = nn.Sequential(*layers)"""
+
+
+def test_what_an_inner_loop_appends_is_a_class():
+    made = of("widths, n", NESTED)
+    assert made.whole, made.notes
+    assert "class ThingLayerStage(Layer):" in made.text
+    assert "net_thing_layer_stage_sizes.append((c, w))" in made.text
+    assert "            for _ in range(self.n):\n                c = w\n" in made.text
+    assert "x = stage_(x)\n            x = norm_(x)" in made.text
+
+
+def test_what_an_inner_loop_appends_to_a_list_that_is_not_called_whole_is_listed():
+    made = of(
+        "n",
+        "self.net = nn.ModuleList()\nfor _ in range(n):\n    for _ in range(2):\n"
+        "        self.net.append(nn.Linear(dim, dim))",
+        "for layer in self.net:\n    x = x + layer(x)\nreturn x",
+    )
+    lines = {n.line: n.what for n in made.notes if n.blocks}
+    assert "makes layers that are not to be told" in lines[12]
