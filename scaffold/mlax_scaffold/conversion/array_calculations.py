@@ -270,6 +270,22 @@ class ArrayCalculations:
             marked("jnp.pad(x, p)", x=x, p=pads), mode=filled, constant_values=values
         )
 
+    def _cross_entropy(
+        self, logits: Arg, target: Arg, ignored: Arg, reduction: Arg
+    ) -> Arg:
+        # Classes are the second axis of PyTorch, which is the last of two.
+        losses = marked("loss_ce(jnp.moveaxis(x, 1, -1), t)", x=logits, t=target)
+        losses = replaced(
+            losses,
+            {"loss_ce": name("@loss:softmax_cross_entropy_with_integer_labels")},
+        )
+        if literal(ignored) == -100:
+            return self._reduced(losses, reduction)
+        if literal(reduction) not in ("mean", "sum"):
+            raise MisfitError(f"`reduction={ast.unparse(reduction)}`")
+        text = f"word_{literal(reduction)}(v, where=t != i)"
+        return marked(text, v=losses, t=target, i=ignored)
+
     def _reduced(self, x: Arg, reduction: Arg) -> Arg:
         kind = literal(reduction)
         if kind not in ("mean", "sum", "none"):

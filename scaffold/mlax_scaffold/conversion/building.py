@@ -79,6 +79,8 @@ class Builder:
     """Containers of weights, by the attribute that each is."""
     recurrences: dict[str, Recurrent] = field(default_factory=dict)
     """Networks over time, by the method that runs each."""
+    fixed: dict[str, str] = field(default_factory=dict)
+    """Parameters for a class of layers, and the one that each always is: its default."""
     consumed: set[str] = field(default_factory=set)
     """Methods that make layers, which setup does now."""
 

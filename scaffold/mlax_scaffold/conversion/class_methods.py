@@ -152,6 +152,8 @@ class ClassMethods(AddedFields):
                 for local in bound:
                     around.locals.update(flags([local]))
                 return None
+            if text.endswith(".device") and isinstance(target, ast.Name):
+                return None
             if isinstance(target, ast.Name):
                 return self._of_mode(node, target.id)
         return node

@@ -148,7 +148,7 @@ class ConstructorLocals(BuilderMethods):
         if whole in self.modules.constructors:
             around.makers[target] = ast.Call(value, [], [])
             return True
-        if self.modules.is_module(value):
+        if self.modules.is_module(value) and target not in self.lists.candidates:
             self.modules.named[target] = value
             return True
         made = self.translator.expression(value)

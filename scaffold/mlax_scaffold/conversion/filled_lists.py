@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
 
 
 class FilledLists:
@@ -86,6 +87,8 @@ class FilledLists:
         return bool(inner) and any(self.modules.is_module(i) for i in inner)
 
     def _inner(self, value: ast.expr) -> list[ast.expr] | None:
+        if isinstance(value, ast.Call) and self.modules.qualified(value) in SEQUENTIAL:
+            return self.modules.elements(value)
         if isinstance(value, ast.Call) and self.modules.qualified(value) in LISTS:
             if not value.args:
                 return []
@@ -194,6 +197,14 @@ class FilledLists:
                 followed = id(inner) in direct or isinstance(inner, ast.If)
                 if isinstance(inner, ast.stmt) and not followed:
                     self.left_over(inner)
+        for part, _ in _statements(node.body, None):
+            for place, given in self.appending(part, known_only=False):
+                if place not in known and any(isinstance(g, ast.Call) for g in given):
+                    self.builder.notes.refuse(
+                        part,
+                        f"`{ast.unparse(part)}` beside other layers is not followed",
+                        "append it in a loop of its own",
+                    )
         for place, loop in known.items():
             loop.later, loop.bound = later, bound
             self.building[place].append(Item(loop))
@@ -211,10 +222,16 @@ class FilledLists:
         }
         return (assigned - set(targets(node.target))) & read
 
-    def appending(self, node: ast.stmt) -> list[tuple[str, list[ast.expr]]]:
+    def appending(
+        self, node: ast.stmt, *, known_only: bool = True
+    ) -> list[tuple[str, list[ast.expr]]]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value
-            if self.appends(call) and isinstance(call.func, ast.Attribute):
+            added = isinstance(call.func, ast.Attribute) and (
+                self.appends(call)
+                or (not known_only and call.func.attr in ("append", "extend"))
+            )
+            if added and call.args and isinstance(call.func, ast.Attribute):
                 given = call.args[0]
                 listed = isinstance(given, ast.List | ast.Tuple)
                 inner = given.elts if listed and call.func.attr == "extend" else [given]  # type: ignore[attr-defined]

@@ -56,7 +56,7 @@ class _Stage:
     def __init__(self, origin: Origin, title: str, loop: ast.For, place: str):
         self.origin, self.title, self.loop, self.place = origin, title, loop, place
         self.given: dict[str, ast.expr] = {}
-        bound = set(targets(loop.target))
+        bound = set(targets(loop.target)) | _of_a_pass(loop.body)
         parameters = Parameters(origin, self.given)
         parameters.known |= bound
         self.inner = parameters.visit(_Renamed(place).visit(copy.deepcopy(loop)))
@@ -118,6 +118,21 @@ class _Stage:
         assert isinstance(start, ast.FunctionDef)
         start.body.insert(1, self.inner)
         return ast.fix_missing_locations(node)
+
+
+def _of_a_pass(body: list[ast.stmt]) -> set[str]:
+    """The names that a pass binds before it reads them."""
+    found: set[str] = set()
+    read: set[str] = set()
+    for part in body:
+        read |= {
+            n.id
+            for n in ast.walk(part)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+        }
+        if isinstance(part, ast.Assign):
+            found |= set(targets(part)) - read
+    return found
 
 
 def _appends(node: ast.AST) -> Iterator[tuple[ast.Expr, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.added_modules import without_added_modules
 from mlax_scaffold.conversion.alternating_lists import without_alternating_lists
 from mlax_scaffold.conversion.begun_layers import begun
 from mlax_scaffold.conversion.chosen_layers import with_chosen_layers
@@ -31,6 +32,7 @@ def prepare(origin: Origin, node: ast.ClassDef) -> None:
     begun(origin, node, LAYERS)
     written_out(origin, node, (*LAYERS, *SEQUENTIAL))
     with_chosen_layers(origin, node, (*LAYERS, *SEQUENTIAL))
+    without_added_modules(origin, node)
     with_shared_layers(origin, node)
     without_joined_lists(node)
     without_mapped_tuples(node)

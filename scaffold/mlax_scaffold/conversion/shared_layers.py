@@ -32,7 +32,8 @@ def with_shared_layers(origin: Origin, node: ast.ClassDef) -> None:
             given = {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
             for part in ast.walk(start):
                 if isinstance(part, ast.For):
-                    part.body = _written_out(origin, start, part.body)
+                    for block in _blocks(part):
+                        block[:] = _written_out(origin, start, block)
             for local in _shared(origin, start):
                 _as_attribute(start, local, taken | given)
             start.body = [s for part in start.body for s in _repeated(origin, part)]
@@ -55,6 +56,14 @@ def _shared(origin: Origin, start: ast.FunctionDef) -> list[str]:
         if bound.count(local) == 1 and (len(uses) > 1 or any(uses)):
             found.append(local)
     return found
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The lists of statements of a loop, and of the branches in it."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.For | ast.If):
+            yield part.body
+            yield part.orelse
 
 
 def _written_out(

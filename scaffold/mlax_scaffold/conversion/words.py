@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.trees import is_none, literal
 _RATES = re.compile(
     r"(dropout|drop_path|drop|rate|prob|probability)(_?(rate|prob|p))?$|^p$|_p$|pdrop$"
 )
+_NO_RATES = re.compile(r"(growth|dilation|sampl\w*|frame|bit)_rate$")
 _POSITIVE = re.compile(r"(^|_)(eps|epsilon|temperature|tau|base|theta)$")
 _SIZES = re.compile(
     r"(features?|dims?|channels?|size|width|depth|heads?|layers?|units|hidden|embed|classes|groups|vocab\w*"
@@ -165,7 +166,7 @@ def _by_name(parameter: str) -> str:
         *("bias", "affine", "causal", "residual", "norm_first", "learnable", "gated"),
     ):
         return "bool"
-    if _RATES.search(parameter):
+    if _RATES.search(parameter) and not _NO_RATES.search(parameter):
         return "Probability"
     if _POSITIVE.search(parameter):
         return "Positive"

@@ -264,6 +264,10 @@ _LOSSES = {
         _REDUCED,
         "calc.reduced(loss.sigmoid_binary_cross_entropy(input, target), reduction)",
     ),
+    "cross_entropy": Row(
+        "(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0)",
+        "calc.cross_entropy(input, target, ignore_index, reduction)",
+    ),
     "huber_loss": Row(
         "(input, target, reduction='mean', delta=_)",
         "calc.reduced(loss.huber_loss(input, target, delta=delta), reduction)",
