@@ -11,6 +11,7 @@ import copy
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from mlax_scaffold.conversion.config_fields import Configured, dotted, with_settings
 from mlax_scaffold.conversion.description import Described, Trial
 from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.functions import function_definition, library_of
@@ -74,6 +75,13 @@ def transformed(origin: Origin, node: ast.AST | None) -> ast.ClassDef | None:
     return ast.fix_missing_locations(ast.copy_location(made, node))
 
 
+def _of_settings(tried: Trial, made: Configured) -> Trial:
+    """The trial of a class that the original gives a configuration, by its class."""
+    settings = dict(dotted(made))
+    pairs = tuple((settings.get(p, p), f) for p, f in tried.parameters)
+    return replace(tried, parameters=pairs, settings=((made.parameter, made.kind),))
+
+
 def convert(
     path: str,
     text: str,
@@ -96,6 +104,7 @@ def convert(
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
     origin, notes = Origin.read(path, text), Notes()
+    configured = with_settings(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)
     without_given_layers(origin, LAYERS)
@@ -152,6 +161,8 @@ def convert(
     if any("in inference too" in note.what for note in notes.found):
         # Two draws are not to be compared.
         tried = None
+    if thing in configured and tried is not None:
+        tried = _of_settings(tried, configured[thing])
     if functions is not None and tried is not None:
         framework = "pair"
         keys = tuple((k, "key") for k in functions.keys)

@@ -8,7 +8,7 @@ import copy
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.layer_shapes import arguments
 from mlax_scaffold.conversion.loop_parts import _one
-from mlax_scaffold.conversion.rows import MisfitError
+from mlax_scaffold.conversion.rows import MisfitError, follows_mode, says_mode
 from mlax_scaffold.conversion.scanning import Scanning
 from mlax_scaffold.conversion.tables import CALLS
 from mlax_scaffold.conversion.trees import expression, literal, name, replaced
@@ -97,6 +97,8 @@ class Applying(Scanning):
     def _flagless(self, node: ast.Call) -> ast.Call:
         """A call without flags of training and keys, which layers here are not given."""
         left_out = {*TRAINING, *INFERENCE}
+        for keyword in node.keywords:
+            self._in_mode(node, str(keyword.arg), keyword.value)
         if self.builder.framework not in ("torch", "flax", "nnx", "haiku"):
             left_out.add("state")
         node.keywords = [
@@ -112,13 +114,26 @@ class Applying(Scanning):
         ]
         return node
 
+    def _in_mode(self, node: ast.Call, argument: str, value: ast.expr) -> None:
+        """Say so where a call is in one mode, whatever the mode is."""
+        if says_mode(argument) and not follows_mode(argument, value):
+            self.builder.notes.refuse(
+                node,
+                f"`{argument}={ast.unparse(value)}` of a call has no counterpart",
+                "a layer is in the mode of the whole call here: leave the argument out",
+            )
+
     def _own_arguments(self, node: ast.Call, interface: Interface) -> ast.Call:
         kept = []
         for place, argument in zip(interface.inputs, node.args, strict=False):
             if not interface.dropped.get(place):
                 kept.append(argument)
+            else:
+                self._in_mode(node, place, argument)
         rest = node.args[len(interface.inputs) :]
         node.args = [*kept, *rest]
+        for keyword in node.keywords:
+            self._in_mode(node, str(keyword.arg), keyword.value)
         node.keywords = [
             k for k in node.keywords if not interface.dropped.get(str(k.arg))
         ]

@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Sequence
 
-from mlax_scaffold.conversion.rows import MisfitError, missing
+from mlax_scaffold.conversion.rows import MisfitError, is_silent, missing
 from mlax_scaffold.conversion.trees import (
     constant,
     expression,
@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.trees import (
     literal,
     marked,
     name,
+    replaced,
     self_attribute,
 )
 
@@ -23,6 +24,7 @@ class ArrayCalculations:
     """Expressions over arrays."""
 
     first_input: str = "x"
+    keyed: bool
     optional: dict[str, ast.expr]
     """Weights that there are only where a condition on hyperparameters holds."""
 
@@ -38,7 +40,10 @@ class ArrayCalculations:
         call = _keywords(
             marked(f"word_{literal(kind)}(a)", a=x), axis=dim, keepdims=keepdim
         )
-        if literal(unbiased) is False or literal(correction) == 0:
+        given = literal(unbiased) if missing(correction) else literal(correction)
+        if given not in (0, 1):
+            raise MisfitError(f"a correction of `{ast.unparse(correction)}`")
+        if not given:
             return call
         axis = literal(dim)
         number = (
@@ -152,7 +157,7 @@ class ArrayCalculations:
         word = literal(kind)
         if missing(dim):
             return marked(f"jnp.{word}(x)", x=x)
-        if not isinstance(literal(dim), int):
+        if not isinstance(literal(dim), int) and not _is_axis(dim):
             return marked(f"jnp.{word}imum(x, y)", x=x, y=dim)
         values = _keywords(marked(f"jnp.{word}(x)", x=x), axis=dim, keepdims=keepdim)
         at = _keywords(marked(f"jnp.arg{word}(x)", x=x), axis=dim, keepdims=keepdim)
@@ -174,17 +179,26 @@ class ArrayCalculations:
         text = "x + other" if literal(alpha) == 1 else "x + alpha * other"
         return expression(text, x=x, other=other, alpha=alpha)
 
+    def _count(self, dtype: Arg) -> Arg | None:
+        """A dtype of integers or booleans; None of floating ones, which are that of the input here."""
+        return dtype if _given(dtype) and not is_silent("dtype", dtype) else None
+
+    def _of_dtype(self, dtype: Arg) -> Arg:
+        return self._count(dtype) or expression(f"{self.first_input}.dtype")
+
     def _floating(self, x: Arg) -> Arg:
         # What is computed here has the dtype of the input; of a comparison, numbers are made.
         if isinstance(x, ast.Compare | ast.BoolOp):
             return expression(f"x.astype({self.first_input}.dtype)", x=x)
         return x
 
-    def _placed(self, x: Arg, args: list[Arg]) -> Arg:
-        for arg in args:
+    def _placed(self, x: Arg, args: list[Arg], dtype: Arg) -> Arg:
+        for arg in (*(args if isinstance(args, list) else ()), dtype):
             if isinstance(arg, ast.Attribute) and arg.attr == "dtype":
                 return expression("x.astype(d)", x=x, d=arg)
-        return x
+            if self._count(arg) is not None:
+                return expression("x.astype(d)", x=x, d=arg)
+        return self._floating(x)
 
     def _meshgrid(self, args: list[Arg], indexing: Arg) -> Arg:
         [first, *rest] = args
@@ -195,24 +209,24 @@ class ArrayCalculations:
         grid.args = args
         return grid
 
-    def _eye(self, n: Arg) -> Arg:
-        return marked(f"jnp.eye(n, dtype={self.first_input}.dtype)", n=n)
+    def _eye(self, n: Arg, dtype: Arg) -> Arg:
+        return marked("jnp.eye(n, dtype=d)", n=n, d=self._of_dtype(dtype))
 
-    def _filled(self, kind: Arg, sizes: list[Arg]) -> Arg:
-        return marked(
-            f"jnp.{literal(kind)}(s, {self.first_input}.dtype)", s=self._tuple(sizes)
-        )
+    def _filled(self, kind: Arg, sizes: list[Arg], dtype: Arg) -> Arg:
+        text = f"jnp.{literal(kind)}(s, d)"
+        return marked(text, s=self._tuple(sizes), d=self._of_dtype(dtype))
 
-    def _full(self, size: Arg, value: Arg) -> Arg:
-        text = f"jnp.full(s, v, {self.first_input}.dtype)"
-        return marked(text, s=size, v=value)
+    def _full(self, size: Arg, value: Arg, dtype: Arg) -> Arg:
+        return marked("jnp.full(s, v, d)", s=size, v=value, d=self._of_dtype(dtype))
 
-    def _value(self, value: Arg) -> Arg:
-        return (
-            value
-            if isinstance(literal(value), int | float)
-            else marked("jnp.asarray(v)", v=value)
-        )
+    def _value(self, value: Arg, dtype: Arg) -> Arg:
+        if isinstance(literal(value), int | float):
+            return value
+        call = marked("jnp.asarray(v)", v=value)
+        return _keywords(call, dtype=self._count(dtype))
+
+    def _gelu_of(self, x: Arg, approximate: Arg) -> Arg:
+        return replaced(self._gelu(approximate), {"x": x})
 
     def _gelu(self, approximate: Arg) -> Arg:
         if literal(approximate) == "tanh":
@@ -255,6 +269,22 @@ class ArrayCalculations:
         return _keywords(
             marked("jnp.pad(x, p)", x=x, p=pads), mode=filled, constant_values=values
         )
+
+    def _cross_entropy(
+        self, logits: Arg, target: Arg, ignored: Arg, reduction: Arg
+    ) -> Arg:
+        # Classes are the second axis of PyTorch, which is the last of two.
+        losses = marked("loss_ce(jnp.moveaxis(x, 1, -1), t)", x=logits, t=target)
+        losses = replaced(
+            losses,
+            {"loss_ce": name("@loss:softmax_cross_entropy_with_integer_labels")},
+        )
+        if literal(ignored) == -100:
+            return self._reduced(losses, reduction)
+        if literal(reduction) not in ("mean", "sum"):
+            raise MisfitError(f"`reduction={ast.unparse(reduction)}`")
+        text = f"word_{literal(reduction)}(v, where=t != i)"
+        return marked(text, v=losses, t=target, i=ignored)
 
     def _reduced(self, x: Arg, reduction: Arg) -> Arg:
         kind = literal(reduction)
@@ -334,7 +364,14 @@ class ArrayCalculations:
         return expression("c[::-1]", c=carry)
 
     def _scaled_attention(
-        self, q: Arg, k: Arg, v: Arg, mask: Arg, is_causal: Arg, scale: Arg
+        self,
+        q: Arg,
+        k: Arg,
+        v: Arg,
+        mask: Arg,
+        is_causal: Arg,
+        scale: Arg,
+        dropped: Arg,
     ) -> Arg:
         # Heads stand before positions in PyTorch, and after them here.
         made = [marked("jnp.swapaxes(a, -3, -2)", a=a) for a in (q, k, v)]
@@ -347,11 +384,45 @@ class ArrayCalculations:
             mask=mask if _given(mask) else None,
             causal=causal,
             scale=scale if _given(scale) else None,
+            **self._dropping(dropped),
         )
         return marked("jnp.swapaxes(y, -3, -2)", y=call)
 
+    def _attention_of_flax(
+        self,
+        q: Arg,
+        k: Arg,
+        v: Arg,
+        mask: Arg,
+        bias: Arg,
+        rate: Arg,
+        broadcast: Arg,
+    ) -> Arg:
+        call = marked("word_dot_product_attention(q, k, v)", q=q, k=k, v=v)
+        dropping = self._dropping(rate)
+        if dropping:
+            dropping["broadcast_dropout"] = broadcast
+        return _keywords(call, mask=mask, bias=bias, **dropping)
+
+    def _dropping(self, rate: Arg) -> dict[str, Arg]:
+        """The keywords of an attention that drops weights in training."""
+        if isinstance(rate, ast.IfExp) and ast.unparse(rate.test) == "self.training":
+            rate = rate.body if not literal(rate.orelse) else rate
+        if missing(rate) or not literal(rate):
+            return {}
+        if "self.training" in ast.unparse(rate) or not self.keyed:
+            raise MisfitError(f"dropout at a rate of `{ast.unparse(rate)}`")
+        key = expression("self.key() if self.training else None")
+        return {"dropout_key": key, "dropout_rate": rate}
+
 
 Arg = ast.expr
+
+
+def _is_axis(node: Arg) -> bool:
+    """Whether an argument is an axis by its name, and no other array."""
+    last = ast.unparse(node).rpartition(".")[2]
+    return last.rpartition("_")[2] in ("dim", "axis")
 
 
 def _given(node: Arg | None) -> bool:

@@ -51,6 +51,8 @@ class Attribute:
     call: ast.Call | None = None
     condition: ast.expr | None = None
     elements: list[ast.expr] = field(default_factory=list)
+    repeated: tuple[ast.expr, ast.expr] | None = None
+    """The layer that a list holds at all of its places, and what a loop over these goes over."""
     first: dict[str, ast.expr] = field(default_factory=dict)
     """What the locals of a loop that declares them are in its first pass."""
 
@@ -77,6 +79,8 @@ class Builder:
     """Containers of weights, by the attribute that each is."""
     recurrences: dict[str, Recurrent] = field(default_factory=dict)
     """Networks over time, by the method that runs each."""
+    fixed: dict[str, str] = field(default_factory=dict)
+    """Parameters for a class of layers, and the one that each always is: its default."""
     consumed: set[str] = field(default_factory=set)
     """Methods that make layers, which setup does now."""
 

@@ -16,7 +16,7 @@ from mlax_scaffold.conversion.initializer_calculations import (
     InitializerCalculations,
 )
 from mlax_scaffold.conversion.resizing_calculations import ResizingCalculations
-from mlax_scaffold.conversion.rows import MisfitError, missing
+from mlax_scaffold.conversion.rows import MisfitError, follows_mode, missing
 from mlax_scaffold.conversion.tables.activations import VALUES
 from mlax_scaffold.conversion.trees import (
     constant,
@@ -165,17 +165,19 @@ class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculati
         return []
 
     def _dense_general(
-        self, features: Arg, axis: Arg, use_bias: Arg, dot_general: Arg
+        self, features: Arg, axis: Arg, use_bias: Arg, dot_general: Arg, *rest: Arg
     ) -> Arg:
         axes = literal(axis)
         number = len(axes) if isinstance(axes, tuple | list) else 1
         several = isinstance(features, ast.Tuple | ast.List)
         product = self._unless_none(dot_general)
+        titles = ("precision", "kernel_initializer", "bias_initializer")
+        given = {t: self._unless_none(a) for t, a in zip(titles, rest, strict=True)}
         if number == 1 and not several and axes in (-1, (-1,)):
             call = expression(
                 "L(n, f)", L=name("@layer:Linear"), n=self._last(), f=features
             )
-            return _keywords(call, use_bias=use_bias, dot_general=product)
+            return _keywords(call, use_bias=use_bias, dot_general=product, **given)
         ends = tuple(range(-number, 0))
         if axes not in (-1, (-1,), ends, list(ends)):
             raise MisfitError(f"`axis={ast.unparse(axis)}`, which is not the last axes")
@@ -191,6 +193,7 @@ class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculati
             axis=constant(ends) if number > 1 else None,
             use_bias=use_bias,
             dot_general=product,
+            **given,
         )
 
     # Numbers and flags.
@@ -215,6 +218,18 @@ class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculati
 
     def _unless_none(self, value: Arg) -> Arg | None:
         return None if is_none(value) or missing(value) else value
+
+    def _if_dropped(self, rate: Arg, value: Arg) -> Arg | None:
+        """What is to be said where something is dropped at all."""
+        return value if literal(rate) else None
+
+    def _alike(self, *flags: Arg) -> Arg:
+        return flags[0] if len(set(map(ast.unparse, flags))) == 1 else constant(False)
+
+    def _apart(self, flag: Arg, *others: Arg) -> Arg | None:
+        """A flag that is not that of all; None where it is, or where it is False."""
+        alone = len({ast.unparse(f) for f in (flag, *others)}) > 1
+        return flag if alone and literal(flag) is not False else None
 
     def _lower(self, text: Arg) -> Arg:
         value = literal(text)
@@ -264,7 +279,12 @@ class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculati
             return expression("x.dtype", x=shape.value)
         return expression(f"{self.first_input}.dtype")
 
-    def _dropout(self, x: Arg, rate: Arg) -> Arg:
+    def _dropout(self, x: Arg, rate: Arg, training: Arg | None = None) -> Arg:
+        if training is not None and literal(training) is not True:
+            if literal(training) is False:
+                return x
+            if not follows_mode("training", training):
+                raise MisfitError(f"`training={ast.unparse(training)}`")
         return expression("D(rate)(x)", D=name("@layer:Dropout"), rate=rate, x=x)
 
     def _layer_call(self, x: Arg, layer: Arg) -> Arg:

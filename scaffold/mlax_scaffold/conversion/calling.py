@@ -91,6 +91,15 @@ class Calling(Applying):
                 node.left, value = self.value(node.left)
                 node.comparators = [self.value(c)[0] for c in node.comparators]
                 return node, value if isinstance(value, Array) else None
+            case ast.ListComp(elt=elt, generators=[one]) if (
+                attribute := self._listed_layers(one)
+            ):
+                # Each is given the same: what one of them takes is known of the input.
+                outer, self.env = self.env, dict(self.env)
+                self.env[one.target.id] = Loop(attribute)  # type: ignore[attr-defined]
+                self.value(copy.deepcopy(elt))
+                self.env = outer
+                return self._inner(node), None
             case ast.Lambda() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
                 return self._inner(node), None
             case ast.Starred():
@@ -106,6 +115,13 @@ class Calling(Applying):
                     [self.value(p)[0] if isinstance(p, ast.expr) else p for p in part],
                 )
         return node, None
+
+    def _listed_layers(self, loop: ast.comprehension) -> str:
+        """The list of layers that a comprehension goes over; "" for another one."""
+        attribute = self_attribute(loop.iter) or ""
+        known = self.builder.attributes.get(attribute)
+        plain = known is not None and known.kind == "layers" and not known.first
+        return attribute if plain and isinstance(loop.target, ast.Name) else ""
 
     def _either(self, test: ast.expr, one: Several, other: Several) -> Value:
         """One tuple of sizes or another, size by size."""
@@ -174,6 +190,9 @@ class Calling(Applying):
         of_layer = self._of_layer(node)
         if of_layer is not None:
             return of_layer, None
+        weight = self._weight_of(node)
+        if weight is not None:
+            return node, weight
         node.value, value = self.value(node.value)
         if isinstance(value, Array):
             if node.attr == "shape":
@@ -183,6 +202,19 @@ class Calling(Applying):
             if node.attr == "ndim" and not value.lead:
                 return node, Number(ast.Constant(len(value.axes)))
         return node, None
+
+    def _weight_of(self, node: ast.Attribute) -> Array | None:
+        """The table of an embedding, or the kernel of a map, by its name here."""
+        known = self.builder.attributes.get(self_attribute(node.value) or "")
+        if known is None or known.call is None:
+            return None
+        layer, sides = known.layer.partition(":")[2], ("entries", "features")
+        if (layer, node.attr) == ("Linear", "kernel"):
+            sides = ("in_features", "out_features")
+        elif (layer, node.attr) != ("Embed", "embedding"):
+            return None
+        given = arguments(layer, known.call)
+        return Array([given[side] for side in sides], False)
 
     def _of_layer(self, node: ast.Attribute) -> ast.expr | None:
         """A weight of a layer by its name here, or a size that it was declared with."""

@@ -134,6 +134,7 @@ class ClassFields:
                 around.makers[f"self.{given}"] = ast.Call(
                     copy.deepcopy(default or ast.Constant(None)), [], []
                 )
+                builder.fixed[given] = full
                 builder.renamed[given] = ""
                 continue
             if self.framework == "equinox" and _holds_arrays(builder, part.annotation):

@@ -148,10 +148,31 @@ class ClassMethods(AddedFields):
                 for local in bound:
                     around.locals[local] = expression("self.key()")
                 return None
-            if "merge_param(" in text or (bound and all(flags([b]) for b in bound)):
+            if "merge_param(" in text:
                 for local in bound:
                     around.locals.update(flags([local]))
                 return None
+            if text.endswith(".device") and isinstance(target, ast.Name):
+                return None
+            if isinstance(target, ast.Name):
+                return self._of_mode(node, target.id)
+        return node
+
+    def _of_mode(self, node: ast.Assign, local: str) -> ast.stmt | None:
+        """A statement; None where it names the mode, which is then written where the name stands."""
+        around = self.builder.translator.around
+        value = node.value
+        plain = isinstance(value, ast.Name | ast.Attribute | ast.UnaryOp | ast.Compare)
+        made = self.builder.translator.expression(value) if plain else value
+        if ast.unparse(made) in ("self.training", "not self.training"):
+            around.locals[local] = made
+            return None
+        if local in around.locals and flags([local]):
+            self.builder.notes.refuse(
+                node,
+                f"`{ast.unparse(node)}` makes another mode for what comes after it",
+                "a layer is in the mode of the whole call here: write `self.training` where it matters",
+            )
         return node
 
 

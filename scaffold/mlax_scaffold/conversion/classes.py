@@ -216,6 +216,7 @@ class ClassReader(ClassMethods):
             [f.name for f in added],
             drops,
             parameters,
+            builder.fixed,
         )
         self.fitted = Fitted(builder, self.symbols, tuple(fields), env)
         self.results[builder.name] = Signature(

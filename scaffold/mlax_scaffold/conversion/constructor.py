@@ -18,11 +18,14 @@ from mlax_scaffold.conversion.parameters import (
     documented,
 )
 from mlax_scaffold.conversion.static_arrays import numpy_of
+from mlax_scaffold.conversion.tied_weights import tied
 from mlax_scaffold.conversion.trees import (
+    both,
     expression,
     is_name,
     is_none,
     name,
+    names,
     negated,
     replaced,
     self_attribute,
@@ -102,10 +105,10 @@ class Constructor(ConstructorLocals):
                     self.statement(part, condition)
             case ast.Return(value=None):
                 pass
-            case ast.AugAssign(target=ast.Name()) if self.lists.extended(node):
+            case ast.AugAssign() if self.lists.extended(node, condition):
                 pass
             case _:
-                self._local(node)
+                self._local(node, condition)
 
     def _require(self, test: ast.expr, message: ast.expr | None) -> None:
         text = message if message is not None else ast.Constant(_told(test))
@@ -134,6 +137,9 @@ class Constructor(ConstructorLocals):
             place = str(getattr(call.args[0], "value", ""))
             self.attribute(call, place, call.args[1], condition)
             return
+        if isinstance(func, ast.Attribute) and func.attr == "requires_grad_":
+            self._frozen(call)
+            return
         if attribute in ("apply", "post_init", "save_hyperparameters"):
             builder.notes.remark(
                 call,
@@ -154,9 +160,9 @@ class Constructor(ConstructorLocals):
                 for part in without_docstring(own.body):
                     self.statement(part, condition)
                 return
-        if self.lists.appended(call):
+        if self.lists.appended(call, condition):
             return
-        if initialized(builder, call):
+        if initialized(builder, call, condition):
             return
         builder.notes.refuse(
             call,
@@ -176,6 +182,10 @@ class Constructor(ConstructorLocals):
         if attribute is not None:
             self.attribute(node, attribute, value, condition)
             return
+        if isinstance(target, ast.Attribute) and self._of_part(
+            node, target, value, condition
+        ):
+            return
         if isinstance(target, ast.Name) and self._kept_before(target.id, value):
             return
         if isinstance(target, ast.Name) and self._draws(value):
@@ -189,11 +199,40 @@ class Constructor(ConstructorLocals):
             if self._keys(target, value) or self._taken_apart(target, value):
                 return
         if isinstance(target, ast.Name):
-            if self._keys(target, value) or self._named(target.id, value):
+            if self._keys(target, value):
                 return
-            if self.lists.begun(target.id, value):
+            if self._named(node, target.id, value, condition):
                 return
-        self._local(node)
+            if self.lists.begun(target.id, value, condition):
+                return
+        self._local(node, condition)
+
+    def _of_part(
+        self,
+        node: ast.stmt,
+        target: ast.Attribute,
+        value: ast.expr,
+        condition: ast.expr | None,
+    ) -> bool:
+        """Whether a statement changes what a layer or a weight has; what has no counterpart is told."""
+        if not any(self_attribute(part) for part in ast.walk(target)):
+            return False
+        if target.attr == "requires_grad":
+            self._frozen(node)
+        elif not tied(self.modules, node, target, value, condition):
+            self.builder.notes.refuse(
+                node,
+                f"`{ast.unparse(node)}` changes a part of the object, which has no counterpart",
+                "declare the part as it is to be",
+            )
+        return True
+
+    def _frozen(self, node: ast.AST) -> None:
+        self.builder.notes.remark(
+            node,
+            f"`{ast.unparse(node)}` is left out: these weights are trained here",
+            "leave them out by the mask of an optimizer, or declare them with `state`",
+        )
 
     def attribute(
         self, node: ast.AST, attribute: str, value: ast.expr, condition: ast.expr | None
@@ -215,7 +254,9 @@ class Constructor(ConstructorLocals):
             ):
                 self.modules.choice(attribute, test, value.body, value.orelse)
                 return
-        if is_name(value, attribute) and attribute in builder.fields:
+        # Under a name of setup it is what a statement made of it.
+        changed = isinstance(around.locals.get(attribute), ast.Name)
+        if is_name(value, attribute) and attribute in builder.fields and not changed:
             return
         if self._made_by_method(node, attribute, value, condition):
             return
@@ -224,7 +265,12 @@ class Constructor(ConstructorLocals):
                 around.locals.get(value.id, value)
             )
             return
-        if isinstance(value, ast.Name) and value.id in around.locals:
+        own = around.locals.get(value.id) if isinstance(value, ast.Name) else None
+        if (
+            isinstance(value, ast.Name)
+            and own is not None
+            and not names(own) - {"self"}
+        ):
             # The same under another name.
             around.attributes[attribute] = copy.deepcopy(around.locals[value.id])
             return
@@ -260,12 +306,13 @@ class Constructor(ConstructorLocals):
 
     def _branch(self, node: ast.If, condition: ast.expr | None) -> None:
         if any(isinstance(n, ast.Raise) for n in node.body):
-            self._local(node)
+            self._local(node, condition)
             return
         touches = any(
-            self_attribute(part) is not None and not isinstance(part.ctx, ast.Load)
+            self_attribute(inner) is not None
             for part in ast.walk(node)
-            if isinstance(part, ast.Attribute)
+            if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load)
+            for inner in ast.walk(part)
         ) or any(
             isinstance(p, ast.Call)
             and (
@@ -275,8 +322,16 @@ class Constructor(ConstructorLocals):
             )
             for p in ast.walk(node)
         )
+        touches = touches or any(
+            (
+                isinstance(p, ast.Assign)
+                and (self.modules.is_module(p.value) or self.lists.lists(p.value))
+            )
+            or (isinstance(p, ast.AugAssign) and self.lists.holds(p.target))
+            for p in ast.walk(node)
+        )
         if not touches:
-            self._local(node)
+            self._local(node, condition)
             return
         test = self.translator.expression(node.test)
         if self.modules.branched(node, test):
@@ -287,9 +342,12 @@ class Constructor(ConstructorLocals):
             self.statement(part, _and(condition, negated(test)))
 
     def _loop(self, node: ast.For, condition: ast.expr | None) -> None:
-        if self.lists.looped(node):
+        if self.lists.looped(node, condition):
             return
         text = ast.unparse(node.iter)
+        if "requires_grad" in ast.unparse(node):
+            self._frozen(node)
+            return
         if "self.modules()" in text or "parameters()" in text:
             self.builder.notes.remark(
                 node,
@@ -297,13 +355,11 @@ class Constructor(ConstructorLocals):
                 "weights begin as their declarations say: give them initializers there",
             )
             return
-        self._local(node)
+        self._local(node, condition)
 
 
 def _and(left: ast.expr | None, right: ast.expr) -> ast.expr:
-    if left is None:
-        return right
-    return ast.BoolOp(ast.And(), [copy.deepcopy(left), right])
+    return both(left, right) or right
 
 
 def _is_function(node: ast.expr) -> bool:

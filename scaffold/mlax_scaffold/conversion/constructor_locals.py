@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 
 from mlax_scaffold.conversion.array_leaves import draws
 from mlax_scaffold.conversion.builder_methods import BuilderMethods
@@ -21,7 +22,12 @@ from mlax_scaffold.conversion.trees import (
 class ConstructorLocals(BuilderMethods):
     """Reads them."""
 
-    def _local(self, node: ast.stmt) -> None:
+    def _local(self, node: ast.stmt, condition: ast.expr | None) -> None:
+        if self.lists.left_over(node):
+            return
+        if condition is not None:
+            test = copy.deepcopy(condition)
+            node = ast.copy_location(ast.If(test, [node], []), node)
         around = self.translator.around
         bound = set(targets(node))
         hidden = {t: name(f"own_{t}") for t in bound if t in self.builder.fields}
@@ -108,8 +114,25 @@ class ConstructorLocals(BuilderMethods):
             self.translator.around.locals[local] = part
         return True
 
-    def _named(self, target: str, value: ast.expr) -> bool:
+    def _named(
+        self, node: ast.stmt, target: str, value: ast.expr, condition: ast.expr | None
+    ) -> bool:
         """A local that stands for a layer, an initializer, or a partial call."""
+        around = self.translator.around
+        kept = dict(around.makers), dict(self.modules.named), dict(around.locals)
+        if not self._stands(target, value):
+            return False
+        before = [k for k in kept if target in k]
+        if condition is not None and before:
+            around.makers, self.modules.named, around.locals = kept
+            self.builder.notes.refuse(
+                node,
+                f"`{ast.unparse(node)}` under a condition is not followed",
+                "choose in one expression, as in `a if condition else b`, or declare both layers",
+            )
+        return True
+
+    def _stands(self, target: str, value: ast.expr) -> bool:
         around = self.translator.around
         full = (
             self.translator.origin.qualified(value.func)
@@ -125,7 +148,7 @@ class ConstructorLocals(BuilderMethods):
         if whole in self.modules.constructors:
             around.makers[target] = ast.Call(value, [], [])
             return True
-        if self.modules.is_module(value):
+        if self.modules.is_module(value) and target not in self.lists.candidates:
             self.modules.named[target] = value
             return True
         made = self.translator.expression(value)

@@ -69,12 +69,18 @@ class DeclaredWeights(Parameters):
         state = full in _VARIABLES
         inner = value
         if wrapped and isinstance(value, ast.Call):
-            inner = value.args[-1] if value.args else value
-            frozen = any(
-                k.arg == "requires_grad" and getattr(k.value, "value", True) is False
-                for k in value.keywords
-            )
-            state = state or frozen
+            keywords = {k.arg: k.value for k in value.keywords}
+            inner = value.args[0] if value.args else keywords.get("data", value)
+            trained = keywords.get("requires_grad")
+            if full in _TRAINED and len(value.args) > 1:
+                trained = value.args[1]
+            if trained is not None and not isinstance(literal(trained), bool):
+                builder.notes.refuse(
+                    node,
+                    f"whether `{attribute}` is trained depends on `{ast.unparse(trained)}`",
+                    "write one spec with `trainable`, and another with `state`",
+                )
+            state = state or (trained is not None and literal(trained) is False)
         elif self._param(node, attribute, value, condition):
             return True
         elif builder.framework in ("torch", "nnx", "flax", "haiku"):
@@ -123,6 +129,9 @@ class DeclaredWeights(Parameters):
         self.builder.declare_weight(attribute, typed(given), shape, condition=condition)
         return True
 
+
+_TRAINED = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+"""Weights that may be told not to be trained, in the second place."""
 
 _PARAMETERS = ("torch.nn.Parameter", "flax.nnx.Param", "torch.nn.parameter.Parameter")
 

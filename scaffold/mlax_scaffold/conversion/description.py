@@ -46,6 +46,10 @@ class Trial:
     """Parameters of the call that the definition has not: flags of the mode, and keys."""
     keys: tuple[tuple[str, str], ...] = ()
     """Parameters of the constructor for random numbers, and what each is: "key" or "generator"."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """Parameters of the constructor that hold settings, and the class of each; "" where none is known.
+
+    What such a parameter holds is among `parameters`, as in `config.width`."""
     pair: Pair | None = None
 
 

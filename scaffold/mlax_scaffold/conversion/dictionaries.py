@@ -84,6 +84,13 @@ class _Attributes(ast.NodeTransformer):
             for name, layer in self.found[attribute].items()
         ]
 
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        attribute = self_attribute(node.value)
+        if attribute in self.found and node.attr in self.found[attribute]:
+            made = _attribute(f"{attribute}_{node.attr}", node.ctx)
+            return ast.copy_location(made, node)
+        return self.generic_visit(node)
+
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         attribute, name = self_attribute(node.value), literal(node.slice)
         if attribute in self.found and name in self.found[attribute]:

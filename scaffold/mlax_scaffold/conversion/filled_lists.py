@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import ast
+import copy
 
 from mlax_scaffold.conversion.building import Builder
-from mlax_scaffold.conversion.list_loops import Loop
+from mlax_scaffold.conversion.list_loops import Item, Loop
 from mlax_scaffold.conversion.modules import LISTS, Modules
 from mlax_scaffold.conversion.translation import Translator
-from mlax_scaffold.conversion.trees import targets
+from mlax_scaffold.conversion.trees import (
+    both,
+    expression,
+    negated,
+    self_attribute,
+    targets,
+)
+from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
 
 
 class FilledLists:
@@ -17,7 +25,7 @@ class FilledLists:
     builder: Builder
     modules: Modules
     translator: Translator
-    building: dict[str, list[ast.expr | Loop]]
+    building: dict[str, list[Item]]
     candidates: set[str]
     positions: dict[str, int]
     body: list[ast.stmt]
@@ -25,6 +33,14 @@ class FilledLists:
     def prepare(self, body: list[ast.stmt]) -> None:
         """Find out which lists hold layers."""
         self.body = body
+        self.modules.shared |= {
+            attribute
+            for node in body
+            for part in ast.walk(node)
+            if isinstance(part, ast.Assign) and self.modules.is_module(part.value)
+            for target in part.targets
+            if (attribute := self_attribute(target))
+        }
         for node in body:
             for part in ast.walk(node):
                 place, held = _extended(part)
@@ -40,30 +56,48 @@ class FilledLists:
             isinstance(node.func, ast.Name) and node.func.id in self.builder.own
         )
 
-    def begun(self, target: str, value: ast.expr) -> bool:
-        """Whether a list of layers begins here."""
-        if target not in self.candidates and not self._listed(value):
+    def begun(self, target: str, value: ast.expr, condition: ast.expr | None) -> bool:
+        """Whether a list of layers begins here, where the condition holds."""
+        if target not in self.candidates and not self.lists(value):
             return False
         inner = self._inner(value)
         if inner is None:
             return False
-        self.building[target] = list(inner)
-        self._noted(target)
+        self._begin(target, inner, condition)
         return True
+
+    def _begin(
+        self, place: str, inner: list[ast.expr], condition: ast.expr | None
+    ) -> None:
+        before: list[Item] = []
+        if condition is not None:
+            # Elsewhere it is what it was.
+            before = [
+                Item(i.value, both(i.condition, negated(condition)))
+                for i in self.building.get(place, [])
+            ]
+        self.building[place] = before + [Item(i, condition) for i in inner]
+        self._noted(place)
 
     def _noted(self, place: str) -> None:
         self.positions[place] = len(self.builder.setup)
 
-    def _listed(self, value: ast.expr) -> bool:
+    def lists(self, value: ast.expr) -> bool:
         inner = self._inner(value)
         return bool(inner) and any(self.modules.is_module(i) for i in inner)
 
     def _inner(self, value: ast.expr) -> list[ast.expr] | None:
+        if isinstance(value, ast.Call) and self.modules.qualified(value) in SEQUENTIAL:
+            return self.modules.elements(value)
         if isinstance(value, ast.Call) and self.modules.qualified(value) in LISTS:
             if not value.args:
                 return []
             value = value.args[0]
         return value.elts if isinstance(value, ast.List | ast.Tuple) else None
+
+    def holds(self, place: ast.expr) -> bool:
+        """Whether a place holds a list of layers that is being filled."""
+        return ast.unparse(place) in self.building
 
     def appends(self, call: ast.Call) -> bool:
         """Whether a call appends to a list of layers."""
@@ -74,32 +108,78 @@ class FilledLists:
             and ast.unparse(func.value) in self.candidates
         )
 
-    def appended(self, call: ast.Call) -> bool:
+    def appended(self, call: ast.Call, condition: ast.expr | None) -> bool:
         """Whether a call appends to a list of layers, which is then noted down."""
         if not self.appends(call) or not isinstance(call.func, ast.Attribute):
             return False
         place = ast.unparse(call.func.value)
         if place not in self.building:
             return False
+        given = [call.args[0]]
+        if call.func.attr == "extend":
+            listed = call.args[0]
+            if not isinstance(listed, ast.List | ast.Tuple):
+                return self._unlisted(call, place, listed, condition)
+            given = listed.elts
         self._noted(place)
-        given = call.args[0]
-        if call.func.attr == "append":
-            self.building[place].append(given)
-        elif isinstance(given, ast.List | ast.Tuple):
-            self.building[place] += given.elts
+        self.building[place] += [Item(g, condition) for g in given]
         return True
 
-    def extended(self, node: ast.AugAssign) -> bool:
+    def extended(self, node: ast.AugAssign, condition: ast.expr | None) -> bool:
         """Whether `layers += [...]` extends a list of layers."""
         place = ast.unparse(node.target)
-        if place not in self.building or not isinstance(node.value, ast.List):
+        if place not in self.building or not isinstance(node.op, ast.Add):
             return False
+        if not isinstance(node.value, ast.List | ast.Tuple):
+            return self._unlisted(node, place, node.value, condition)
         self._noted(place)
-        self.building[place] += node.value.elts
+        self.building[place] += [Item(g, condition) for g in node.value.elts]
         return True
 
-    def looped(self, node: ast.For) -> bool:
+    def _unlisted(
+        self, node: ast.AST, place: str, given: ast.expr, condition: ast.expr | None
+    ) -> bool:
+        """Take layers that a comprehension makes; others are told."""
+        if isinstance(given, ast.ListComp | ast.GeneratorExp):
+            [generator, *more] = given.generators
+            if not more and not generator.ifs:
+                self._noted(place)
+                self.candidates.add(place)
+                func = expression(f"{place}.append")
+                append = ast.Expr(ast.Call(func, [given.elt], []))
+                loop = ast.For(generator.target, generator.iter, [append], [])
+                for part in ast.walk(loop):
+                    ast.copy_location(part, node)
+                return self.looped(ast.fix_missing_locations(loop), condition)
+        self.builder.notes.refuse(
+            node,
+            f"what `{ast.unparse(given)}` adds to `{place}` is not listed",
+            "append the layers one by one",
+        )
+        return True
+
+    def left_over(self, node: ast.AST) -> bool:
+        """Whether a statement appends layers in a way that is not followed, which is told."""
+        lost = [
+            part
+            for part in ast.walk(node)
+            if isinstance(part, ast.stmt)
+            for place, _ in self.appending(part)
+            if place in self.building
+        ]
+        for part in lost:
+            self.builder.notes.refuse(
+                part,
+                f"`{ast.unparse(part)}` makes layers that are not to be told",
+                "append them in one loop, or make a class of what an inner loop appends",
+            )
+        return bool(lost)
+
+    def looped(self, node: ast.For, condition: ast.expr | None) -> bool:
         """Whether a loop appends layers, which is then noted down."""
+        if condition is not None:
+            node = copy.copy(node)
+            node.iter = where(condition, node.iter)
         loops: dict[str, Loop] = {}
         for part, condition in _statements(node.body, None):
             for place, given in self.appending(part):
@@ -109,11 +189,27 @@ class FilledLists:
         later = self._read_later(node)
         before = self.translator.around.locals
         bound = {k: before.pop(k) for k in sorted(later) if k in before}
+        if not known:
+            return False
+        direct = {id(part) for part, _ in _statements(node.body, None)}
+        for part in node.body:
+            for inner in ast.walk(part):
+                followed = id(inner) in direct or isinstance(inner, ast.If)
+                if isinstance(inner, ast.stmt) and not followed:
+                    self.left_over(inner)
+        for part, _ in _statements(node.body, None):
+            for place, given in self.appending(part, known_only=False):
+                if place not in known and any(isinstance(g, ast.Call) for g in given):
+                    self.builder.notes.refuse(
+                        part,
+                        f"`{ast.unparse(part)}` beside other layers is not followed",
+                        "append it in a loop of its own",
+                    )
         for place, loop in known.items():
             loop.later, loop.bound = later, bound
-            self.building[place].append(loop)
+            self.building[place].append(Item(loop))
             self._noted(place)
-        return bool(known)
+        return True
 
     def _read_later(self, node: ast.For) -> set[str]:
         """What a loop assigns that statements after it read."""
@@ -126,10 +222,16 @@ class FilledLists:
         }
         return (assigned - set(targets(node.target))) & read
 
-    def appending(self, node: ast.stmt) -> list[tuple[str, list[ast.expr]]]:
+    def appending(
+        self, node: ast.stmt, *, known_only: bool = True
+    ) -> list[tuple[str, list[ast.expr]]]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value
-            if self.appends(call) and isinstance(call.func, ast.Attribute):
+            added = isinstance(call.func, ast.Attribute) and (
+                self.appends(call)
+                or (not known_only and call.func.attr in ("append", "extend"))
+            )
+            if added and call.args and isinstance(call.func, ast.Attribute):
                 given = call.args[0]
                 listed = isinstance(given, ast.List | ast.Tuple)
                 inner = given.elts if listed and call.func.attr == "extend" else [given]  # type: ignore[attr-defined]
@@ -156,11 +258,26 @@ def _statements(
     found: list[tuple[ast.stmt, ast.expr | None]] = []
     for node in body:
         if isinstance(node, ast.If):
-            found += _statements(node.body, node.test)
-            found += _statements(node.orelse, ast.UnaryOp(ast.Not(), node.test))
+            found += _statements(node.body, both(condition, node.test))
+            found += _statements(node.orelse, both(condition, negated(node.test)))
         else:
             found.append((node, condition))
     return found
+
+
+def where(condition: ast.expr, source: ast.expr) -> ast.expr:
+    """What a loop goes over, where a condition holds; nothing elsewhere."""
+    match source:
+        case ast.Call(func=ast.Name(id="range") as func, args=[end]):
+            chosen = ast.IfExp(copy.deepcopy(condition), end, ast.Constant(0))
+            return ast.copy_location(ast.Call(func, [chosen], []), source)
+        case ast.Call(func=ast.Name(id="enumerate") as func, args=[inner]):
+            call = ast.Call(func, [where(condition, inner)], [])
+            return ast.copy_location(call, source)
+    nothing = ast.Tuple([], ast.Load())
+    return ast.copy_location(
+        ast.IfExp(copy.deepcopy(condition), source, nothing), source
+    )
 
 
 def _after(body: list[ast.stmt], node: ast.stmt) -> list[ast.stmt]:

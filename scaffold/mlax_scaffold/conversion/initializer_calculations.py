@@ -53,6 +53,17 @@ class InitializerCalculations:
             return marked(f"word_he_{literal(kind)}()")
         return _scaled(constant(_rounded(scale)), fan, kind)
 
+    def _slope(self, value: Arg) -> Arg | None:
+        """What the slope of a PReLU begins with; None where that is what it is anyway."""
+        known = _number(value)
+        return None if known == 0.25 else marked("word_constant(v)", v=value)
+
+    def _scaled_by(self, initializer: Arg, scale: Arg) -> Arg:
+        """What haiku's attention begins with: an initializer, or the scale of one."""
+        if missing(scale) or not missing(initializer):
+            return initializer
+        return marked("word_variance_scaling(s, 'fan_in', 'truncated_normal')", s=scale)
+
     def _normal_about(self, mean: Arg, std: Arg) -> Arg:
         if _number(mean) == 0.0:
             return marked("word_normal(s)", s=std)

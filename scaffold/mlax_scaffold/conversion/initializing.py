@@ -7,13 +7,13 @@ import ast
 from mlax_scaffold.conversion.building import Builder
 from mlax_scaffold.conversion.rows import MisfitError
 from mlax_scaffold.conversion.tables.initializers import IN_PLACE
-from mlax_scaffold.conversion.trees import self_attribute
+from mlax_scaffold.conversion.trees import same, self_attribute
 
 _WEIGHTS = {"weight": "kernel", "bias": "bias"}
 _NORMS = ("LayerNorm", "BatchNorm", "GroupNorm", "RMSNorm", "InstanceNorm")
 
 
-def initialized(builder: Builder, call: ast.Call) -> bool:
+def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) -> bool:
     """Whether a call gives a weight its initializer."""
     func = call.func
     if not isinstance(func, ast.Attribute) or func.attr not in IN_PLACE:
@@ -29,6 +29,16 @@ def initialized(builder: Builder, call: ast.Call) -> bool:
     if isinstance(place, ast.Attribute) and place.attr == "data":
         place = place.value
     attribute, weight = _place(place)
+    if condition is not None and attribute is not None:
+        known = builder.attributes.get(attribute)
+        standing = known.condition if known is not None else None
+        if standing is None or not same(standing, condition):
+            builder.notes.remark(
+                call,
+                f"`{ast.unparse(call)}` under a condition is left out",
+                "give the weight an initializer, as in `zeros if condition else lecun_normal()`",
+            )
+            return True
     if attribute is None:
         builder.notes.remark(
             call, f"`{ast.unparse(call)}` is left out", "give the weight an initializer"

@@ -19,5 +19,7 @@ class Interface:
     dropped: dict[str, str]
     """Parameters of the call that are left out: flags and keys."""
     inputs: list[str]
+    fixed: dict[str, str]
+    """Parameters for a class of layers, which is always this one."""
     method: str = "forward"
     stateful: bool = False

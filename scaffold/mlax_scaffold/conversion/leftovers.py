@@ -13,6 +13,8 @@ from mlax_scaffold.conversion.trees import self_attribute
 from mlax_scaffold.reader.remedies.foreign import LIBRARIES
 
 _ALLOWED = ("jax", "numpy", "math", "functools", "itertools", "operator", "typing")
+_OF_LAYERS = ("training", "key", "stored", "scheduled", "step", "mask", "apply")
+"""What layers have that nothing declares."""
 _NUMBERS = ("Size", "Sizes", "Count", "Positive", "NonNegative", "Probability", "float")
 _ADVICE = "write what it computes with functions of jax, or with a layer of the library"
 
@@ -32,6 +34,8 @@ def refuse_leftovers(origin: Origin, notes: Notes, spec: SpecText) -> None:
             _names(origin, notes, node, known | _locals(definition), told)
         if isinstance(definition, Described):
             _given_layers(notes, definition, told)
+            if not notes.blocking:
+                _undeclared(notes, definition, told)
             _changes_in_place(notes, definition, told)
 
 
@@ -112,6 +116,32 @@ def _changes_in_place(notes: Notes, definition: Described, told: set[int]) -> No
                     f"`{func.attr}` changes a tensor in place",
                     "bind what it makes to a name, as in x = x.at[index].set(value)",
                 )
+
+
+def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
+    """Attributes that methods read, and that neither fields nor `setup` declare."""
+    known = {
+        *_OF_LAYERS,
+        *(f.name for f in definition.fields),
+        *(m.name for m in definition.methods),
+        *(n for part in definition.constants for n in _bound(part)),
+    }
+    for part in (*definition.setup, *definition.methods):
+        for inner in ast.walk(part):
+            if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
+                known.add(self_attribute(inner) or "")
+    for method in definition.methods:
+        for part in ast.walk(method):
+            attribute = self_attribute(part)
+            line = getattr(part, "lineno", 0)
+            if attribute is None or attribute in known or line in told or not line:
+                continue
+            told.add(line)
+            notes.refuse(
+                line,
+                f"`self.{attribute}` is nothing that could be declared in setup",
+                "declare it with a layer, `trainable` or `state`, or compute it there",
+            )
 
 
 def _given_layers(notes: Notes, definition: Described, told: set[int]) -> None:

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.trees import (
     expression,
     name,
     names,
+    negated,
     replaced,
     statement,
     targets,
@@ -112,7 +113,7 @@ class ListLoops:
             value = ast.ListComp(made, [copy.deepcopy(generator)])
             builder.setup.append(ast.Assign([target], value, lineno=0))
         around.locals.update(saved)
-        return self._calling(header, iterated, steps, layers)
+        return self._calling(loop, header, iterated, steps, layers)
 
     def _first_pass(
         self,
@@ -178,17 +179,36 @@ class ListLoops:
                                 values = ", ".join(chosen)
                                 text = values if len(chosen) == 1 else f"({values})"
                                 found.append(statement(f"{place}_sizes.append({text})"))
-                elif isinstance(part, ast.If):
+                elif isinstance(part, ast.If) and any(
+                    isinstance(p, ast.stmt) and self.appending(p)
+                    for p in ast.walk(part)
+                ):
                     # Every pass has its layer; whether it is called is up to the method.
-                    appends = [
-                        p for p in (*part.body, *part.orelse) if self.appending(p)
-                    ]
-                    found += (
-                        rest(appends) if appends else self.translator.statements([part])
-                    )
+                    found += branch(part.test, part.body)
+                    found += branch(negated(part.test), part.orelse)
                 else:
                     found += self.translator.statements([part])
             return found
+
+        def branch(test: ast.expr, body: list[ast.stmt]) -> list[ast.stmt]:
+            """What a branch appends, noted down; its other statements are run where it is taken."""
+            made: list[ast.stmt] = []
+            changed: set[str] = set()
+            for part in body:
+                if self.appending(part) or isinstance(part, ast.If):
+                    made += rest([part])
+                    continue
+                if changed & names(test):
+                    self.builder.notes.refuse(
+                        part,
+                        f"`{ast.unparse(test)}` is no longer what it was here",
+                        "change what a condition reads last in its branch",
+                    )
+                changed |= set(targets(part))
+                made += self.translator.statements(
+                    [ast.copy_location(ast.If(test, [part], []), part)]
+                )
+            return made
 
         body = rest(node.body)
         made.append(ast.For(header.target, copy.deepcopy(iterated), body, [], lineno=0))
@@ -196,6 +216,7 @@ class ListLoops:
 
     def _calling(
         self,
+        loop: Loop,
         header: ast.comprehension,
         iterated: ast.expr,
         steps: list[tuple[ast.expr | str, ast.expr | None]],
@@ -210,6 +231,13 @@ class ListLoops:
             )
             called.append(ast.If(test, [assign], []) if test is not None else assign)
         tests = {n for _, test in steps if test is not None for n in names(test)}
+        changed = tests & {t for part in loop.node.body for t in targets(part)}
+        if changed:
+            self.builder.notes.refuse(
+                loop.node,
+                f"whether a layer is there depends on `{min(changed)}`, which the loop changes",
+                "let the condition read what the loop goes over",
+            )
         bound = [ast.Name(singular[place], ast.Store()) for place, _, _ in layers]
         lists = [expression(f"self.{place}") for place, _, _ in layers]
         if tests & set(targets(header.target)) or not layers:
@@ -220,6 +248,15 @@ class ListLoops:
         )
         source = lists[0] if len(lists) == 1 else ast.Call(name("zip"), list(lists), [])
         return [ast.For(target, source, called, [], lineno=0)]
+
+
+@dataclass
+class Item:
+    """What a list of layers holds at one place."""
+
+    value: ast.expr | Loop
+    condition: ast.expr | None = None
+    """On hyperparameters: where it does not hold, the list has nothing there."""
 
 
 @dataclass

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Collection
+from dataclasses import replace
 
 from mlax_scaffold.conversion.building import Attribute, Builder
-from mlax_scaffold.conversion.filled_lists import FilledLists
-from mlax_scaffold.conversion.list_loops import ListLoops, Loop
+from mlax_scaffold.conversion.filled_lists import FilledLists, where
+from mlax_scaffold.conversion.list_loops import Item, ListLoops, Loop
 from mlax_scaffold.conversion.modules import (
     LISTS,
     Modules,
@@ -16,11 +17,13 @@ from mlax_scaffold.conversion.modules import (
     is_layer,
 )
 from mlax_scaffold.conversion.trees import (
+    both,
     expression,
     folded,
     is_name,
     literal,
     name,
+    names,
     self_attribute,
     statement,
     targets,
@@ -36,7 +39,7 @@ class Lists(FilledLists, ListLoops):
         self.translator = builder.translator
         self.keys: dict[str, ast.expr] = {}
         """Locals that hold several keys, and their number."""
-        self.building: dict[str, list[ast.expr | Loop]] = {}
+        self.building: dict[str, list[Item]] = {}
         """Locals, and attributes as `self.name`, that hold layers."""
         self.candidates: set[str] = set()
         self.positions: dict[str, int] = {}
@@ -51,7 +54,7 @@ class Lists(FilledLists, ListLoops):
         """Whether a value is a list of layers, and is declared under the name."""
         place = f"self.{attribute}"
         if place in self.candidates and self._inner(value) is not None:
-            self.building[place] = list(self._inner(value) or [])
+            self._begin(place, self._inner(value) or [], condition)
             self._later(attribute, place)
             return True
         sequence = (
@@ -84,23 +87,8 @@ class Lists(FilledLists, ListLoops):
             and all(self._element(i) for i in inner)
             and any(map(self.modules.is_module, inner))
         ):
-            self._declare(attribute, list(inner), condition, called=False)
-            return True
-        if (
-            isinstance(given, ast.BinOp)
-            and isinstance(given.op, ast.Mult)
-            and isinstance(given.left, ast.List)
-            and len(given.left.elts) == 1
-            and self.modules.is_module(given.left.elts[0])
-        ):
-            loop = ast.comprehension(
-                ast.Name("_", ast.Store()),
-                ast.Call(name("range"), [given.right], []),
-                [],
-                0,
-            )
-            comprehension = ast.ListComp(given.left.elts[0], [loop])
-            self._comprehension(attribute, comprehension, condition, called=False)
+            items = [Item(i) for i in inner]
+            self._declare(attribute, items, condition, called=False)
             return True
         return False
 
@@ -218,34 +206,71 @@ class Lists(FilledLists, ListLoops):
     def _declare(
         self,
         attribute: str,
-        items: list[ast.expr | Loop],
+        items: list[Item],
         condition: ast.expr | None,
         *,
         called: bool,
     ) -> None:
         builder = self.builder
-        if not called and len(items) == 1 and isinstance(items[0], Loop):
-            loop = items[0]
-            if len(loop.appended) == 1 and loop.appended[0][1] is None:
+        if not called and len(items) == 1 and isinstance(items[0].value, Loop):
+            loop = items[0].value
+            alone = len(loop.appended) == 1 and loop.appended[0][1] is None
+            if alone and not self_attribute(loop.appended[0][0]):
                 self._loop(attribute, loop, [attribute])
                 return
         body: list[ast.stmt] = []
         elements: list[ast.expr] = []
         for number, item in enumerate(items):
-            if isinstance(item, Loop):
-                body += self._loop(
-                    attribute, item, None, str(number) if len(items) > 1 else ""
-                )
+            if isinstance(item.value, Loop):
+                loop = item.value
+                if item.condition is not None:
+                    node = copy.copy(loop.node)
+                    node.iter = where(item.condition, node.iter)
+                    loop = replace(loop, node=node)
+                suffix = str(number) if len(items) > 1 else ""
+                body += self._loop(attribute, loop, None, suffix)
                 continue
-            for call in self.modules.calls(attribute, [item], condition, number):
+            standing = both(condition, item.condition)
+            for call in self.modules.calls(attribute, [item.value], standing, number):
                 elements.append(call)
-                assign = applied_to(call, name("x"))
-                body.append(ast.Assign([ast.Name("x", ast.Store())], assign, lineno=0))
+                made = applied_to(call, name("x"))
+                assign = ast.Assign([ast.Name("x", ast.Store())], made, lineno=0)
+                if item.condition is None:
+                    body.append(assign)
+                    continue
+                test = self._is_there(attribute, number, call, item.condition)
+                body.append(ast.If(test, [assign], []))
         self.modules.method(attribute, _ending(body))
-        if any(isinstance(i, Loop) for i in items):
+        if any(isinstance(i.value, Loop) or i.condition is not None for i in items):
             elements = []
-        builder.attributes[attribute] = Attribute("sequence", elements=elements)
+        builder.attributes[attribute] = Attribute(
+            "sequence", elements=elements, repeated=self._repeated(items)
+        )
         self.translator.around.items[attribute] = elements
+
+    def _repeated(self, items: list[Item]) -> tuple[ast.expr, ast.expr] | None:
+        """The one layer that a list holds at all of its places."""
+        loop = items[0].value if len(items) == 1 else None
+        if not isinstance(loop, Loop) or len(loop.appended) != 1:
+            return None
+        [(element, condition)] = loop.appended
+        if condition is not None or not self_attribute(element):
+            return None
+        return tuple(map(self.translator.expression, (element, loop.node.iter)))  # type: ignore[return-value]
+
+    def _is_there(
+        self, attribute: str, number: int, call: ast.expr, condition: ast.expr
+    ) -> ast.expr:
+        """Whether a list has an element, as the method that calls it asks."""
+        known = self.builder.attributes.get(self_attribute(call) or "")
+        if known is not None and known.kind == "layer":
+            return expression("f is not None", f=call)
+        if names(condition) <= {"self"}:
+            return copy.deepcopy(condition)
+        # It reads locals of setup.
+        place = self.builder.free(f"has_{attribute}_{number}")
+        self.builder.derive(place, condition)
+        return expression(f"self.{place}")
 
 
 def _is_one_of(node: ast.expr, known: Collection[str]) -> bool:

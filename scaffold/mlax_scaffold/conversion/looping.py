@@ -110,15 +110,33 @@ class Looping(Calling):
         body = node.body[0] if len(node.body) == 1 else None
         whole = part is None and index is None
         value = body.value if whole and isinstance(body, ast.Assign) else None
-        if isinstance(value, ast.Call) and is_name(
-            value.func, ast.unparse(node.target)
+        if (
+            isinstance(body, ast.Assign)
+            and isinstance(value, ast.Call)
+            and is_name(value.func, ast.unparse(node.target))
+            and [ast.unparse(t) for t in body.targets]
+            == [ast.unparse(a) for a in (*value.args, *value.keywords)]
         ):
             value.func = source
             return node.body
         target = (
             node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
         )
+        if known.repeated and part is None and isinstance(target, ast.Name):
+            element, places = known.repeated
+            node.target, node.iter = ast.Name("_", ast.Store()), copy.deepcopy(places)
+            if index is not None:
+                node.target = ast.Tuple([index, node.target], ast.Store())
+                node.iter = ast.Call(name("enumerate"), [node.iter], [])
+            node.body = [with_names(s, {target.id: element}) for s in node.body]
+            return [node]
         if not elements or not isinstance(target, ast.Name):
+            place = (attribute or "").removeprefix("_")
+            self.builder.notes.refuse(
+                node,
+                f"a loop over `self.{place}`, which holds layers of several kinds, is not followed",
+                "call each layer as in `x = layer(x)`, or make a list for each kind",
+            )
             return None
         passes: list[ast.stmt] = []
         for number, element in enumerate(elements):

@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.building import Attribute, Builder
 from mlax_scaffold.conversion.recurrences import RECURRENT, recurrence
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.trees import (
+    both,
     expression,
     is_layer,
     is_none,
@@ -32,6 +33,8 @@ class Modules:
         self.constructors = frozenset(LAYERS) | RECURRENT
         self.named: dict[str, ast.expr] = {}
         """Locals that stand for a layer."""
+        self.shared: set[str] = set()
+        """Attributes that are layers, and that others may refer to."""
 
     def qualified(self, node: ast.expr) -> str:
         """The full name of what a call calls."""
@@ -54,6 +57,10 @@ class Modules:
         """Whether a value is a layer, or a sequence of them."""
         if isinstance(node, ast.Name):
             return node.id in self.named
+        if self_attribute(node) in self.shared:
+            return True
+        if isinstance(node, ast.IfExp):
+            return self.is_module(node.body) or self.is_module(node.orelse)
         if not isinstance(node, ast.Call):
             return False
         full = self.qualified(node)
@@ -71,6 +78,13 @@ class Modules:
             value = self.named[value.id]
         if not self.is_module(value):
             return False
+        if referred := self_attribute(value):
+            self._referred(attribute, referred, value, condition)
+            return True
+        if isinstance(value, ast.IfExp):
+            test = self.translator.expression(value.test)
+            self._choice(attribute, test, value.body, value.orelse, condition)
+            return True
         assert isinstance(value, ast.Call)
         full = self.qualified(value)
         if full in RECURRENT:
@@ -98,6 +112,19 @@ class Modules:
             return True
         self.translator.around.attributes[attribute] = made
         return True
+
+    def _referred(
+        self, attribute: str, to: str, value: ast.expr, condition: ast.expr | None
+    ) -> None:
+        """Give a layer another name."""
+        if condition is not None:
+            self.builder.notes.refuse(
+                value,
+                f"`self.{attribute}` is `self.{to}` under a condition",
+                "write the condition where it is called",
+            )
+        known = self.translator.around.attributes
+        known[attribute] = copy.deepcopy(known.get(to, expression(f"self.{to}")))
 
     def _other(
         self, attribute: str, made: ast.Call, condition: ast.expr | None
@@ -187,7 +214,9 @@ class Modules:
     ) -> list[ast.expr]:
         """What is called for each element: `self.name_0`, or a function."""
         found: list[ast.expr] = []
-        for i, element in enumerate(elements, first):
+        for i, given in enumerate(elements, first):
+            local = given.id if isinstance(given, ast.Name) else ""
+            element = self.named.get(local, given)
             if isinstance(element, ast.Call) and self.qualified(element) in SEQUENTIAL:
                 inner = self.elements(element)
                 if inner is not None:
@@ -196,7 +225,7 @@ class Modules:
             if isinstance(element, ast.IfExp) and (
                 self.is_module(element.body) or self.is_module(element.orelse)
             ):
-                found.append(self._chosen(f"{attribute}_{i}", element))
+                found.append(self._chosen(f"{attribute}_{i}", element, condition))
                 continue
             made = self.made(element)
             if isinstance(made, ast.Call) and is_layer(made):
@@ -209,13 +238,15 @@ class Modules:
                 found.append(made)
         return found
 
-    def _chosen(self, attribute: str, element: ast.IfExp) -> ast.expr:
+    def _chosen(
+        self, attribute: str, element: ast.IfExp, standing: ast.expr | None
+    ) -> ast.expr:
         """What is called where a condition chooses between two layers of a sequence."""
         made = [self.made(side) for side in (element.body, element.orelse)]
         test = self.translator.expression(element.test)
         if not any(isinstance(m, ast.Call) and is_layer(m) for m in made):
             return ast.IfExp(test, *made)
-        self._choice(attribute, test, element.body, element.orelse)
+        self._choice(attribute, test, element.body, element.orelse, standing)
         return expression(f"self._{attribute}")
 
     def choice(
@@ -225,19 +256,29 @@ class Modules:
         self._choice(attribute, test, first, second)
 
     def _choice(
-        self, attribute: str, test: ast.expr, first: ast.expr, second: ast.expr
+        self,
+        attribute: str,
+        test: ast.expr,
+        first: ast.expr,
+        second: ast.expr,
+        standing: ast.expr | None = None,
     ) -> None:
         body: list[ast.stmt] = []
-        for value, condition, suffix in (
+        for value, chosen, suffix in (
             (first, test, ""),
             (second, negated(test), "_otherwise"),
         ):
             elements = [value]
             if isinstance(value, ast.Call) and self.qualified(value) in SEQUENTIAL:
                 elements = self.elements(value) or []
+            condition = both(standing, chosen)
+            before = set(self.builder.attributes)
             calls = self.calls(f"{attribute}{suffix}", elements, condition)
             inner = chained(calls)
-            known = next((self_attribute(c) for c in calls if self_attribute(c)), None)
+            # What is made for this choice is there where the condition holds.
+            made = set(self.builder.attributes) - before
+            places = (self_attribute(c) for c in calls)
+            known = next((p for p in places if p in made), None)
             if suffix:
                 body += self._guarded(known, calls, inner)
             elif known:

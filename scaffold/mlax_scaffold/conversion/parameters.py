@@ -54,6 +54,7 @@ class Parameters:
                     copy.deepcopy(default or ast.Constant(None)), [], []
                 )
                 builder.renamed[parameter] = ""
+                builder.fixed[parameter] = module
                 builder.notes.remark(
                     argument,
                     f"`{parameter}`, a class of layers, is always its default",

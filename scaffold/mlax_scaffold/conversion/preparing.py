@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.added_modules import without_added_modules
 from mlax_scaffold.conversion.alternating_lists import without_alternating_lists
 from mlax_scaffold.conversion.begun_layers import begun
+from mlax_scaffold.conversion.chosen_layers import with_chosen_layers
 from mlax_scaffold.conversion.composition import composed
 from mlax_scaffold.conversion.joined_lists import without_joined_lists
 from mlax_scaffold.conversion.key_loops import without_key_loops
@@ -18,6 +20,7 @@ from mlax_scaffold.conversion.paired_lists import without_paired_lists
 from mlax_scaffold.conversion.part_attributes import without_part_attributes
 from mlax_scaffold.conversion.private_names import publicized
 from mlax_scaffold.conversion.rebound_names import without_rebound_names
+from mlax_scaffold.conversion.shared_layers import with_shared_layers
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
 
@@ -28,6 +31,9 @@ def prepare(origin: Origin, node: ast.ClassDef) -> None:
     inlined(node)
     begun(origin, node, LAYERS)
     written_out(origin, node, (*LAYERS, *SEQUENTIAL))
+    with_chosen_layers(origin, node, (*LAYERS, *SEQUENTIAL))
+    without_added_modules(origin, node)
+    with_shared_layers(origin, node)
     without_joined_lists(node)
     without_mapped_tuples(node)
     without_paired_lists(origin, node)

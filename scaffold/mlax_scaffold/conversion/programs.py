@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.helper_dtypes import in_dtype
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.layer_methods import with_layer_methods
+from mlax_scaffold.conversion.loop_stages import with_loop_stages
 from mlax_scaffold.conversion.nested_examples import Fitted, with_nested_examples
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
@@ -59,8 +60,9 @@ class Program:
         self.seen.add(node.name)
         node = without_dictionaries(self.origin, self._with_bases(node), self.notes)
         node, sequences = with_layer_methods(self.origin, node)
+        node, loops = with_loop_stages(self.origin, node)
         node, stages = with_stages(self.origin, node)
-        stages = {**sequences, **stages}
+        stages = {**sequences, **loops, **stages}
         for used in _used(node):
             other = stages.get(used) or self.origin.classes.get(used)
             if used in self.origin.copied:

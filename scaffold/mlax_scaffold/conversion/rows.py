@@ -11,43 +11,131 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
+from mlax_scaffold.conversion.trees import (
+    expression,
+    is_name,
+    is_none,
+    literal,
+    negated,
+    visited,
+)
+from mlax_scaffold.conversion.vocabulary import INFERENCE, TRAINING
+
 Bound = Mapping[str, "ast.expr | list[ast.expr]"]
 Calculation = Callable[..., "ast.expr | None"]
 
-IGNORED = frozenset(
+WITHOUT_EFFECT = frozenset(
     (
-        *("device", "dtype", "param_dtype", "key", "rngs", "rng", "name", "inplace"),
-        *("parent", "generator", "layout", "requires_grad", "use_running_average"),
-        *(
-            "deterministic",
-            "inference",
-            "precision",
-            "state",
-            "axis_name",
-            "pin_memory",
-        ),
-        *("promote_dtype", "sow_weights", "input_format", "track_running_stats"),
-        *("fast_variance", "use_fast_variance", "force_float32_reductions", "out"),
-        *("graphdef", "rng_collection", "rngs_key"),
-        *("preferred_element_type", "non_blocking", "memory_format", "out_sharding"),
+        *("device", "key", "rngs", "rng", "name", "inplace", "parent", "generator"),
+        *("layout", "requires_grad", "state", "pin_memory", "promote_dtype"),
+        *("sow_weights", "input_format", "fast_variance", "use_fast_variance"),
+        *("force_float32_reductions", "graphdef", "rng_collection", "rngs_key"),
+        *("non_blocking", "memory_format", "out_sharding", "dropout_rng"),
     )
 )
 """Arguments that say nothing of what is computed, or that are said in another way here."""
 
+_HINTS = ("need_weights", "average_attn_weights", "is_causal", "momentum")
+"""Arguments of that kind where a row names them and makes nothing of them."""
 
-_SAID_OTHERWISE = re.compile(
-    r"x|f|dtype|key|\w*rng|mean|lower|upper|scale|init\w*|\w+_init|\w+_init_scale|"
-    r"(in|out|batch|column|param)_axis|\w*scale_init|negative_slope_init|init_alpha|padding_idx|"
-    r"deterministic|use_running_average|training|is_training|broadcast_\w+|dropout_(p|rate)|"
-    r"need_weights|average_attn_weights|sow_weights|is_causal|momentum|threshold|size|out|inplace"
-)
-"""Parameters that rows may leave unused: they say how weights begin, which mode it is, or what is
-returned beside the result."""
+_DTYPES = ("dtype", "param_dtype", "preferred_element_type")
+_NOTHING = {
+    "axis_name": None,
+    "axis_index_groups": None,
+    "precision": None,
+    "out": None,
+}
+"""What arguments that rows need not name have to be, so that leaving them out changes nothing."""
+
+_MODES = {
+    **dict.fromkeys(TRAINING, "self.training"),
+    **dict.fromkeys(INFERENCE, "not self.training"),
+}
+
+REMARKED = {
+    "padding_idx": (
+        "its row begins and is trained as others are",
+        "set its row to zero, and its gradient, where that matters",
+    ),
+}
+"""Arguments that change how weights begin or are trained, and not what is computed with them."""
+
+
+def remarks(bound: Bound) -> Iterator[tuple[str, str]]:
+    """What is to be said of arguments that change something else than what is computed."""
+    for argument, (what, todo) in REMARKED.items():
+        value = bound.get(argument)
+        if isinstance(value, ast.expr) and not is_none(value):
+            yield f"`{argument}={ast.unparse(value)}` is left out: {what}", todo
+    training = bound.get("training")
+    always = isinstance(training, ast.Constant) and training.value is True
+    rate = bound.get("dropout_p")
+    if isinstance(rate, ast.expr) and not (
+        isinstance(rate, ast.Constant) and not rate.value
+    ):
+        always = always or "self.training" not in ast.unparse(rate)
+    if always:
+        yield "this drops in inference, too", "here it does in training alone"
+
+
+def is_silent(argument: str, value: ast.expr) -> bool:
+    """Whether an argument may be left out without a word, with this value."""
+    if argument in WITHOUT_EFFECT or argument in REMARKED:
+        return True
+    if argument in _DTYPES:
+        # What is computed here has the dtype of the input, as the guide says; counts have their own.
+        return not _COUNTS.match(ast.unparse(value).rpartition(".")[2].strip("'\""))
+    if argument in _NOTHING:
+        return isinstance(value, ast.Constant) and value.value == _NOTHING[argument]
+    return says_mode(argument) and follows_mode(argument, value)
+
+
+def says_mode(argument: str) -> bool:
+    """Whether an argument tells training from inference."""
+    return argument in _MODES
+
+
+_COUNTS = re.compile(r"u?int\d*_?$|long$|bool_?$|complex\d*$|cfloat$")
+
+
+def follows_mode(argument: str, value: ast.expr) -> bool:
+    """Whether a flag of training or inference has the value that the mode says."""
+    if missing(value) or is_none(value):
+        return True
+    return ast.unparse(_mode(value)) == _MODES[argument]
+
+
+class _Mode(ast.NodeTransformer):
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """A flag of the class that hands a layer on."""
+        mode = _MODES.get(node.id)
+        return expression(mode) if mode else node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """A key is there in training."""
+        if ast.unparse(node) == "self.key() is not None":
+            return expression("self.training")
+        if ast.unparse(node) == "self.key() is None":
+            return expression("not self.training")
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        return negated(node.operand) if isinstance(node.op, ast.Not) else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if is_name(node.func, "bool") and len(node.args) == 1:
+            return self.visit(node.args[0])
+        return node
+
+
+def _mode(value: ast.expr) -> ast.expr:
+    return visited(_Mode(), copy.deepcopy(value))
 
 
 class Calculating(Protocol):
@@ -101,7 +189,7 @@ class Row:
         bound = self.bind(call)
         for name, default in _unused(self.signature, self.text).items():
             given = bound.get(name)
-            if isinstance(given, ast.expr) and not _equal(given, default):
+            if isinstance(given, ast.expr) and not _fits(name, given, default):
                 raise MisfitError(f"`{name}={ast.unparse(given)}`")
         return bound
 
@@ -125,15 +213,29 @@ def _unused(signature: str, text: str) -> dict[str, ast.expr]:
     return {
         name: default
         for name, default in _defaults(_parameters(signature))
-        if name not in used and not _SAID_OTHERWISE.fullmatch(name)
+        if name not in used
     }
+
+
+def _fits(argument: str, given: ast.expr, default: ast.expr) -> bool:
+    """Whether a parameter that nothing is made of here has a value that changes nothing."""
+    if argument in _HINTS or is_silent(argument, given):
+        return True
+    if argument in _MODES:
+        # None of a flag leaves it to the call, and False does not.
+        return ast.unparse(given) == ast.unparse(default)
+    return _equal(given, default)
 
 
 def _equal(given: ast.expr, default: ast.expr) -> bool:
     """Whether a value is the default; None and False both say that there is none."""
     no = ("None", "False", "_")
     texts = ast.unparse(given), ast.unparse(default)
-    return texts[0] == texts[1] or (texts[0] in no and texts[1] in no)
+    if texts[0] in no and texts[1] in no:
+        return True
+    values = literal(given), literal(default)
+    numbers = all(type(v) in (int, float) for v in values)
+    return values[0] == values[1] if numbers else texts[0] == texts[1]
 
 
 @cache
@@ -160,7 +262,7 @@ def bind(
     for keyword in call.keywords:
         if keyword.arg in names:
             bound[str(keyword.arg)] = keyword.value
-        elif keyword.arg is None or keyword.arg not in IGNORED:
+        elif keyword.arg is None or not is_silent(keyword.arg, keyword.value):
             raise MisfitError(f"`{ast.unparse(keyword)}`")
     for name, default in _defaults(parameters):
         bound.setdefault(name, default)

@@ -9,7 +9,7 @@ from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.rows import IGNORED, MisfitError, Row
+from mlax_scaffold.conversion.rows import MisfitError, Row, is_silent, remarks
 from mlax_scaffold.conversion.tables import (
     FUNCTIONS,
     LAYERS,
@@ -47,7 +47,8 @@ class TranslatedCalls(ast.NodeTransformer):
             [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords],
         )
         try:
-            made = row.fill(row.bind_all(given), self.calculations)
+            bound = row.bind_all(given)
+            made = row.fill(bound, self.calculations)
         except MisfitError as error:
             self.notes.refuse(
                 node,
@@ -55,6 +56,8 @@ class TranslatedCalls(ast.NodeTransformer):
                 "write what it computes, or leave the argument out",
             )
             return given
+        for what, todo in remarks(bound):
+            self.notes.remark(node, what, todo)
         if row.kind == "function":
             made = _function_of_x(made)
         self._titled(node, made)
@@ -138,13 +141,15 @@ class TranslatedCalls(ast.NodeTransformer):
         """A class of the same file, with the arguments that it has as a definition."""
         values: dict[str, ast.expr] = {}
         for place, value in zip(interface.renamed, node.args, strict=False):
+            self._left_out(node, interface, place, value)
             if interface.renamed[place]:
                 values[interface.renamed[place]] = self.visit(value)
         for keyword in node.keywords:
             field = interface.renamed.get(str(keyword.arg))
+            self._left_out(node, interface, str(keyword.arg), keyword.value)
             if field:
                 values[field] = self.visit(keyword.value)
-            elif field is None and keyword.arg not in IGNORED:
+            elif field is None and not is_silent(str(keyword.arg), keyword.value):
                 self.notes.refuse(
                     node,
                     f"`{ast.unparse(keyword)}` is no parameter of {interface.name}",
@@ -161,6 +166,22 @@ class TranslatedCalls(ast.NodeTransformer):
         made.keywords = [ast.keyword(k, v) for k, v in rest.items()]
         self._titled(node, made)
         return ast.copy_location(made, node)
+
+    def _left_out(
+        self, node: ast.Call, interface: Interface, parameter: str, value: ast.expr
+    ) -> None:
+        """Say so where a class of layers is handed on that is not the one that is always taken."""
+        always = interface.fixed.get(parameter)
+        if always is None:
+            return
+        maker = self.around.makers.get(ast.unparse(value))
+        given = self.origin.qualified(maker.func if maker is not None else value)
+        if given != always:
+            self.notes.refuse(
+                node,
+                f"`{parameter}={ast.unparse(value)}` of {interface.name}, which always takes `{always}`",
+                "write another class with that layer, and call it here",
+            )
 
     def _partial(self, node: ast.Call) -> ast.expr:
         inner = ast.Call(node.args[0], node.args[1:], node.keywords)

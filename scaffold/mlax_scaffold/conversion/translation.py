@@ -196,6 +196,10 @@ class Translator(TranslatedCalls):
     # Calls.
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        if is_name(node.func, "hasattr") and len(node.args) == 2:
+            there = self._has(node)
+            if there is not None:
+                return there
         if is_name(node.func, "float") and len(node.args) == 1:
             made = self._infinity(node.args[0])
             if made is not None:
@@ -283,6 +287,14 @@ class Translator(TranslatedCalls):
         node.args = [self.visit(a) for a in node.args]
         node.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
         return node
+
+    def _has(self, node: ast.Call) -> ast.expr | None:
+        """Whether a module of a library has a function, of those that are known here: it has, by now."""
+        module, attribute = self.origin.qualified(node.args[0]), literal(node.args[1])
+        known = (
+            f"{module}.{attribute}" in FUNCTIONS or f"{module}.{attribute}" in LAYERS
+        )
+        return ast.copy_location(ast.Constant(True), node) if module and known else None
 
     def _infinity(self, node: ast.expr) -> ast.expr | None:
         text = node.value if isinstance(node, ast.Constant) else None

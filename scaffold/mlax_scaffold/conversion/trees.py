@@ -214,6 +214,20 @@ def negated(node: ast.expr) -> ast.expr:
     return ast.UnaryOp(ast.Not(), node)
 
 
+def both(left: ast.expr | None, right: ast.expr | None) -> ast.expr | None:
+    """Two conditions that both have to hold; None is one that always does."""
+    if left is None or right is None or same(left, right):
+        return left if right is None else right
+    parts = left.values if _is_and(left) else [left]  # type: ignore[attr-defined]
+    if any(same(part, right) for part in parts):
+        return left
+    return ast.BoolOp(ast.And(), [copy.deepcopy(left), copy.deepcopy(right)])
+
+
+def _is_and(node: ast.expr) -> bool:
+    return isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
+
+
 def is_layer(call: ast.Call) -> bool:
     """Whether a call declares a layer, by its mark."""
     return isinstance(call.func, ast.Name) and call.func.id.startswith(

@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.trees import is_none, literal
 _RATES = re.compile(
     r"(dropout|drop_path|drop|rate|prob|probability)(_?(rate|prob|p))?$|^p$|_p$|pdrop$"
 )
+_NO_RATES = re.compile(r"(growth|dilation|sampl\w*|frame|bit)_rate$")
 _POSITIVE = re.compile(r"(^|_)(eps|epsilon|temperature|tau|base|theta)$")
 _SIZES = re.compile(
     r"(features?|dims?|channels?|size|width|depth|heads?|layers?|units|hidden|embed|classes|groups|vocab\w*"
@@ -25,6 +26,8 @@ _PRODUCTS = {
     "conv_general_dilated": "ConvGeneralDilated",
 }
 """Words of functions of `jax.lax` that another one may stand in for."""
+_NAMED = re.compile(r"(^|_)(axis_name|precision)$")
+"""Parameters that have a word of their own, whatever their type is called."""
 _SEQUENCES = re.compile(
     r"(sizes|hidden_dims|widths|layer_dims|features_list|hiddens|dims)$"
 )
@@ -43,6 +46,11 @@ def word_of(
     product = _product(parameter, default)
     if product:
         return product
+    if named := _NAMED.search(parameter):
+        plain = text.replace("Optional", "").strip("[]")
+        word = "AxisName" if named[2] == "axis_name" else "Precision"
+        if plain not in ("int", "float", "bool"):
+            return f"{word} | None" if maybe else word
     word = _typed(parameter, text, default) or _by_default(parameter, default)
     word = word or _by_name(parameter)
     return f"{word} | None" if maybe else word
@@ -158,7 +166,7 @@ def _by_name(parameter: str) -> str:
         *("bias", "affine", "causal", "residual", "norm_first", "learnable", "gated"),
     ):
         return "bool"
-    if _RATES.search(parameter):
+    if _RATES.search(parameter) and not _NO_RATES.search(parameter):
         return "Probability"
     if _POSITIVE.search(parameter):
         return "Positive"

@@ -117,6 +117,7 @@ def _original(root: str, made: Conversion, tried: Trial) -> str:
         "parameters": dict(tried.parameters),
         "flags": tried.flags,
         "keys": dict(tried.keys),
+        "settings": dict(tried.settings),
         "functions": pair.functions if pair else (),
         "names": pair.names if pair else (),
     }

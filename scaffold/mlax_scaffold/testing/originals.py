@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import types
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingOf
 from dataclasses import dataclass, field
@@ -44,6 +45,8 @@ class Original:
         parameters: those of its constructor, and the hyperparameters that they became.
         flags: parameters of its call that the definition has not.
         keys: parameters for random numbers: each is a "key" of jax, or a "generator" of NumPy.
+        settings: those of its constructor that hold settings, and the class of each, or "". What they hold
+            is among the parameters, as in `config.width`.
         functions: the names of a pair.
         names: what the weights of a pair are called, in order, where it has them in a tuple.
     """
@@ -54,6 +57,7 @@ class Original:
     parameters: MappingOf[str, str] = field(default_factory=dict)
     flags: Sequence[str] = ()
     keys: MappingOf[str, str] = field(default_factory=dict)
+    settings: MappingOf[str, str] = field(default_factory=dict)
     functions: Sequence[str] = ()
     names: Sequence[str] = ()
 
@@ -83,9 +87,21 @@ class Original:
             return made
         return getattr(made, self.thing)
 
-    def arguments(self, hyperparameters: MappingOf[str, Any]) -> dict[str, Any]:
+    def arguments(
+        self, hyperparameters: MappingOf[str, Any], thing: Any = None
+    ) -> dict[str, Any]:
         """Of its constructor, with the values of these hyperparameters."""
-        return {p: hyperparameters[f] for p, f in self.parameters.items()}
+        made = {p: hyperparameters[f] for p, f in self.parameters.items()}
+        for parameter, kind in self.settings.items():
+            held = {
+                p.partition(".")[2]: made.pop(p)
+                for p in [*made]
+                if p.startswith(f"{parameter}.")
+            }
+            module = sys.modules[thing.__module__]
+            holder = getattr(module, kind) if kind else types.SimpleNamespace
+            made[parameter] = holder(**held)
+        return made
 
     def given_flags(self) -> dict[str, Any]:
         """Its flags as they are in inference."""

@@ -59,7 +59,7 @@ def assert_parity(
     thing = original.load(near)
     arrays = list(_drawn(inputs, integers, booleans).values())
     source = BUILT[original.framework](
-        thing, original, original.arguments(hyperparameters), arrays
+        thing, original, original.arguments(hyperparameters, thing), arrays
     )
     keyed = "key" in inspect.signature(layer.init).parameters
     key = {"key": jax.random.key(1)} if keyed else {}

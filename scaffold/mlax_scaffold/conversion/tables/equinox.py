@@ -46,7 +46,7 @@ _LAYERS = {
         "(num_embeddings, embedding_size)",
         "layer.Embed(num_embeddings, embedding_size)",
     ),
-    "Dropout": Row("(p=0.5)", "layer.Dropout(p)"),
+    "Dropout": Row("(p=0.5, inference=False)", "layer.Dropout(p)"),
     "LayerNorm": Row(
         "(shape, eps=1e-5, use_weight=True, use_bias=True)",
         "layer.LayerNorm(calc.innermost(shape), axis=calc.trailing(shape), use_scale=use_weight, "
@@ -76,12 +76,20 @@ _LAYERS = {
     "MultiheadAttention": Row(
         "(num_heads, query_size, key_size=_, value_size=_, output_size=_, qk_size=_, vo_size=_, "
         "use_query_bias=False, use_key_bias=False, use_value_bias=False, use_output_bias=False, "
-        "dropout_p=0.0)",
+        "dropout_p=0.0, inference=False)",
         "layer.MultiHeadAttention(query_size, num_heads, context_features=key_size, "
         "value_features=value_size, head_features=qk_size, value_head_features=vo_size, "
-        "out_features=output_size, use_bias=use_query_bias, dropout_rate=dropout_p)",
+        "out_features=output_size, "
+        "use_bias=calc.alike(use_query_bias, use_key_bias, use_value_bias, use_output_bias), "
+        "query_bias=calc.apart(use_query_bias, use_key_bias, use_value_bias, use_output_bias), "
+        "key_bias=calc.apart(use_key_bias, use_query_bias, use_value_bias, use_output_bias), "
+        "value_bias=calc.apart(use_value_bias, use_query_bias, use_key_bias, use_output_bias), "
+        "out_bias=calc.apart(use_output_bias, use_query_bias, use_key_bias, use_value_bias), "
+        "dropout_rate=dropout_p)",
     ),
-    "PReLU": Row("(init_alpha=0.25)", "layer.PReLU()"),
+    "PReLU": Row(
+        "(init_alpha=0.25)", "layer.PReLU(slope_initializer=calc.slope(init_alpha))"
+    ),
     **{f"Conv{n}d": Row(_CONV, _conv(str(n))) for n in (1, 2, 3)},
     "Conv": Row(
         _CONV.replace("(in", "(num_spatial_dims, in", 1), _conv("num_spatial_dims")

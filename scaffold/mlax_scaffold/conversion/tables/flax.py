@@ -5,23 +5,32 @@ from __future__ import annotations
 from mlax_scaffold.conversion.rows import Row
 from mlax_scaffold.conversion.tables.activations import plain
 
-_KERNEL = "kernel_initializer=kernel_init, bias_initializer=bias_init"
+_KERNEL = (
+    "kernel_initializer=kernel_init, bias_initializer=bias_init, "
+    "precision=calc.unless_none(precision)"
+)
+_OUT = (
+    "out_kernel_initializer=calc.unless_none(out_kernel_init), "
+    "out_bias_initializer=calc.unless_none(out_bias_init)"
+)
+_OVER = "axis_name=calc.unless_none(axis_name)"
 _LAYERS = {
     "Dense": Row(
-        "(features, use_bias=True, kernel_init=_, bias_init=_, dot_general=_, "
+        "(features, use_bias=True, kernel_init=_, bias_init=_, precision=_, dot_general=_, "
         "dot_general_cls=None)",
         "layer.Linear(calc.last(), features, use_bias=use_bias, "
         f"dot_general=calc.unless_none(dot_general), {_KERNEL})",
     ),
     "DenseGeneral": Row(
         "(features, axis=-1, batch_dims=(), use_bias=True, kernel_init=_, bias_init=_, "
-        "dot_general=_, dot_general_cls=None)",
-        "calc.dense_general(features, axis, use_bias, dot_general)",
+        "precision=_, dot_general=_, dot_general_cls=None)",
+        "calc.dense_general(features, axis, use_bias, dot_general, precision, kernel_init, "
+        "bias_init)",
     ),
     "Conv": Row(
         "(features, kernel_size, strides=1, padding='SAME', input_dilation=1, kernel_dilation=1, "
         "feature_group_count=1, use_bias=True, mask=None, kernel_init=_, bias_init=_, "
-        "conv_general_dilated=_, conv_general_dilated_cls=None)",
+        "precision=_, conv_general_dilated=_, conv_general_dilated_cls=None)",
         "layer.Conv(calc.rank(kernel_size), calc.last(), features, calc.window(kernel_size), "
         "strides=calc.window(strides), padding=padding, dilation=kernel_dilation, "
         "input_dilation=input_dilation, groups=feature_group_count, channel_last=True, "
@@ -30,7 +39,7 @@ _LAYERS = {
     ),
     "ConvTranspose": Row(
         "(features, kernel_size, strides=1, padding='SAME', kernel_dilation=1, use_bias=True, "
-        "kernel_init=_, bias_init=_, transpose_kernel=False)",
+        "kernel_init=_, bias_init=_, precision=_, transpose_kernel=False)",
         "layer.ConvTranspose(calc.rank(kernel_size), calc.last(), features, "
         "calc.window(kernel_size), strides=calc.window(strides), padding=padding, "
         "dilation=kernel_dilation, channel_last=True, flip_kernel=transpose_kernel, "
@@ -42,19 +51,21 @@ _LAYERS = {
     ),
     "LayerNorm": Row(
         "(epsilon=1e-6, use_bias=True, use_scale=True, bias_init=_, scale_init=_, "
-        "reduction_axes=-1, feature_axes=-1)",
+        "reduction_axes=-1, feature_axes=-1, axis_name=_)",
         "layer.LayerNorm(calc.last(), axis=reduction_axes, use_scale=use_scale, use_bias=use_bias, "
-        "epsilon=epsilon, scale_initializer=scale_init, bias_initializer=bias_init)",
+        f"epsilon=epsilon, {_OVER}, "
+        "scale_initializer=scale_init, bias_initializer=bias_init)",
     ),
     "RMSNorm": Row(
-        "(epsilon=1e-6, use_scale=True, scale_init=_, reduction_axes=-1)",
-        "layer.RMSNorm(calc.last(), use_scale=use_scale, epsilon=epsilon, "
+        "(epsilon=1e-6, use_scale=True, scale_init=_, reduction_axes=-1, axis_name=_)",
+        f"layer.RMSNorm(calc.last(), use_scale=use_scale, epsilon=epsilon, {_OVER}, "
         "scale_initializer=scale_init)",
     ),
     "GroupNorm": Row(
         "(num_groups=32, group_size=None, epsilon=1e-6, use_bias=True, use_scale=True, bias_init=_, "
-        "scale_init=_)",
-        "layer.GroupNorm(calc.groups(num_groups, group_size), calc.last(), channel_last=True, "
+        "scale_init=_, axis_name=_)",
+        f"layer.GroupNorm(calc.groups(num_groups, group_size), calc.last(), {_OVER}, "
+        "channel_last=True, "
         "use_scale=use_scale, use_bias=use_bias, epsilon=epsilon, scale_initializer=scale_init, "
         "bias_initializer=bias_init)",
     ),
@@ -65,8 +76,9 @@ _LAYERS = {
     ),
     "BatchNorm": Row(
         "(use_running_average=_, axis=-1, momentum=0.99, epsilon=1e-5, use_bias=True, "
-        "use_scale=True, bias_init=_, scale_init=_)",
+        "use_scale=True, bias_init=_, scale_init=_, axis_name=_)",
         "layer.BatchNorm(calc.last(), channel_last=True, use_scale=use_scale, use_bias=use_bias, "
+        f"{_OVER}, "
         "momentum=momentum, epsilon=epsilon, scale_initializer=scale_init, "
         "bias_initializer=bias_init)",
     ),
@@ -76,17 +88,21 @@ _LAYERS = {
     ),
     "MultiHeadDotProductAttention": Row(
         "(num_heads, qkv_features=_, out_features=_, broadcast_dropout=True, dropout_rate=0.0, "
-        "deterministic=_, kernel_init=_, out_kernel_init=_, bias_init=_, use_bias=True)",
+        "deterministic=_, kernel_init=_, out_kernel_init=_, bias_init=_, out_bias_init=_, "
+        "use_bias=True, precision=_)",
         "layer.MultiHeadAttention(calc.last(), num_heads, "
         "head_features=calc.share(qkv_features, num_heads), out_features=out_features, "
         "use_bias=use_bias, dropout_rate=dropout_rate, "
-        f"{_KERNEL})",
+        f"broadcast_dropout=calc.if_dropped(dropout_rate, broadcast_dropout), {_OUT}, {_KERNEL})",
     ),
     "LSTMCell": Row("(features)", "layer.LSTMCell(calc.last(), features)"),
     "OptimizedLSTMCell": Row("(features)", "layer.LSTMCell(calc.last(), features)"),
     "GRUCell": Row("(features)", "layer.GRUCell(calc.last(), features)"),
     "SimpleCell": Row("(features)", "layer.SimpleCell(calc.last(), features)"),
-    "PReLU": Row("(negative_slope_init=0.01)", "layer.PReLU()"),
+    "PReLU": Row(
+        "(negative_slope_init=0.01)",
+        "layer.PReLU(slope_initializer=calc.slope(negative_slope_init))",
+    ),
 }
 LAYERS = {f"flax.linen.{name}": row for name, row in _LAYERS.items()}
 LAYERS["flax.linen.SelfAttention"] = _LAYERS["MultiHeadDotProductAttention"]
@@ -142,8 +158,8 @@ _FUNCTIONS = {
     ),
     "dot_product_attention": Row(
         "(query, key, value, bias=_, mask=_, broadcast_dropout=True, dropout_rng=_, "
-        "dropout_rate=0.0, deterministic=_)",
-        "word.dot_product_attention(query, key, value, mask=mask, bias=bias)",
+        "dropout_rate=0.0, deterministic=_, precision=None)",
+        "calc.attention_of_flax(query, key, value, mask, bias, dropout_rate, broadcast_dropout)",
     ),
     "make_causal_mask": Row(
         "(x, dtype=_)",

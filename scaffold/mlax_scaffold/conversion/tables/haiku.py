@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlax_scaffold.conversion.rows import Row
 
+_NORM = "scale_initializer=scale_init, bias_initializer=offset_init"
 _KERNEL = "kernel_initializer=w_init, bias_initializer=b_init"
 
 
@@ -26,10 +27,9 @@ _LAYERS = {
     **{f"Conv{n}D": _conv(n) for n in (1, 2, 3)},
     "LayerNorm": Row(
         "(axis, create_scale, create_offset, eps=1e-5, scale_init=_, offset_init=_, "
-        "param_axis=_)",
+        "param_axis=-1)",
         "layer.LayerNorm(calc.last(), axis=axis, use_scale=create_scale, "
-        "use_bias=create_offset, epsilon=eps, scale_initializer=scale_init, "
-        "bias_initializer=offset_init)",
+        f"use_bias=create_offset, epsilon=eps, {_NORM})",
     ),
     "RMSNorm": Row(
         "(axis=-1, eps=1e-5, scale_init=_, create_scale=True)",
@@ -42,9 +42,11 @@ _LAYERS = {
         "use_bias=create_offset, epsilon=eps)",
     ),
     "BatchNorm": Row(
-        "(create_scale, create_offset, decay_rate, eps=1e-5, scale_init=_, offset_init=_)",
+        "(create_scale, create_offset, decay_rate, eps=1e-5, scale_init=_, offset_init=_, "
+        "cross_replica_axis=_)",
         "layer.BatchNorm(calc.last(), channel_last=True, use_scale=create_scale, "
-        "use_bias=create_offset, momentum=decay_rate, epsilon=eps)",
+        "use_bias=create_offset, momentum=decay_rate, epsilon=eps, "
+        f"axis_name=calc.unless_none(cross_replica_axis), {_NORM})",
     ),
     "Embed": Row(
         "(vocab_size, embed_dim, w_init=_)",
@@ -58,7 +60,7 @@ _LAYERS = {
         "layer.MultiHeadAttention(calc.last(), num_heads, head_features=key_size, "
         "value_head_features=value_size, "
         "out_features=calc.product(model_size, num_heads, key_size), use_bias=with_bias, "
-        f"{_KERNEL})",
+        "kernel_initializer=calc.scaled_by(w_init, w_init_scale), bias_initializer=b_init)",
     ),
     "nets.MLP": Row(
         "(output_sizes, w_init=_, b_init=_, with_bias=True, activation=_, activate_final=False)",

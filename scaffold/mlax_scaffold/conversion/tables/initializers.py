@@ -26,7 +26,8 @@ _JAX = {
         "word.orthogonal(scale=scale, column_axis=column_axis)",
     ),
     "delta_orthogonal": Row(
-        "(scale=_, column_axis=_, dtype=_)", "word.delta_orthogonal()"
+        "(scale=_, column_axis=_, dtype=_)",
+        "word.delta_orthogonal(scale=scale, column_axis=column_axis)",
     ),
     "variance_scaling": Row(
         "(scale, mode, distribution, in_axis=_, out_axis=_, batch_axis=_, dtype=_)",
@@ -43,10 +44,10 @@ _PREFIXES = (
 MAKERS = {f"{p}.{name}": row for p in _PREFIXES for name, row in _JAX.items()} | {
     "haiku.initializers.Constant": Row("(constant)", "word.constant(constant)"),
     "haiku.initializers.RandomNormal": Row(
-        "(stddev=1.0, mean=0.0)", "word.normal(stddev)"
+        "(stddev=1.0, mean=0.0)", "calc.normal_about(mean, stddev)"
     ),
     "haiku.initializers.TruncatedNormal": Row(
-        "(stddev=1.0, mean=0.0)", "word.truncated_normal(stddev)"
+        "(stddev=1.0, mean=0.0)", "calc.truncated(mean, stddev, _, _)"
     ),
     "haiku.initializers.RandomUniform": Row(
         "(minval=0.0, maxval=1.0)", "calc.random_uniform(minval, maxval)"

@@ -9,7 +9,8 @@ _CONV = (
     "(in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, "
     "bias=True, padding_mode='zeros')"
 )
-_NORM = "(num_features, eps=1e-5, momentum=0.1, affine=True)"
+_NORM = "(num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True)"
+_INSTANCE_NORM = _NORM.replace("=True", "=False")
 
 
 def _conv(dims: int, channels: str = "in_channels") -> str:
@@ -44,7 +45,7 @@ def _dims(dims: int) -> dict[str, Row]:
             "momentum=calc.rest(momentum), epsilon=eps)",
         ),
         f"InstanceNorm{dims}d": Row(
-            _NORM.replace("affine=True", "affine=False"),
+            _INSTANCE_NORM,
             "layer.InstanceNorm(num_features, use_scale=affine, use_bias=affine, epsilon=eps)",
         ),
         f"MaxPool{dims}d": Row(
@@ -111,7 +112,8 @@ _LAYERS = {
         "layer.Flatten(batch_dims=calc.to_end(start_dim, end_dim))",
     ),
     "PReLU": Row(
-        "(num_parameters=1, init=0.25)", "layer.PReLU(num_parameters, axis=1)"
+        "(num_parameters=1, init=0.25)",
+        "layer.PReLU(num_parameters, axis=1, slope_initializer=calc.slope(init))",
     ),
     "PixelShuffle": Row("(upscale_factor)", "layer.PixelShuffle(2, upscale_factor)"),
     "Upsample": Row(
@@ -159,8 +161,8 @@ _LAYERS = {
     "Hardtanh": Row(
         "(min_val=-1.0, max_val=1.0)", "jnp.clip(x, min_val, max_val)", "function"
     ),
-    "Softmax": Row("(dim=-1)", "word.softmax(x, axis=dim)", "function"),
-    "LogSoftmax": Row("(dim=-1)", "word.log_softmax(x, axis=dim)", "function"),
+    "Softmax": Row("(dim)", "word.softmax(x, axis=dim)", "function"),
+    "LogSoftmax": Row("(dim)", "word.log_softmax(x, axis=dim)", "function"),
     "Softplus": Row("(beta=1.0, threshold=20.0)", "calc.softplus(beta)", "function"),
     "Unflatten": Row(
         "(dim, unflattened_size)",

@@ -146,13 +146,14 @@ METHODS = {
     "cumsum": Row("(x, dim)", "jnp.cumsum(x, axis=dim)"),
     "cumprod": Row("(x, dim)", "jnp.cumprod(x, axis=dim)"),
     "topk": Row("(x, k, dim=-1)", "calc.top_k(x, k, dim)"),
-    "sort": Row("(x, dim=-1)", "jnp.sort(x, axis=dim)"),
+    "sort": Row("(x, dim=-1)", "(jnp.sort(x, axis=dim), jnp.argsort(x, axis=dim))"),
+    "argsort": Row("(x, dim=-1)", "jnp.argsort(x, axis=dim)"),
     "clamp": Row("(x, min=None, max=None)", "jnp.clip(x, min, max)"),
     "clip": Row("(x, min=None, max=None)", "jnp.clip(x, min, max)"),
     "clamp_min": Row("(x, min)", "jnp.maximum(x, min)"),
     "masked_fill": Row("(x, mask, value)", "jnp.where(mask, value, x)"),
-    "softmax": Row("(x, dim=-1, dtype=_)", "word.softmax(x, axis=dim)"),
-    "log_softmax": Row("(x, dim=-1, dtype=_)", "word.log_softmax(x, axis=dim)"),
+    "softmax": Row("(x, dim, dtype=_)", "word.softmax(x, axis=dim)"),
+    "log_softmax": Row("(x, dim, dtype=_)", "word.log_softmax(x, axis=dim)"),
     "sigmoid": Row("(x)", "jax.nn.sigmoid(x)"),
     "relu": Row("(x)", "jax.nn.relu(x)"),
     "type_as": Row("(x, other)", "x.astype(other.dtype)"),
@@ -162,7 +163,8 @@ METHODS = {
     "contiguous": Row("(x)", "x"),
     "clone": Row("(x)", "x"),
     "float": Row("(x)", "calc.floating(x)"),
-    "to": Row("(x, *args, dtype=_)", "calc.placed(x, args)"),
+    "to": Row("(x, *args, dtype=_)", "calc.placed(x, args, dtype)"),
+    "type": Row("(x, dtype)", "calc.placed(x, _, dtype)"),
     "cuda": Row("(x)", "x"),
     "cpu": Row("(x)", "x"),
     "bool": Row("(x)", "x.astype(bool)"),
@@ -182,7 +184,7 @@ METHODS = {
 
 _FUNCTIONAL = {
     **{name: METHODS[name] for name in ("softmax", "log_softmax")},
-    "gelu": Row("(x, approximate='none')", "calc.gelu(approximate)"),
+    "gelu": Row("(x, approximate='none')", "calc.gelu_of(x, approximate)"),
     "elu": Row("(x, alpha=1.0)", "jax.nn.elu(x, alpha)"),
     "celu": Row("(x, alpha=1.0)", "jax.nn.celu(x, alpha)"),
     "leaky_relu": Row(
@@ -201,10 +203,10 @@ _FUNCTIONAL = {
         "calc.affine(word.layer_norm(x, axis=calc.last_axes(normalized_shape), epsilon=eps), "
         "weight, bias)",
     ),
-    "dropout": Row("(x, p=0.5, training=True)", "calc.dropout(x, p)"),
+    "dropout": Row("(x, p=0.5, training=True)", "calc.dropout(x, p, training)"),
     "scaled_dot_product_attention": Row(
         "(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None)",
-        "calc.scaled_attention(query, key, value, attn_mask, is_causal, scale)",
+        "calc.scaled_attention(query, key, value, attn_mask, is_causal, scale, dropout_p)",
     ),
     **{name: row for dims in (1, 2, 3) for name, row in _windows(dims).items()},
     "pad": Row(
@@ -224,22 +226,25 @@ _TENSORS = {
     "einsum": Row("(equation, *operands)", "jnp.einsum(equation, *operands)"),
     "where": Row("(condition, x, y)", "jnp.where(condition, x, y)"),
     "arange": Row(
-        "(*args, start=_, end=_, step=_)", "jnp.arange(*args, start, end, step)"
+        "(*args, start=_, end=_, step=_, dtype=_)",
+        "jnp.arange(*args, start, end, step, dtype=calc.count(dtype))",
     ),
     "linspace": Row("(start, end, steps)", "jnp.linspace(start, end, steps)"),
-    "zeros": Row("(*size)", "calc.filled('zeros', size)"),
-    "ones": Row("(*size)", "calc.filled('ones', size)"),
-    "full": Row("(size, value)", "calc.full(size, value)"),
-    "eye": Row("(n)", "calc.eye(n)"),
-    "zeros_like": Row("(x)", "jnp.zeros_like(x)"),
-    "ones_like": Row("(x)", "jnp.ones_like(x)"),
-    "full_like": Row("(x, value)", "jnp.full_like(x, value)"),
+    "zeros": Row("(*size, dtype=_)", "calc.filled('zeros', size, dtype)"),
+    "ones": Row("(*size, dtype=_)", "calc.filled('ones', size, dtype)"),
+    "full": Row("(size, fill_value, dtype=_)", "calc.full(size, fill_value, dtype)"),
+    "eye": Row("(n, dtype=_)", "calc.eye(n, dtype)"),
+    "zeros_like": Row("(x, dtype=_)", "jnp.zeros_like(x, calc.count(dtype))"),
+    "ones_like": Row("(x, dtype=_)", "jnp.ones_like(x, calc.count(dtype))"),
+    "full_like": Row(
+        "(x, fill_value, dtype=_)", "jnp.full_like(x, fill_value, calc.count(dtype))"
+    ),
     "rand_like": Row("(x)", "jax.random.uniform(self.key(), x.shape, x.dtype)"),
     "randn": Row("(*size)", "calc.drawn_normal(size)"),
     "rand": Row("(*size)", "calc.drawn_uniform(size)"),
     "randn_like": Row("(x)", "jax.random.normal(self.key(), x.shape, x.dtype)"),
     "bernoulli": Row("(p)", "calc.drawn(p)"),
-    "tensor": Row("(value)", "calc.value(value)"),
+    "tensor": Row("(value, dtype=_)", "calc.value(value, dtype)"),
     "meshgrid": Row("(*args, indexing='ij')", "calc.meshgrid(args, indexing)"),
     "swish": Row("(x)", "jax.nn.silu(x)"),
     "permute": Row("(x, dims)", "jnp.transpose(x, dims)"),
@@ -258,6 +263,10 @@ _LOSSES = {
     "binary_cross_entropy_with_logits": Row(
         _REDUCED,
         "calc.reduced(loss.sigmoid_binary_cross_entropy(input, target), reduction)",
+    ),
+    "cross_entropy": Row(
+        "(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0)",
+        "calc.cross_entropy(input, target, ignore_index, reduction)",
     ),
     "huber_loss": Row(
         "(input, target, reduction='mean', delta=_)",

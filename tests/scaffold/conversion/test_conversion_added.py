@@ -1,0 +1,163 @@
+"""Layers that are added by name, and what would be lost of layers without a word."""
+
+from __future__ import annotations
+
+from mlax_scaffold.conversion import Converted, convert
+
+HEAD = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+"""
+
+
+def of(body: str) -> Converted:
+    return convert("thing.py", HEAD + body, "Thing", "Thing")
+
+
+def test_a_sequence_adds_layers_to_itself():
+    made = of("""\
+class Thing(nn.Sequential):
+    def __init__(self, dim):
+        super().__init__()
+        self.add_module("fc", nn.Linear(dim, dim))
+        self.add_module("act", nn.ReLU())
+""")
+    assert made.whole, made.notes
+    assert "x = self.base_0(x)\n        return jax.nn.relu(x)" in made.text
+
+
+def test_layers_are_added_to_a_sequence_in_a_loop_and_to_an_object():
+    made = of("""\
+class Thing(nn.Module):
+    def __init__(self, dim, depth):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(dim, dim))
+        for i in range(depth):
+            layer = nn.Linear(dim, dim)
+            self.net.add_module("fc%d" % i, layer)
+            if i < depth - 1:
+                norm = nn.LayerNorm(dim)
+                self.net.add_module("norm%d" % i, norm)
+        self.add_module("head", nn.Linear(dim, 4))
+
+    def forward(self, x):
+        return self.head(self.net(x))
+""")
+    assert made.whole, made.notes
+    assert "self.head = Linear(self.dim, 4)" in made.text
+    assert "if i < self.depth - 1:\n                x = norm_(x)" in made.text
+
+
+def test_names_that_are_given_to_layers_of_a_list_are_left_out():
+    made = of("""\
+class Thing(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = [nn.Linear(dim, dim) for _ in range(heads)]
+        for i, head in enumerate(self.heads):
+            self.add_module(f"head_{i}", head)
+
+    def forward(self, x):
+        return torch.cat([head(x) for head in self.heads], dim=-1)
+""")
+    assert made.whole, made.notes
+    assert "x: Float['*batch dim']" in made.text
+
+
+BLOCK = """\
+class Block(nn.Module):
+    def __init__(self, dim, act_layer=nn.GELU):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+        self.act = act_layer()
+
+    def forward(self, x):
+        return self.act(self.fc(x))
+
+
+class Thing(nn.Module):
+    def __init__(self, dim, act_layer=nn.GELU):
+        super().__init__()
+        other = lambda: nn.GELU(approximate="tanh")
+        self.block = Block(dim, act_layer={})
+
+    def forward(self, x):
+        return self.block(x)
+"""
+
+
+def test_another_class_of_layers_than_the_default_is_listed_with_its_line():
+    assert of(BLOCK.format("act_layer")).whole
+    assert of(BLOCK.format("nn.GELU")).whole
+    [note] = [n for n in of(BLOCK.format("other")).notes if n.blocks]
+    assert note.line == 20
+    assert "`act_layer=other` of Block" in note.what
+
+
+def test_attributes_that_nothing_declares_are_listed_with_their_line():
+    [note] = of("""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return self.fc(x) * self.scale
+""").notes
+    assert note.line == 12
+    assert "`self.scale` is nothing that could be declared" in note.what
+
+
+def test_what_a_loop_appends_beside_other_layers_is_listed_with_its_line():
+    made = of("""\
+class Thing(nn.Module):
+    def __init__(self, dims):
+        super().__init__()
+        self.downs = nn.ModuleList()
+        self.stages = []
+        for dim in dims:
+            self.downs.append(nn.Linear(dim, dim))
+            self.stages.append(torch.load(dim))
+
+    def forward(self, x):
+        for down in self.downs:
+            x = down(x)
+        return x
+""")
+    notes = {n.line: n.what for n in made.notes if n.blocks}
+    assert "beside other layers is not followed" in notes[13]
+
+
+def test_cross_entropy_ignores_what_it_is_told_to():
+    made = of("""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+        self.fast = hasattr(F, "scaled_dot_product_attention")
+
+    def forward(self, x, target):
+        y = self.fc(x)
+        device = x.device
+        return F.cross_entropy(y, target) + F.cross_entropy(y, target, ignore_index=-1)
+""")
+    assert made.whole, made.notes
+    assert "self.fast = True" in made.text
+    assert "device" not in made.text
+    assert "where=target != -1)" in made.text
+
+
+def test_a_growth_rate_is_a_size():
+    made = of("""\
+class Thing(nn.Module):
+    def __init__(self, dim, growth_rate):
+        super().__init__()
+        self.fc = nn.Linear(dim, growth_rate)
+
+    def forward(self, x):
+        return self.fc(x)
+""")
+    assert "growth_rate: Size" in made.text

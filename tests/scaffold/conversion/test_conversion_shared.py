@@ -1,0 +1,186 @@
+"""What the original makes once is made once: layers under several names, in lists, and shared weights."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlax_scaffold.conversion import Converted, convert
+
+TORCH = """\
+import torch
+import torch.nn as nn
+
+
+class Thing(nn.Module):
+    def __init__(self, dim, {parameters}):
+        super().__init__()
+        {setup}
+
+    def forward(self, x):
+        {body}
+"""
+
+
+def of(parameters: str, setup: str, body: str) -> Converted:
+    given = TORCH.format(
+        parameters=parameters,
+        setup=setup.replace("\n", "\n        "),
+        body=body.replace("\n", "\n        "),
+    )
+    return convert("thing.py", given, "Thing", "Thing")
+
+
+LOOP = "for layer in self.layers:\n    x = layer(x)\nreturn x"
+ONCE = {
+    "a list of one layer": (
+        "self.layers = nn.ModuleList([nn.Linear(dim, dim)] * n)",
+        LOOP,
+        ["for _ in range(self.n):\n            x = self.layers_layer(x)"],
+    ),
+    "a comprehension of one layer": (
+        "block = nn.Linear(dim, dim)\nself.layers = nn.ModuleList([block for _ in range(n)])",
+        "for i, layer in enumerate(self.layers):\n    x = x + i * layer(x)\nreturn x",
+        ["for i, _ in enumerate(range(self.n)):\n            x = x + i * self.block(x)"],
+    ),
+    "a sequence of one layer": (
+        "block = nn.Linear(dim, dim)\nself.net = nn.Sequential(*[block] * n)",
+        "return self.net(x)",
+        ["for _ in range(self.n):\n            x = self.block(x)"],
+    ),
+    "a layer that a loop appends": (
+        "block = nn.Linear(dim, dim)\nlayers = []\nfor _ in range(n):\n    layers.append(block)\n"
+        "    layers.append(nn.ReLU())\nself.net = nn.Sequential(*layers)",
+        "return self.net(x)",
+        ["x = self.block(x)\n            x = jax.nn.relu(x)"],
+    ),
+    "a layer that stands twice in a sequence": (
+        "fc = nn.Linear(dim, dim)\nself.net = nn.Sequential(fc, nn.ReLU(), fc)",
+        "return self.net(x)",
+        ["x = self.fc(x)\n        x = jax.nn.relu(x)\n        return self.fc(x)"],
+    ),
+    "a local under two names": (
+        "fc = nn.Linear(dim, dim)\nself.a = fc\nself.b = fc",
+        "return self.a(x) + self.b(x)",
+        ["self.a = Linear(", "self.a(x) + self.a(x)"],
+    ),
+    "a layer under two names": (
+        "self.a = nn.Linear(dim, dim)\nself.b = self.a",
+        "return self.a(x) + self.b(x)",
+        ["self.a(x) + self.a(x)"],
+    ),
+    "a layer in a list of others": (
+        "self.a = nn.Linear(dim, dim)\nself.layers = nn.ModuleList([self.a, nn.Tanh()])",
+        "for layer in self.layers:\n    x = x + layer(x)\nreturn x",
+        ["x = x + self.a(x)\n        x = x + jnp.tanh(x)"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ONCE)
+def test_what_is_made_once_is_one_layer(case: str):
+    setup, body, wanted = ONCE[case]
+    made = of("n", setup, body)
+    assert made.whole, made.notes
+    assert made.text.count("Linear(self.dim, self.dim)") == 1, made.text
+    for text in wanted:
+        assert text in made.text, made.text
+
+
+def test_what_each_pass_makes_are_several_layers():
+    made = of(
+        "n",
+        "self.layers = nn.ModuleList()\nfor _ in range(n):\n    block = nn.Linear(dim, dim)\n"
+        "    self.layers.append(block)",
+        LOOP,
+    )
+    assert made.whole, made.notes
+    assert "for _ in range(self.n)]" in made.text
+
+
+def test_one_of_a_layer_and_another_is_chosen_by_the_condition():
+    made = of(
+        "tie=True",
+        "self.a = nn.Linear(dim, dim)\nself.b = self.a if tie else nn.Linear(dim, dim)",
+        "return self.b(self.a(x))",
+    )
+    assert made.whole, made.notes
+    assert "        if self.tie:\n            return self.a(x)\n" in made.text
+
+
+EMBEDDED = "self.embed = nn.Embedding(n, dim)\nself.head = nn.Linear(dim, n, bias={})\n"
+TIED = {
+    "a table and a map": (
+        EMBEDDED.format(False) + "self.head.weight = self.embed.weight",
+        ["return self.embed(x) @ self.embed.embedding.T", "-> Float['*batch n']"],
+    ),
+    "the other way round": (
+        EMBEDDED.format(True) + "self.embed.weight = self.head.weight",
+        ["return self.embed(x) @ self.embed.embedding.T + self.head_bias"],
+    ),
+    "under a condition": (
+        EMBEDDED.format(False)
+        + "if tie:\n    self.head.weight = self.embed.weight",
+        [
+            "Linear(self.dim, self.n, use_bias=False) if not self.tie else None",
+            "        if self.head is not None:\n            return self.head(x)\n"
+            "        return x @ self.embed.embedding.T\n",
+        ],
+    ),
+    "in a dictionary that is read by attributes": (
+        "self.parts = nn.ModuleDict(dict(embed=nn.Embedding(n, dim)))\n"
+        "self.head = nn.Linear(dim, n, bias=False)\nself.parts.embed.weight = self.head.weight\n"
+        "self.embed = self.parts.embed",
+        ["return self.parts_embed(x) @ self.parts_embed.embedding.T"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TIED)
+def test_weights_that_two_layers_share_are_one(case: str):
+    setup, wanted = TIED[case]
+    made = of("n, tie=True", setup, "return self.head(self.embed(x))")
+    assert made.whole, made.notes
+    for text in wanted:
+        assert text in made.text, made.text
+
+
+@pytest.mark.parametrize(
+    "line", ["self.conv.weight = self.fc.weight", "self.fc.bias = None"]
+)
+def test_other_changes_of_parts_are_listed_with_their_line(line: str):
+    made = of(
+        "n",
+        f"self.fc = nn.Linear(dim, dim)\nself.conv = nn.Conv1d(dim, dim, 1)\n{line}",
+        "return self.fc(x)",
+    )
+    [note] = [n for n in made.notes if n.blocks]
+    assert note.line == 10
+    assert "changes a part of the object" in note.what
+
+
+def test_weights_that_are_not_trained_are_states_or_said_with_their_line():
+    made = of(
+        "n",
+        "self.u = nn.Parameter(torch.ones(dim), False)\n"
+        "self.v = nn.Parameter(data=torch.ones(dim), requires_grad=False)\n"
+        "self.fc = nn.Linear(dim, dim)\n"
+        "self.fc.weight.requires_grad = False\n"
+        "for p in self.fc.parameters():\n    p.requires_grad_(False)",
+        "return self.fc(x) + self.u + self.v",
+    )
+    assert made.whole, made.notes
+    assert "self.u = state(ones" in made.text
+    assert "self.v = state(ones" in made.text
+    assert [n.line for n in made.notes] == [11, 12]
+    assert all("these weights are trained here" in n.what for n in made.notes)
+
+
+def test_weights_of_which_a_parameter_says_whether_they_are_trained_are_listed():
+    made = of(
+        "learn=True",
+        "self.u = nn.Parameter(torch.ones(dim), requires_grad=learn)",
+        "return x + self.u",
+    )
+    [note] = [n for n in made.notes if n.blocks]
+    assert note.line == 8
+    assert "depends on `learn`" in note.what
