@@ -8,8 +8,7 @@ position. Scopes are opened for traced arrays only, since nothing else remembers
 
 import functools
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
@@ -39,7 +38,7 @@ def applied_by(
 
     def bind(function: F) -> F:
         name = cls.__name__.removesuffix("Hyperparams")
-        run = _with_stand_ins(cls, scoped(name)(function))
+        run = scoped(name, cls)(function)
         cls._function = staticmethod(run)
         cls._bare = (function, name)
         if init is not None:
@@ -49,26 +48,24 @@ def applied_by(
     return bind
 
 
-def _with_stand_ins(cls: type[Any], function: F) -> F:
-    """Hand a call to the layer that stands in the place of this one, where one does."""
+def scoped(name: str, hyperparams: type[Any] | None = None) -> Callable[[F], F]:
+    """Give what a function computes, and its errors, the name of a layer.
 
-    @functools.wraps(function)
-    def run(*args: Any, **inputs: Any) -> Any:
-        given: Any = args[3] if len(args) > 3 else inputs.get("hyperparams")
-        if type(given) is not cls and getattr(type(given), "stands_in", False):
-            inputs.pop("hyperparams", None)
-            return given.apply(*args[:3], *args[4:], **inputs)
-        return function(*args, **inputs)
-
-    return run  # type: ignore[return-value]
-
-
-def scoped(name: str) -> Callable[[F], F]:
-    """Give what a function computes, and its errors, the name of a layer."""
+    Args:
+        name: of the layer.
+        hyperparams: the class of its hyperparameters, where the function is its `fwd`: a
+            call with those of a layer that stands in its place is handed to that.
+    """
 
     def bind(function: F) -> F:
         @functools.wraps(function)
         def run(*args: Any, **inputs: Any) -> Any:
+            if hyperparams is not None:
+                given: Any = args[3] if len(args) > 3 else inputs.get("hyperparams")
+                kind = type(given)
+                if kind is not hyperparams and getattr(kind, "stands_in", False):
+                    inputs.pop("hyperparams", None)
+                    return given.apply(*args[:3], *args[4:], **inputs)
             try:
                 if any(map(_is_traced, args[:2] or inputs.values())):
                     with jax.named_scope(name):
@@ -111,20 +108,28 @@ def apply_at(
         raise
 
 
-@contextmanager
-def place(name: str | None, *values: Any) -> Iterator[None]:
-    """Do something with some values under a name; None: under none of its own."""
-    if name is None:
-        yield
-        return
-    traced = any(map(_is_traced, values[:2]))
-    scope = jax.named_scope(name) if traced else nullcontext()
-    try:
-        with scope:
-            yield
-    except Exception as error:
-        located(error, name)
-        raise
+class Place:
+    """Do something with some values under a name.
+
+    Scopes and errors get it, as from `scoped`. No generator is made for it, since a block
+    comes here for each of its parts.
+    """
+
+    def __init__(self, name: str, *values: Any) -> None:
+        self._name = name
+        self._scope = (
+            jax.named_scope(name) if any(map(_is_traced, values[:2])) else None
+        )
+
+    def __enter__(self) -> None:
+        if self._scope is not None:
+            self._scope.__enter__()
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if self._scope is not None:
+            self._scope.__exit__(kind, error, traceback)
+        if isinstance(error, Exception):
+            located(error, self._name)
 
 
 def located(error: Exception, place: str) -> None:

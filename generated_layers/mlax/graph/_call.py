@@ -46,6 +46,11 @@ def _keywords(cls: type) -> tuple[str, ...]:
     return tuple(names)
 
 
+@cache
+def _takes_training(cls: type) -> bool:
+    return not {"is_training", ANY}.isdisjoint(_keywords(cls))
+
+
 def call(
     module: Any, params: Params, x: Any, is_training: bool, **inputs: Any
 ) -> tuple[Any, Params]:
@@ -54,14 +59,16 @@ def call(
     Raises:
         TypeError: where it returns something else than `(y, params)`.
     """
-    if not {"is_training", ANY}.isdisjoint(_keywords(type(module))):
-        inputs = {**inputs, "is_training": is_training}
+    if _takes_training(type(module)):
+        inputs["is_training"] = is_training
     several = module._takes_several and isinstance(x, tuple)
-    given, name = x if several else (x,), type(module).__name__
-    # The call of a layer has the name of its `fwd`.
-    own = name if not hasattr(module, "functions") else None
-    with scopes.place(own, x):
+    given = x if several else (x,)
+    name = type(module).__name__
+    if hasattr(module, "functions"):  # The call of a layer has the name of its `fwd`.
         result = module(params, *given, **inputs)
+    else:
+        with scopes.Place(name, x):
+            result = module(params, *given, **inputs)
     match result:
         case (y, Params() as after):
             return y, after

@@ -69,7 +69,7 @@ class Sequential(Module):
         checks.static_flag("Sequential", is_training=is_training)
         checks.passed("Sequential", self, inputs)
         for i, layer in enumerate(self.layers):
-            with scopes.place(f"Sequential[{i}]", x):
+            with scopes.Place(f"Sequential[{i}]", x):
                 if isinstance(layer, Module):
                     given = taken(layer, inputs)
                     x, params = call(layer, params, x, is_training, **given)

@@ -66,7 +66,7 @@ class OutlinedModule(Module):
         self.rng = rng
         self.dtype = checks.optional(checks.dtype, name, dtype=dtype)
         self.metadata = checked_metadata(name, metadata, self.declarations)
-        self._outlined: tuple[Any, Outline] | None = None
+        self._outlined: tuple[Mapping[str, Any], Outline] | None = None
         self._known: dict[str, Any] | None = None
         self._is_settled = False
         reserve(graph, self.declarations)
@@ -125,6 +125,11 @@ class OutlinedModule(Module):
 
     # Outlines
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if not name.startswith("_"):
+            self.__dict__["_outlined"] = None  # It is that of the attributes before.
+
     def __getstate__(self) -> dict[str, Any]:
         # An outline is made again; it knows classes that have no way into a pickle.
         return super().__getstate__() | {"_outlined": None}
@@ -134,16 +139,10 @@ class OutlinedModule(Module):
         return self._outline(self.inferred_sizes(x))
 
     def _outline(self, sizes: Mapping[str, Any]) -> Outline:
-        attributes = (
-            (type(value), value)
-            for name, value in vars(self).items()
-            if not name.startswith("_")
-        )
-        said = (*sizes.values(), *attributes)
-        if self._outlined is None or self._outlined[0] != said:
+        if self._outlined is None or self._outlined[0] != sizes:
             made = jax.eval_shape(lambda: self.init(jax.random.key(0), **sizes))
             weights, state = (outline_of(self.path, tree) for tree in made[:2])
-            self._outlined = said, Outline(weights, state, made[2])
+            self._outlined = sizes, Outline(weights, state, made[2])
         return self._outlined[1]
 
     def _metadata(self, path: Path) -> Mapping[str, Any] | None:
@@ -160,7 +159,7 @@ class OutlinedModule(Module):
         """The params with the arrays that the layer of these sizes lacks."""
         outline = self._outline(sizes)
         paths = (*outline.trainables.paths, *outline.non_trainables.paths)
-        missing = [path for path in paths if path not in params]
+        missing = params.lacking(paths)
         if not missing:
             return params
         params.require_unlocked(*missing)

@@ -102,18 +102,18 @@ class FromPair(LayerModule):
     def _outline(self, sizes: Mapping[str, Any]) -> Outline:
         if self._outlined is None:
             weights, state = (outline_of(self.path, tree) for tree in self._shapes)
-            self._outlined = (), Outline(weights, state, self._applied)
+            self._outlined = {}, Outline(weights, state, self._applied)
         return self._outlined[1]
 
     def _with_arrays(
         self, params: Params, sizes: Mapping[str, Any], rng: Rng | None
     ) -> Params:
         outline = self._outline(sizes)
-        for path in (*outline.trainables.paths, *outline.non_trainables.paths):
-            if path not in params:
-                raise KeyError(
-                    f"FromPair: there is no parameter {'/'.join(path)!r}; put those of the "
-                    "layer into params: pair_to_params(module, trainables, non_trainables, "
-                    "params)"
-                )
+        paths = (*outline.trainables.paths, *outline.non_trainables.paths)
+        if missing := params.lacking(paths):
+            raise KeyError(
+                f"FromPair: there is no parameter {'/'.join(missing[0])!r}; put those of the "
+                "layer into params: pair_to_params(module, trainables, non_trainables, "
+                "params)"
+            )
         return params

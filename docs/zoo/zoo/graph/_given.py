@@ -15,7 +15,8 @@ def checked_call(owner: object, params: Any, x: Any) -> None:
     Raises:
         TypeError: where the first is something else, or an input is what a module returned.
     """
-    checked_params(owner, params)
+    if not isinstance(params, Params):
+        checked_params(owner, params)
     for part in x if isinstance(x, tuple) else ():
         inner = part if isinstance(part, tuple) else (part,)
         if any(isinstance(value, Params) for value in inner):

@@ -52,7 +52,8 @@ class LayerModule(OutlinedModule):
         **inputs: Any,
     ) -> tuple[Any, Params]:
         """An entry point of the layer, such as `fwd`, with the parameters of this module."""
-        checks.static_flag(type(self).__name__, is_training=is_training)
+        if is_training is not True and is_training is not False:
+            checks.static_flag(type(self).__name__, is_training=is_training)
         checked_call(self, params, x)
         sizes = self.sizes_for(entry, x)
         params, key = self._made(params, sizes), None
@@ -90,19 +91,19 @@ class LayerModule(OutlinedModule):
         y, new = entry(
             x, trainables, state, outline.hyperparams, not is_training, key, **inputs
         )
-        self._learn(sizes, (x, trainables, state))
+        if not self._is_settled:
+            self._learn(sizes, (x, trainables, state))
         if new is not state:
             params = params.update(outline.non_trainables.by_path(new))
         return kept(self, (y, params))
 
     def _learn(self, sizes: dict[str, Any], given: Any) -> None:
         """Keep the sizes of the first call that succeeds, with arrays rather than traced."""
-        if not self._is_settled:
-            traced = any(
-                isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(given)
-            )
-            if self._known is None or not traced:
-                self._known, self._is_settled = sizes, not traced
+        traced = any(
+            isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(given)
+        )
+        if self._known is None or not traced:
+            self._known, self._is_settled = sizes, not traced
 
     def _trace(
         self,

@@ -82,6 +82,16 @@ class Params(Immutable, Mapping[Path, Param]):
         index = self._layout.index.get(path)
         return self[path].value if index is None else self._values[index]
 
+    def values_at(self, paths: Iterable[Path]) -> list[Any]:
+        """The values at some paths. KeyError where one has no parameter, see `lacking`."""
+        index, values = self._layout.index, self._values
+        return [values[index[path]] for path in paths]
+
+    def lacking(self, paths: Iterable[Path]) -> list[Path]:
+        """Those of some paths that have no parameter."""
+        index = self._layout.index
+        return [path for path in paths if path not in index]
+
     def __contains__(self, path: object) -> bool:
         return path in self._layout.index
 

@@ -20,7 +20,7 @@ class Tree(NamedTuple):
     """Where the leaves of a tree are among parameters."""
 
     paths: tuple[Path, ...]
-    shapes: tuple[tuple[int, ...], ...]
+    shapes: list[tuple[int, ...]]
     structure: Any
     dtypes: tuple[Any, ...]
 
@@ -39,21 +39,27 @@ class Tree(NamedTuple):
             KeyError: where one is missing.
             ValueError: where one has another shape.
         """
-        missing = [path for path in self.paths if path not in params]
-        if missing:
+        try:
+            leaves = params.values_at(self.paths)
+        except KeyError:
+            missing = params.lacking(self.paths)
             params.require_unlocked(*missing)
             raise KeyError(
                 f"{type(owner).__name__}: there is no parameter {shown_path(missing[0])}; the first "
                 "call of the module returns params that have it"
-            )
-        leaves = [params.value(path) for path in self.paths]
+            ) from None
+        # Mostly all of them fit, which one comparison tells.
+        if check and [getattr(leaf, "shape", None) for leaf in leaves] != self.shapes:
+            self._check_shapes(owner, leaves)
+        return self.structure.unflatten(leaves)
+
+    def _check_shapes(self, owner: Any, leaves: list[Any]) -> None:
         for path, shape, leaf in zip(self.paths, self.shapes, leaves, strict=True):
-            if check and not fits(jnp.shape(leaf), shape):
+            if not fits(jnp.shape(leaf), shape):
                 raise ValueError(
                     f"{type(owner).__name__}: the parameter {shown_path(path)} must have shape {shape} "
                     f"for this input, got {jnp.shape(leaf)}"
                 )
-        return jax.tree.unflatten(self.structure, leaves)
 
     def by_path(self, tree: Any) -> dict[Path, Any]:
         """The leaves of such a tree, by path."""
@@ -65,7 +71,7 @@ def outline_of(place: Path, tree: Any) -> Tree:
     """Where the leaves of a tree are, below a place."""
     rows, structure = jax.tree_util.tree_flatten_with_path(tree)
     paths = tuple((*place, *map(_name, keys)) for keys, _ in rows)
-    shapes = tuple(jnp.shape(leaf) for _, leaf in rows)
+    shapes = [jnp.shape(leaf) for _, leaf in rows]
     return Tree(
         paths,
         shapes,

@@ -40,25 +40,32 @@ def shapes(owner: str, sizes: Any, /, **inputs: tuple[Any, Any]) -> None:
     leaves = tuple(leaf for name in inputs for leaf in _leaves(name, *inputs[name]))
     names = {name: None for *_, shape in leaves for name in _read(shape)}
     _check(owner, tuple((name, get(name)) for name in names), leaves)
-    if case is not None and len(fitting) < _REMEMBERED:
+    if case is not None:
+        if len(fitting) >= _REMEMBERED:
+            fitting.clear()
         fitting.add(case)
 
 
 _REMEMBERED = 1024
-"""How many cases are remembered of one object of hyperparameters."""
+"""How many cases are remembered of one object of hyperparameters, and of all functions."""
+
+_OF_FUNCTIONS: set[Any] = set()
+"""The cases that fit functions, each with its sizes."""
 
 
 def _case(
     sizes: Any, inputs: Mapping[str, tuple[Any, Any]]
 ) -> tuple[set[Any], tuple[Any, ...] | None]:
-    """The cases that fit hyperparameters, and the one of these inputs.
+    """The cases that fit a function or hyperparameters, and the one of these inputs.
 
     None for inputs that are trees, and before hyperparameters have an outline. Where
     nothing is compiled, every call of a layer passes here.
     """
     try:
-        fitting = sizes.__dict__["_outline"].fitting
-        return fitting, tuple([(x.shape, text) for x, text in inputs.values()])
+        given = [x if x is None else (x.shape, text) for x, text in inputs.values()]
+        if type(sizes) is dict:
+            return _OF_FUNCTIONS, (*sizes.items(), *given)
+        return sizes.__dict__["_outline"].fitting, tuple(given)
     except (AttributeError, KeyError):
         return set(), None
 
