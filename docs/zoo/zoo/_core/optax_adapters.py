@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from . import placement
+from .dependence import depends
 from .static import InitializedOptimizer, static
 
 
@@ -115,6 +116,10 @@ class OptaxHyperparams:
         """The state before the first step, for these weights."""
         state = self.transformation.init(trainables)
         return OptaxState(placement.adopted(state, trainables))
+
+    def keeps_weights(self, trainables: Any) -> bool:
+        """Whether the first state is of these weights: depends on their values."""
+        return depends(self.transformation.init, trainables)
 
 
 def from_optax(

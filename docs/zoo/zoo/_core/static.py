@@ -5,7 +5,7 @@
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import (
     TYPE_CHECKING,
@@ -63,6 +63,11 @@ class OptimizerHyperparams(StepHyperparams, Protocol):
     @property
     def initial_state(self) -> Callable[[Any], Any]:
         """The state before the first step, for weights."""
+        ...
+
+    @property
+    def keeps_weights(self) -> Callable[[Any], bool]:
+        """Whether the state is of these weights, and not of their gradients alone."""
         ...
 
 
@@ -129,6 +134,8 @@ class OfOptimizer:
     _init: ClassVar[Callable[..., tuple[Any, Any]]]
     """Its `init`."""
     _bare: ClassVar[tuple[Callable[..., tuple[Any, Any]] | None, str]]
+    _keeps_weights: ClassVar[bool] = False
+    """Whether its own state has a copy of the weights, or what they moved by."""
 
     def __init_subclass__(cls) -> None:
         if "apply" in cls.__dict__:
@@ -158,6 +165,29 @@ class OfOptimizer:
         }
         weights = [trainables] if "trainables" in taken else []
         return self._init(*weights, **given)[0]
+
+    def keeps_weights(self, trainables: Any) -> bool:
+        """Whether the state is of these weights, and not of their gradients alone.
+
+        It is where it has a copy of them or what they moved by, or that of an optimizer in
+        this one has. Such an optimizer needs the very weights that are trained.
+
+        Args:
+            trainables: the weights.
+        """
+        return self._keeps_weights or any(
+            inner.keeps_weights(trainables)
+            for inner in _optimizers(tuple(vars(self).values()))
+        )
+
+
+def _optimizers(value: Any) -> Iterator[Any]:
+    """The hyperparameters of optimizers in one of a hyperparameter's values."""
+    if type(value) is tuple:
+        for item in value:
+            yield from _optimizers(item)
+    elif hasattr(value, "initial_state"):
+        yield value
 
 
 def _for_weights(value: Any, trainables: Any) -> Any:

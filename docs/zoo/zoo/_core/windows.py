@@ -3,10 +3,23 @@
 """What windows of arrays are made of."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 from jax import lax
+from jax.core import max_dim, min_dim
+from jax.export import is_symbolic_dim
 
 from .checks import Padding
+
+_MODES = {
+    "zeros": "constant",
+    "reflect": "reflect",
+    "replicate": "edge",
+    "circular": "wrap",
+}
+"""What `jnp.pad` calls what an array is padded with."""
 
 
 def explicit_padding(
@@ -38,8 +51,7 @@ def explicit_padding(
         pairs = tuple((r - 1, 0) for r in reach)
     elif isinstance(padding, str):
         found = lax.padtype_to_pads(size, reach, strides, padding)
-        # Some versions of jax give NumPy's integers.
-        pairs = tuple((int(low), int(high)) for low, high in found)
+        pairs = tuple((_number(low), _number(high)) for low, high in found)
     else:
         pairs = padding
     if not ceil:
@@ -47,6 +59,45 @@ def explicit_padding(
     extended = []
     for n, r, s, (low, high) in zip(size, reach, strides, pairs, strict=True):
         # Starts of windows are multiples of the stride, and stand before the padding's end.
-        last = min(-(-(low + n + high - r) // s), (low + n - 1) // s)
-        extended.append((low, max(high, last * s + r - low - n)))
+        last = min_dim(-(-(low + n + high - r) // s), (low + n - 1) // s)
+        extended.append((low, max_dim(high, last * s + r - low - n)))
     return tuple(extended)
+
+
+def _number(size: Any) -> Any:
+    """An integer of Python, of which some versions of jax make NumPy's; or what has a symbol in it."""
+    return size if is_symbolic_dim(size) else int(size)
+
+
+def pad_axes(
+    x: jax.Array, pairs: Sequence[tuple[int, int]], first: int, padding_mode: str
+) -> jax.Array:
+    """An array that is padded along some axes. Sizes and pairs may have symbols in them.
+
+    Args:
+        x: the array.
+        pairs: the numbers of elements before and after, of each axis.
+        first: the first of the axes.
+        padding_mode: "zeros", or what repeats x: "reflect", "replicate" or "circular".
+    """
+    widths: list[tuple[int, int]] = [(0, 0)] * x.ndim
+    widths[first : first + len(pairs)] = pairs
+    if padding_mode in ("reflect", "circular"):
+        # What `jnp.pad` repeats depends on which of a size and a width is larger.
+        for axis, (low, high) in enumerate(widths):
+            size = x.shape[axis]
+            if (low, high) != (0, 0) and any(map(is_symbolic_dim, (low, size, high))):
+                places = _repeated(low, size, high, padding_mode == "circular")
+                x = jnp.take(x, places, axis, mode="clip")
+                widths[axis] = (0, 0)
+    return jnp.pad(x, widths, _MODES[padding_mode])
+
+
+def _repeated(low: Any, size: Any, high: Any, circular: bool) -> jax.Array:
+    """The places of an axis that stand along it when it is padded."""
+    places = jnp.arange(low + size + high) - low
+    if circular:
+        return places % size
+    period = jnp.maximum(2 * size - 2, 1)
+    places = places % period
+    return jnp.minimum(places, period - places)

@@ -14,7 +14,7 @@ from jax import lax
 
 from zoo._core import checks
 from zoo._core.checks import PaddingLike, PrecisionLike
-from zoo._core.windows import explicit_padding
+from zoo._core.windows import explicit_padding, pad_axes
 
 
 def conv(
@@ -121,23 +121,22 @@ def conv(
         groups=groups,
         kernel=kernel.shape,
     )
-    if padding_mode != "zeros" and max(input_dilation) > 1:
-        interior = [(0, 0, 0)] * images.ndim
-        for a, d in zip(spatial, input_dilation, strict=True):
-            interior[a] = (0, 0, d - 1)
-        images = lax.pad(images, jnp.zeros((), x.dtype), interior)
-        input_dilation = (1,) * spatial_dims
     size = [
         (images.shape[a] - 1) * d + 1
         for a, d in zip(spatial, input_dilation, strict=True)
     ]
     window = [kernel.shape[a] for a in spatial]
     pairs = explicit_padding(padding, size, window, strides, dilation)
-    if padding_mode != "zeros":
-        widths = [(0, 0)] * images.ndim
-        widths[first : first + spatial_dims] = pairs
-        mode = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-        images = jnp.pad(images, widths, mode[padding_mode])
+    # A convolution pads by numbers: what has a symbol in it is padded before.
+    known = all(isinstance(n, int) for pair in pairs for n in pair)
+    if padding_mode != "zeros" or not known:
+        if max(input_dilation) > 1:
+            interior = [(0, 0, 0)] * images.ndim
+            for a, d in zip(spatial, input_dilation, strict=True):
+                interior[a] = (0, 0, d - 1)
+            images = lax.pad(images, jnp.zeros((), x.dtype), interior)
+            input_dilation = (1,) * spatial_dims
+        images = pad_axes(images, pairs, first, padding_mode)
         pairs = ((0, 0),) * spatial_dims
     layout = (0, channel, *spatial)
     y = conv_general_dilated(

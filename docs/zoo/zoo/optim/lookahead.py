@@ -12,7 +12,7 @@ the slow ones are in the state. The optimizer's state is kept, or begins anew wi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 
@@ -57,6 +57,7 @@ class LookaheadHyperparams(OfOptimizer):
     """Step of the slow weights toward the fast ones."""
     reset: bool
     """Whether synchronizations take the optimizer's state back."""
+    _keeps_weights: ClassVar[bool] = True
 
 
 def init(

@@ -10,7 +10,7 @@ and the fast ones start from there again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 
@@ -50,6 +50,7 @@ class RangerHyperparams(OfOptimizer):
     """Step size of the slow weights."""
     inner: OptimizerHyperparams
     """Those of inner."""
+    _keeps_weights: ClassVar[bool] = True
 
 
 def init(
