@@ -27,6 +27,8 @@ class Needs:
     """Whether it reads states, which arrive in the compute dtype."""
     changes: bool = False
     """Whether it returns new states."""
+    changes_own: bool = False
+    """Whether some of these are no states of layers that a block is given, which may have none."""
     apart: bool = False
     """Whether it is an entry point without an input that decides the dtype, and sets no state.
 
@@ -61,6 +63,8 @@ def _needs(
 ) -> Needs:
     subs = library.sub_layers(definition)
     casts = _casts(definition, subs, methods, name)
+    states = {d.name for d in definition.declared(Role.STATE)}
+    has_own = bool(states) or any(t.stateful for t in subs.values())
     if methods[name].role is MethodRole.ENTRY:
         return Needs(
             (),
@@ -70,6 +74,7 @@ def _needs(
             whole.training,
             draws(definition, library, methods, name),
             changes=whole.stateful,
+            changes_own=has_own,
             apart=_apart(definition, subs, methods, name),
             casts=casts,
         )
@@ -80,15 +85,18 @@ def _needs(
     assigned = {a for m in own for a in m.assigns}
     used = [traits for n, traits in subs.items() if n in reads]
     dynamic = any(h.name in reads for h in definition.structural())
-    states = {d.name for d in definition.declared(Role.STATE)}
     weights = tuple(
         d.name for d in definition.declared(Role.TRAINABLE) if d.name in reads
     )
-    stateful = dynamic or any(t.stateful for t in used)
+    changes_own = (
+        (entries and has_own)
+        or any(t.stateful for t in used)
+        or bool(states & assigned)
+    )
     return Needs(
         weights,
         (entries and whole.trainable) or dynamic or any(t.trainable for t in used),
-        (entries and whole.stateful) or stateful or bool(states & reads),
+        (entries and whole.stateful) or dynamic or changes_own or bool(states & reads),
         bool(entries or reads - states - set(weights) - set(methods)),
         (entries and whole.training)
         or dynamic
@@ -98,7 +106,8 @@ def _needs(
         bool((states | parts_without_dtype(subs)) & {r for m in own for r in m.reads})
         or any("." in r for r in reads)
         or any(_casts(definition, subs, methods, m.name) for m in own),
-        (entries and whole.stateful) or stateful or bool(states & assigned),
+        (entries and whole.stateful) or dynamic or changes_own,
+        changes_own,
         casts=casts,
     )
 

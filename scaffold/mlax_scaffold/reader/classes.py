@@ -7,7 +7,7 @@ import difflib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mlax_scaffold.errors import did_you_mean
+from mlax_scaffold.errors import Fix, did_you_mean
 from mlax_scaffold.model.definition import (
     Declaration,
     Example,
@@ -216,6 +216,16 @@ class ClassReader:
         scope = Scope(self.source, self.imports)
         return read_examples(scope, value, names, inputs)
 
+    def _public(
+        self, name: str, kind: Kind, methods: list[ast.FunctionDef]
+    ) -> Fix | None:
+        """A declaration by a name that is not private, where that is free."""
+        new = name.lstrip("_")
+        taken = {m.name for m in methods} | set(SPECIAL[kind]) | RESERVED
+        if not new.isidentifier() or new in taken | OF_HYPERPARAMS:
+            new = f"{new}_" if new.isidentifier() else ""
+        return attribute_named(self.source, name, new) if new else None
+
     def _attributes(
         self,
         kind: Kind,
@@ -241,6 +251,7 @@ class ClassReader:
                     declaration.location.line,
                     f"self.{name} is private, which no field of a tree can be",
                     "Remove the `_`.",
+                    fix=self._public(name, kind, methods),
                 )
             if f"{name}_initializer" in attributes and (
                 declaration.role is Role.TRAINABLE

@@ -100,7 +100,8 @@ def effects_in(
             case ast.Call(func=called):
                 name = self_attribute(called) or ""
             case ast.Attribute(ctx=ast.Store()):
-                return Effect(changes=self_attribute(node) in states)
+                changes = self_attribute(node) in states
+                return Effect(changes, own=changes)
             case ast.Attribute() if self_attribute(node) not in sequences:
                 name = self_attribute(node) or ""
         return effects.get(name, NONE)
@@ -253,7 +254,7 @@ class _Reader:
                 )
         if not whole:
             return
-        if whole.changes and not made.threads:
+        if whole.own and not made.threads:
             self._unthreaded(node, given)
             return
         self.found.calls[id(node)] = Called(whole, made, tuple(both))
@@ -314,19 +315,15 @@ class _Reader:
                 )
 
     def _unthreaded(self, node: ast.Call, given: list[ast.expr]) -> None:
-        shown = unparsed(node.func)
-        last = shown.rpartition(".")[2]
-        if last == "vmap":
-            function = unparsed(given[0])
-            function = "function" if "\n" in function else function
-            hint = (
-                "Call it on the whole batch; or one element after the other: "
-                f"`lax.map({function}, xs)`, whose elements see the states of those before."
-            )
-            message = f"`{shown}` cannot carry a state: each element would have one of its own"
-        else:
-            hint = "Call the layer outside, and hand its result to the function."
-            message = f"`{shown}` cannot carry a state out of what it calls"
+        shown, function = unparsed(node.func), unparsed(given[0])
+        function = "function" if "\n" in function else function
+        hint = (
+            "Call it on the whole batch; or one element after the other: "
+            f"`lax.map({function}, xs)`, whose elements see the states of those before."
+        )
+        message = (
+            f"`{shown}` cannot carry a state: each element would have one of its own"
+        )
         self._problem(node, message, hint)
 
     def _problem(self, node: ast.AST, message: str, hint: str) -> None:

@@ -15,12 +15,18 @@ class Effect:
     changes: bool = False
     """Whether it makes new states."""
     draws: bool = False
+    own: bool = False
+    """Whether the spec declares some of these states: layers that a block is given may have none."""
 
     def __bool__(self) -> bool:
         return self.changes or self.draws
 
     def __or__(self, other: Effect) -> Effect:
-        return Effect(self.changes or other.changes, self.draws or other.draws)
+        return Effect(
+            self.changes or other.changes,
+            self.draws or other.draws,
+            self.own or other.own,
+        )
 
 
 NONE = Effect()
@@ -34,7 +40,7 @@ class Construct:
     """The function of the runtime's `effects`."""
     functions: tuple[tuple[int, str], ...] = ((0, "f"),)
     threads: bool = True
-    """Whether it hands states from one call to the next."""
+    """Whether it can hand on states that change."""
     makes: bool = False
     """Whether it makes a function, and calls none."""
     pure: tuple[tuple[int, str], ...] = ()
@@ -56,14 +62,14 @@ CONSTRUCTS = {
     "checkpoint": Construct("", _MADE, makes=True),
     "remat": Construct("", _MADE, makes=True),
     "jit": Construct("", _MADE, makes=True),
-    "grad": Construct("bound", _MADE, threads=False, makes=True),
-    "value_and_grad": Construct("bound", _MADE, threads=False, makes=True),
-    "jacfwd": Construct("bound", _MADE, threads=False, makes=True),
-    "jacrev": Construct("bound", _MADE, threads=False, makes=True),
-    "hessian": Construct("bound", _MADE, threads=False, makes=True),
-    "jvp": Construct("applied", _MADE, threads=False),
-    "vjp": Construct("applied", _MADE, threads=False),
-    "linearize": Construct("applied", _MADE, threads=False),
+    "grad": Construct("bound", _MADE, makes=True),
+    "value_and_grad": Construct("bound", _MADE, makes=True),
+    "jacfwd": Construct("bound", _MADE, makes=True),
+    "jacrev": Construct("bound", _MADE, makes=True),
+    "hessian": Construct("bound", _MADE, makes=True),
+    "jvp": Construct("applied", _MADE),
+    "vjp": Construct("applied", _MADE),
+    "linearize": Construct("applied", _MADE),
 }
 """By the last part of their names, or the last two."""
 

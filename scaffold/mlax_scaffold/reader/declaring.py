@@ -13,6 +13,7 @@ from mlax_scaffold.model.expressions import Expression, Origin
 from mlax_scaffold.reader.branches import Branches
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_initializer
 from mlax_scaffold.reader.checks.declarations import check_derived
+from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
 from mlax_scaffold.reader.source import dotted
 
@@ -101,9 +102,11 @@ class Declaring(Branches):
                 return None
         if Role.DERIVED not in self.allowed_roles:
             hint = f"Use {self._words()}, or a local: `{name} = ...`."
+            fix = derived(self.source, self.method, value)
             if isinstance(value, ast.Call) and self._reference(value, _OPTIMIZERS):
                 hint = "An optimizer is made once for all weights: in `setup_tree(self, params)`."
-            self.source.report(value, f"self.{name} is no declaration", hint)
+                fix = None
+            self.source.report(value, f"self.{name} is no declaration", hint, fix=fix)
             return None
         check_derived(self.source, name, value, self.scope.imports)
         return Declaration(Role.DERIVED, name, value=self.scope.expression(value))

@@ -17,6 +17,7 @@ from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.reader.checks.body import ends_in_return
 from mlax_scaffold.reader.checks.defaults import check_defaults, check_types
 from mlax_scaffold.reader.closures import inside
+from mlax_scaffold.reader.constructs import construct, functions_of
 from mlax_scaffold.reader.containers.declared import step_of
 from mlax_scaffold.reader.inputs import entry_inputs
 from mlax_scaffold.reader.looping import looped
@@ -216,6 +217,9 @@ def _handed(
 _DRAWING = ("container", "entry", "key", "keys", "layers", "own", "sub-layer")
 """What attributes are that may draw where they are called."""
 
+_VALUES = ("entry", "layer", "own", "sub-layer")
+"""What attributes are that may draw as functions that others call."""
+
 
 class _Facts(ast.NodeVisitor):
     """What a body uses of self, in the order of the text."""
@@ -277,6 +281,12 @@ class _Facts(ast.NodeVisitor):
             name = indexed_attribute(node.func)
             if name and self.attributes.get(name) == "layers":
                 self.consumers.append(name)
+        for function in functions_of(node, construct(node)):
+            # What `jax.vmap(self.layer)` makes, draws where the layer does.
+            name = self_attribute(function)
+            if name and self.attributes.get(name) in _VALUES:
+                self.consumers.append(name)
+                self._draws(name)
         self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:

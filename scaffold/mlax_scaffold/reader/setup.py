@@ -19,6 +19,7 @@ from mlax_scaffold.reader.containers.declared import Form, declared_in
 from mlax_scaffold.reader.declaring import ALLOWED, Declaring
 from mlax_scaffold.reader.methods import names_of
 from mlax_scaffold.reader.remedies.bodies import of_self, removed
+from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.leaves import by_leaf
 from mlax_scaffold.reader.requirements import (
     check_assertion,
@@ -230,7 +231,12 @@ class SetupReader(Declaring):
                 self._bind(target, value)
             return
         if not self.allowed_roles:
-            self.source.report(target, f"self.{name} cannot be declared here", _CHECKS)
+            self.source.report(
+                target,
+                f"self.{name} cannot be declared here",
+                f"{_CHECKS} What fields say is a property.",
+                fix=derived(self.source, self.method, value),
+            )
             return
         form = self._form(name)
         if form is Form.TREE or (form is Form.ROW and self._arrays(name)):

@@ -190,6 +190,8 @@ class _Closures(Transformer):
                 args.append(_named("state", STATE))
             if made.name == "scan" and isinstance(called, cst.Name):
                 args.append(_named("loop", called.value))
+        elif run.effect.changes:
+            args.append(_named("threads", "True"))
         args = [a.with_changes(comma=cst.MaybeSentinel.DEFAULT) for a in args]
         return updated_node.with_changes(
             func=expression(f"effects.{made.name}"),

@@ -32,7 +32,7 @@ def closures_of(owner: type[Layer], method: ast.FunctionDef) -> Closures:
     lists += owner._fields_.holding("layers")
     states = [n for n, kind in declared.items() if kind == "state"]
     found = {
-        name: Effect(_holds(kind, "state"), layer_draws(kind))
+        name: Effect(changes := _holds(kind, "state"), layer_draws(kind), own=changes)
         for name, kind in declared.items()
         if not isinstance(kind, str)
     }
@@ -41,7 +41,11 @@ def closures_of(owner: type[Layer], method: ast.FunctionDef) -> Closures:
         (*owner._fields_.layers, *owner._fields_.holding("layers")), both
     )
     found |= {
-        name: Effect(_changes(owner, name), reaches(owner, name))
+        name: Effect(
+            _changes(owner, name),
+            reaches(owner, name),
+            own=_changes(owner, name, given=False),
+        )
         for name in owner._methods_
         if name != method.name and name != "setup"
     }
@@ -78,13 +82,15 @@ def _holds(declared: Any, kind: str) -> bool:
     )
 
 
-def _changes(owner: type[Layer], name: str) -> bool:
-    """Whether a method returns new states: an entry point always does, where there are any."""
+def _changes(owner: type[Layer], name: str, *, given: bool = True) -> bool:
+    """Whether a method returns new states: an entry point always does, where there are any.
+
+    `given` says whether those of layers that a block is given count.
+    """
     if name in owner._entries_:
-        return holds(owner, "state") or bool(
-            (*owner._fields_.layers, *owner._fields_.holding("layers"))
-        )
-    return _sets(owner, name, entries=True)
+        layers = (*owner._fields_.layers, *owner._fields_.holding("layers"))
+        return holds(owner, "state") or (given and bool(layers))
+    return _sets(owner, name, entries=True, given=given)
 
 
 def is_apart(owner: type[Layer], name: str) -> bool:
@@ -98,10 +104,11 @@ def is_apart(owner: type[Layer], name: str) -> bool:
 
 
 @functools.cache
-def _sets(owner: type[Layer], name: str, *, entries: bool) -> bool:
+def _sets(owner: type[Layer], name: str, *, entries: bool, given: bool = True) -> bool:
     """Whether a method changes states, itself or through what it calls.
 
-    `entries` says whether entry points that it calls count, which return states in any case.
+    `entries` says whether entry points that it calls count, which return states in any case,
+    and `given` whether layers that a block is given do.
     """
     declared = declarations(owner)
     pending, found = [name], []
@@ -117,12 +124,14 @@ def _sets(owner: type[Layer], name: str, *, entries: bool) -> bool:
                 return True
             if not isinstance(kind, str | None) and _holds(kind, "state"):
                 return True
-            if attribute in (
-                *owner._fields_.layers,
-                *owner._fields_.holding("layers"),
-            ):
+            layers = (*owner._fields_.layers, *owner._fields_.holding("layers"))
+            if given and attribute in layers:
                 return True
-            if entries and attribute in owner._entries_ and _changes(owner, attribute):
+            if (
+                entries
+                and attribute in owner._entries_
+                and _changes(owner, attribute, given=given)
+            ):
                 return True
             if attribute in owner._methods_:
                 pending.append(attribute)

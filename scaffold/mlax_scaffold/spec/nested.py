@@ -46,7 +46,10 @@ class NestedRoutes(ast.NodeTransformer):
             node.args = [function, *node.args]
         name = ast.Constant(made.name)
         if made.makes:
-            return routed(node, "_made_", [name, *node.args], node.keywords)
+            threads = [ast.keyword("threads", changes)] if run.effect.changes else []
+            return routed(
+                node, "_made_", [name, *node.args], [*node.keywords, *threads]
+            )
         arguments = [name, number, changes, *node.args]
         return routed(node, "_run_construct_", arguments, node.keywords)
 

@@ -142,7 +142,10 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
             return routed(node, "_functions_", [ast.Constant(name)], [])
         if name in self.owner._methods_:
             called = "_method_"
-        elif isinstance(declarations(self.owner).get(name), type):
+        elif self._is_sub_layer(name) and (
+            name not in self.owner._fields_.layers
+            or id(node) in self.found.closures.functions
+        ):
             called = "_sub_layer_"
         else:
             return node

@@ -95,13 +95,18 @@ class Threads:
         return made
 
     def _run_function_(
-        self, number: int | None, changes: bool, function: Function, *args: Any
+        self,
+        number: int | None,
+        changes: bool,
+        function: Function,
+        *args: Any,
+        **inputs: Any,
     ) -> Any:
         """Calls such a function."""
         key = self._drawn_(number)
         if not changes:
-            return function(key, *args)
-        result, states = function(key, self.non_trainables, *args)
+            return function(key, *args, **inputs)
+        result, states = function(key, self.non_trainables, *args, **inputs)
         self._install_("state", states)
         return result
 

@@ -44,6 +44,8 @@ class ToyHyperparams:
     scale: float = 0.5
     takes: tuple[str, ...] = ()
     """Keyword inputs besides `shift`."""
+    steady: bool = False
+    """Whether training leaves the state as it is."""
     features: ClassVar[int] = WIDTH
     in_features: ClassVar[int] = WIDTH
     out_features: ClassVar[int] = WIDTH
@@ -75,16 +77,17 @@ class ToyHyperparams:
             for leaf in jax.tree.leaves(tree):
                 y = y + weight * _aligned(leaf.astype(y.dtype), y.shape)
         if not inference_mode:
-            positive = jnp.sum(y > 0, dtype=jnp.int32)
-            non_trainables = ToyNonTrainables(non_trainables.seen + positive)
+            if not self.steady:
+                positive = jnp.sum(y > 0, dtype=jnp.int32)
+                non_trainables = ToyNonTrainables(non_trainables.seen + positive)
             if key is not None:
                 bits = jax.random.bits(key, y.shape, jnp.uint8)
                 y = jnp.where(bits < 64, -y, y)
         return y, non_trainables
 
-    def taking(self, names: tuple[str, ...]) -> ToyHyperparams:
-        """The same with these keyword inputs."""
-        return dataclasses.replace(self, takes=names)
+    def of(self, toy: Toy) -> ToyHyperparams:
+        """The same as the toy says."""
+        return dataclasses.replace(self, takes=toy.takes, steady=toy.steady)
 
     def outline(self) -> Initialized:
         """An initialized layer, with shapes in the place of arrays."""
@@ -156,9 +159,9 @@ class ToyCellHyperparams:
         """The carry before the first step: zeros."""
         return jnp.zeros((*input_shape[:-1], WIDTH), dtype)
 
-    def taking(self, names: tuple[str, ...]) -> ToyCellHyperparams:
-        """The same with these keyword inputs."""
-        return dataclasses.replace(self, inner=self.inner.taking(names))
+    def of(self, toy: Toy) -> ToyCellHyperparams:
+        """The same as the toy says."""
+        return dataclasses.replace(self, inner=self.inner.of(toy))
 
     def outline(self) -> Initialized:
         """An initialized cell, with shapes in the place of arrays."""
@@ -209,6 +212,8 @@ class Toy:
     """How many there are, their weights stacked along the first axis; None: one."""
     takes: tuple[str, ...] = ()
     """The keyword inputs that they take besides `shift`."""
+    steady: bool = False
+    """Whether they leave their states as they are, as layers under `jax.vmap` have to."""
 
     @classmethod
     def one(cls) -> Toy:
@@ -235,6 +240,10 @@ class Toy:
         others = tuple(name for name in names if name not in _ALWAYS)
         return dataclasses.replace(self, takes=others)
 
+    def with_steady_state(self) -> Toy:
+        """The same, of layers that leave their states as they are."""
+        return dataclasses.replace(self, steady=True)
+
     def make(self, key: jax.Array, dtype: Any) -> Any:
         """What `init` of a layer returns, several times where there are several."""
         if self.depth is not None:
@@ -253,7 +262,7 @@ class Toy:
 
     def _one(self, key: jax.Array, dtype: Any) -> Initialized:
         trainables, state, hyperparams = self.create(key, dtype)
-        return trainables, state, hyperparams.taking(self.takes)
+        return trainables, state, hyperparams.of(self)
 
     def _module(self, base: Any, node: Any, rng: Any) -> Any:
         make = self._one

@@ -7,6 +7,7 @@ too.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -36,36 +37,89 @@ def pure(function: Function) -> Function:
 
 
 def bound(
-    transformation: Function, function: Function, *options: Any, **named: Any
+    transformation: Function,
+    function: Function,
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *options: Any,
+    threads: bool = False,
+    **named: Any,
 ) -> Function:
-    """`jax.grad` and its kin of a function that draws: the key is none of its arguments."""
+    """`jax.grad` and its kin of a function that draws: the key is none of its arguments.
 
-    def run(key: Any, *args: Any) -> Any:
-        def drawing(*given: Any, **inputs: Any) -> Any:
-            return function(key, *given, **inputs)
+    Where it changes states (`threads`), new ones are handed out beside what is differentiated.
+    """
 
-        return transformation(drawing, *options, **named)(*args)
+    def run(key: Any, *args: Any, **inputs: Any) -> Any:
+        if not threads:
+            drawing = partial(function, key)
+            made = transformation(drawing, argnums, has_aux, *options, **named)
+            return made(*args, **inputs)
+        state, *given = args
+        changing = _beside(partial(function, key, state), has_aux)
+        made = transformation(changing, argnums, True, *options, **named)
+        if transformation is jax.value_and_grad:
+            (value, (aux, state)), gradients = made(*given, **inputs)
+            return ((value, aux) if has_aux else value, gradients), state
+        result, (aux, state) = made(*given, **inputs)
+        return (result, aux) if has_aux else result, state
 
     return run
 
 
 def applied(
-    transformation: Function, function: Function, *args: Any, key: Any, **named: Any
+    transformation: Function,
+    function: Function,
+    *args: Any,
+    has_aux: bool = False,
+    key: Any,
+    state: Any = _NONE,
+    **named: Any,
 ) -> Any:
-    """`jax.vjp` and its kin, which call a function that draws once."""
-    return transformation(lambda *given: function(key, *given), *args, **named)
+    """`jax.vjp` and its kin, which call a function once that draws or changes states."""
+    if state is _NONE:
+        drawing = partial(function, key)
+        return transformation(drawing, *args, has_aux=has_aux, **named)
+    changing = _beside(partial(function, key, state), has_aux)
+    *results, (aux, state) = transformation(changing, *args, has_aux=True, **named)
+    return (*results, aux) if has_aux else tuple(results), state
 
 
 def vmap(
-    fun: Function, in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None
+    fun: Function,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    *,
+    threads: bool = False,
 ) -> Function:
-    """`jax.vmap` of a function that draws: each of its elements from a key of its own."""
+    """`jax.vmap` of a function that draws: each of its elements from a key of its own.
+
+    Of one that might change states (`threads`), as a layer that is given might, it is an error
+    where it does: each element would have states of its own.
+    """
+    if threads:
+
+        def run_with(key: Any, state: Any, *args: Any) -> Any:
+            def unchanged(own: Any, *given: Any) -> Any:
+                result, new = fun(own, state, *given)
+                both = zip(jax.tree.leaves(state), jax.tree.leaves(new), strict=True)
+                if any(a is not b for a, b in both):
+                    msg = (
+                        "a layer changes its state under jax.vmap, where each element "
+                        "would have a state of its own; use one that changes none, or "
+                        "call it in inference"
+                    )
+                    raise ValueError(msg)
+                return result
+
+            return vmap(unchanged, in_axes, out_axes, axis_name)(key, *args), state
+
+        return run_with
 
     def run(key: Any, *args: Any) -> Any:
         if key is None:
-            mapped = jax.vmap(
-                lambda *given: fun(None, *given), in_axes, out_axes, axis_name
-            )
+            mapped = jax.vmap(partial(fun, None), in_axes, out_axes, axis_name)
             return mapped(*args)
         ones = jax.vmap(lambda *given: jnp.ones(()), in_axes)
         (size,) = jax.eval_shape(ones, *args).shape
@@ -233,6 +287,17 @@ def tree_map(
             mapped.append(y)
     made = jax.tree.unflatten(structure, mapped)
     return made if state is _NONE else (made, state)
+
+
+def _beside(function: Function, has_aux: bool) -> Function:
+    """A function that returns its result, and beside it what is not differentiated."""
+
+    def run(*args: Any, **inputs: Any) -> Any:
+        result, state = function(*args, **inputs)
+        y, aux = result if has_aux else (result, None)
+        return y, (aux, state)
+
+    return run
 
 
 def _folded(key: Any, number: Any) -> Any:

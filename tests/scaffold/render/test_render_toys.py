@@ -63,3 +63,21 @@ def test_a_toy_takes_what_the_block_hands_on(body, first, rest):
         "first": f"toys.Toy.one(){first}",
         "rest": f"toys.Toy.several(count){rest}",
     }
+
+
+@pytest.mark.parametrize(
+    ("body", "steady"),
+    [
+        ("return jax.vmap(self.first)(x)", True),
+        ("return jax.vmap(jax.grad(lambda row: jnp.max(self.first(row))))(x)", True),
+        ("return jax.grad(lambda x: jnp.max(self.first(x)))(x)", False),
+        ("return jax.vmap(jnp.sin)(self.first(x))", False),
+    ],
+)
+def test_a_toy_that_is_mapped_keeps_its_state(body, steady):
+    text = f"import jax\nimport jax.numpy as jnp\n{BLOCK.replace('BODY', body)}"
+    specs = (SpecFile("specs/block/masked.py", "block", text),)
+    library = read_library(specs, find_specs(LIBRARY_SPECS, "library"))
+    definition = next(d for d in library if d.source == "specs/block/masked.py")
+    text = tests.test_module(definition, library, PROJECT).text
+    assert ("toys.Toy.one().with_steady_state()" in text) is steady

@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Fix, did_you_mean
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.checks.choices import check_choices
 from mlax_scaffold.reader.checks.coefficients import check_coefficients
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_dtypes
 from mlax_scaffold.reader.checks.draws import draws_inside, several_keys
@@ -83,6 +84,7 @@ _CHECKS = (
     check_scatters,
     check_half_precision,
     check_given_dtype,
+    check_choices,
     check_coefficients,
 )
 """What looks at whole bodies."""
@@ -197,17 +199,17 @@ class BodyChecker:
 
     def _call(self, node: ast.Call, context: str) -> None:
         function = dotted(node.func)
-        word = strict_word(node, self.imports, self.method)
+        word = strict_word(node, self.source.tree, self.imports, self.method)
         if word:
             self.source.report(
                 node.func,
                 f"`{unparsed(node.func)}` computes half-precision input in float32",
                 strict_hint(node, word),
                 strict_call(self.source, node, word)
-                if widens_floats(node, self.imports, self.method)
+                if widens_floats(node, self.source.tree, self.imports, self.method)
                 else None,
             )
-        if narrow := narrow_word(node, self.imports, self.method):
+        if narrow := narrow_word(node, self.source.tree, self.imports, self.method):
             self.source.report(
                 node.func,
                 f"`{unparsed(node.func)}` adds half-precision numbers one after another",

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import
-from mlax_scaffold.reader.source import dotted
+from mlax_scaffold.reader.source import dotted, self_attribute
 
 _TO_BOOLEANS = frozenset(
     [
@@ -22,7 +22,16 @@ _TO_INTEGERS = frozenset(
 """Those whose results are integers, whatever they are given."""
 _OF_FIRST = frozenset(
     [
-        *("abs", "broadcast_to", "cumsum", "expand_dims", "flip", "max", "min", "prod"),
+        *(
+            "abs",
+            "array",
+            "asarray",
+            "broadcast_to",
+            "concatenate",
+            "cumprod",
+            "cumsum",
+        ),
+        *("diff", "expand_dims", "flip", "max", "min", "prod", "stack"),
         *("ravel", "repeat", "reshape", "roll", "sort", "square", "squeeze", "sum"),
         *("transpose", "tril", "triu"),
     ]
@@ -37,19 +46,30 @@ _INTEGERS = frozenset(
         *("jax.numpy.uint16", "jax.numpy.uint32", "jax.numpy.uint64"),
     ]
 )
+_WORDS = frozenset(["Boundaries", "Count", "Shape", "Size", "Sizes", "bool", "int"])
+"""Words of fields that are integers, or sequences of them."""
 _BITWISE = ast.BitAnd | ast.BitOr | ast.BitXor
 _WHOLE = ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod
 
 
 def is_exact(
-    node: ast.expr, imports: Mapping[str, Import], method: ast.FunctionDef
+    node: ast.expr,
+    tree: ast.Module,
+    imports: Mapping[str, Import],
+    method: ast.FunctionDef,
 ) -> bool:
-    """Whether an expression is certain to hold integers or booleans."""
-    return _Exact(imports, method).is_exact(node, frozenset())
+    """Whether an expression of a method or a function is certain to hold integers or booleans."""
+    return _Exact(tree, imports, method).is_exact(node, frozenset())
 
 
 class _Exact:
-    def __init__(self, imports: Mapping[str, Import], method: ast.FunctionDef):
+    def __init__(
+        self,
+        tree: ast.Module,
+        imports: Mapping[str, Import],
+        method: ast.FunctionDef,
+    ):
+        self.tree = tree
         self.imports = imports
         self.method = method
 
@@ -62,10 +82,19 @@ class _Exact:
                 return True
             case ast.UnaryOp(operand=inner) | ast.Attribute(value=inner, attr="T"):
                 return self.is_exact(inner, seen)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                return all(self.is_exact(part, seen) for part in parts)
+            case ast.Starred(value=inner):
+                return self.is_exact(inner, seen)
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                return f"self.{name}" not in seen and self._attribute(name, seen)
             case ast.BinOp(left=a, op=op, right=b):
                 sides = self.is_exact(a, seen), self.is_exact(b, seen)
                 if isinstance(op, _BITWISE):
                     return any(sides)
+                if isinstance(op, ast.Pow):
+                    # A negative number would be no integer, or an error.
+                    return all(sides) and not isinstance(b, ast.UnaryOp)
                 return isinstance(op, _WHOLE) and all(sides)
             case ast.Subscript(value=ast.Attribute(attr="shape")):
                 return True
@@ -80,6 +109,27 @@ class _Exact:
                 )
         return False
 
+    def _attribute(self, name: str, seen: frozenset[str]) -> bool:
+        """Whether a field, or what `setup` derives, is of integers."""
+        classes = (c for c in self.tree.body if isinstance(c, ast.ClassDef))
+        owner = next((c for c in classes if self.method in c.body), None)
+        values = []
+        for statement in owner.body if owner else ():
+            match statement:
+                case ast.AnnAssign(target=ast.Name(id=found), annotation=word) if (
+                    found == name
+                ):
+                    return dotted(word) in _WORDS
+                case ast.FunctionDef(name="setup"):
+                    inner = _Exact(self.tree, self.imports, statement)
+                    values += [
+                        inner.is_exact(n.value, seen | {f"self.{name}"})
+                        for n in ast.walk(statement)
+                        if isinstance(n, ast.Assign)
+                        and any(self_attribute(t) == name for t in n.targets)
+                    ]
+        return bool(values) and all(values)
+
     def _call(self, node: ast.Call, seen: frozenset[str]) -> bool:
         for keyword in node.keywords:
             if keyword.arg == "dtype":
@@ -87,12 +137,14 @@ class _Exact:
         module, _, name = (qualified(node.func, self.imports) or "").rpartition(".")
         if module in ("functional", "jax.random") and name == "bernoulli":
             return True
-        if module == "jax.numpy":
+        if module in ("jax.numpy", "numpy"):
             if name in _TO_BOOLEANS | _TO_INTEGERS:
                 return True
             # A second or a third argument may be a floating number.
             if name == "arange":
                 return len(node.args) == 1
+            if name in ("array", "asarray") and len(node.args) > 1:
+                return self._is_integer(node.args[1])
             given = node.args[name == "where" :]
             if name in _OF_FIRST:
                 given = given[:1]

@@ -7,9 +7,13 @@ from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.definition import Import
-from mlax_scaffold.reader.checks.likeness import FLOATING, first_of
+from mlax_scaffold.reader.checks.likeness import FLOATING, array_given, first_of
+from mlax_scaffold.reader.checks.ranges import ranges_without_dtype
 from mlax_scaffold.reader.checks.widening import untyped_call
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
+
+_WITHOUT = ("setup", "setup_tree", "forward")
+"""Methods whose arguments are given."""
 
 
 def check_given_dtype(
@@ -19,11 +23,7 @@ def check_given_dtype(
     imports: Mapping[str, Import],
 ) -> None:
     """Report `jnp.linspace(0, 1, n)` in `def grid(n)`, where all that call it have a dtype to give."""
-    given = method.args
-    names = [a.arg for a in given.args]
-    if _takes_more(given) or "dtype" in names or method.decorator_list:
-        return
-    if method.name in ("setup", "setup_tree", "forward"):
+    if method.name in _WITHOUT:
         return
     made = [
         n
@@ -31,31 +31,63 @@ def check_given_dtype(
         if isinstance(n, ast.Call)
         and untyped_call(n, source.tree, imports, method, attributes)
     ]
-    if not made or any(
-        isinstance(n, ast.Name) and n.id == "dtype" for n in ast.walk(method)
-    ):
+    made += ranges_without_dtype(source, method, imports)
+    handed = _handed(source, method, imports) if made else None
+    if handed is None:
         return
-    calls = _calls(source, method)
-    if not calls:
-        return
-    edits = [_last(source, call, "dtype=dtype") for call in made]
-    edits += [_last(source, call, text) for call, text in calls]
-    if names:
-        edits.append(
-            source.replace(
-                source.end(given.args[-1]), source.end(given.args[-1]), ", dtype"
-            )
-        )
-    else:
-        line, column = source.start(method)
-        column += source.text_of(method).index("(") + 1
-        edits.append(source.replace((line, column), (line, column), "dtype"))
+    first, edits = handed
+    edits += [_last(source, call, "dtype=dtype") for call in made]
     source.report(
         made[0],
         f"`{source.text_of(made[0].func)}` makes float32, and `{method.name}` is given no array",
-        f"Give `{method.name}` the dtype: `{calls[0][1]}`.",
+        f"Give `{method.name}` the dtype: `{first}`.",
         fix=Fix(tuple(edits)),
     )
+
+
+def _handed(
+    source: Source, method: ast.FunctionDef, imports: Mapping[str, Import]
+) -> tuple[str, list[Edit]] | None:
+    """The edits that hand a function the dtype, and those that call it and have none themselves.
+
+    The text is what the first call of it hands on. None where one of them cannot take it.
+    """
+    pending, seen = [method], [method]
+    edits: list[Edit] = []
+    first = ""
+    while pending:
+        function = pending.pop(0)
+        calls = _calls(source, function)
+        if not calls or not _takes_dtype(function):
+            return None
+        edits.append(_with_parameter(source, function))
+        for caller, call in calls:
+            dtype = _dtype(caller, imports)
+            if dtype is None and caller not in seen:
+                pending.append(caller)
+                seen.append(caller)
+            edits.append(_last(source, call, dtype or "dtype"))
+            first = first or dtype or "dtype"
+    return first, edits
+
+
+def _takes_dtype(function: ast.FunctionDef) -> bool:
+    """Whether a function can have a parameter for the dtype behind its others."""
+    if function.name in _WITHOUT or function.decorator_list:
+        return False
+    names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    names |= {a.arg for a in function.args.args}
+    return "dtype" not in names and not _takes_more(function.args)
+
+
+def _with_parameter(source: Source, function: ast.FunctionDef) -> Edit:
+    given = function.args.args
+    if given:
+        end = source.end(given[-1])
+        return source.replace(end, end, ", dtype")
+    line, column = source.start(function)
+    column += source.text_of(function).index("(") + 1
+    return source.replace((line, column), (line, column), "dtype")
 
 
 def _takes_more(given: ast.arguments) -> bool:
@@ -65,23 +97,22 @@ def _takes_more(given: ast.arguments) -> bool:
     return bool(odd or given.defaults or typed)
 
 
-def _calls(source: Source, method: ast.FunctionDef) -> list[tuple[ast.Call, str]]:
-    """Each call of a function, with the dtype that it can be given; none where one has none."""
-    member = any(a.arg == "self" for a in method.args.args)
-    found: list[tuple[ast.Call, str]] = []
-    called: set[ast.expr] = set()
+def _calls(
+    source: Source, function: ast.FunctionDef
+) -> list[tuple[ast.FunctionDef, ast.Call]]:
+    """Each call of a function, with what calls it; none where one cannot be given more, or it is a value."""
+    member = any(a.arg == "self" for a in function.args.args)
+    found: list[tuple[ast.FunctionDef, ast.Call]] = []
     for caller in _functions(source.tree):
         for call in (n for n in ast.walk(caller) if isinstance(n, ast.Call)):
-            if _name(call.func, member) != method.name:
+            if _name(call.func, member) != function.name:
                 continue
-            dtype = _dtype(caller)
-            odd = any(isinstance(a, ast.Starred) for a in call.args) or call.keywords
-            if dtype is None or odd:
+            if any(isinstance(a, ast.Starred) for a in call.args) or call.keywords:
                 return []
-            called.add(call.func)
-            found.append((call, dtype))
+            found.append((caller, call))
+    called = [call.func for _, call in found]
     uses = [n for n in ast.walk(source.tree) if isinstance(n, ast.expr)]
-    if any(n not in called and _name(n, member) == method.name for n in uses):
+    if any(n not in called and _name(n, member) == function.name for n in uses):
         return []
     return found
 
@@ -97,13 +128,13 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
         yield from (s for s in held if isinstance(s, ast.FunctionDef))
 
 
-def _dtype(caller: ast.FunctionDef) -> str | None:
-    """The dtype that a function computes in: that of its first floating input, or what it is given."""
+def _dtype(caller: ast.FunctionDef, imports: Mapping[str, Import]) -> str | None:
+    """The dtype that a function computes in: what it is given, or that of an array."""
     given = (*caller.args.args, *caller.args.kwonlyargs)
     if any(argument.arg == "dtype" for argument in given):
         return "dtype"
-    floating = first_of(given, *FLOATING)
-    return f"{floating}.dtype" if floating is not None else None
+    array = first_of(given, *FLOATING) or array_given(caller, imports)
+    return f"{array}.dtype" if array is not None else None
 
 
 def _last(source: Source, call: ast.Call, text: str) -> Edit:

@@ -54,10 +54,8 @@ def like_of(
         return None
     plain = {a.arg for a in given if a.annotation is None} - {"self", "key", "rng"}
     if plain:
-        names_in = (n for n in ast.walk(method) if isinstance(n, ast.Name))
-        rebound = {n.id for n in names_in if isinstance(n.ctx, ast.Store)}
         arrays = [*_shaped(call), *_arrays(method, imports)]
-        return next((n for n in arrays if n in plain - rebound), None)
+        return next((n for n in arrays if n in plain - _rebound(method)), None)
     if names[:1] != ["self"] or method.name in ("setup", "setup_tree"):
         return None
     read = (n for n in ast.walk(method) if isinstance(n, ast.Attribute))
@@ -65,6 +63,19 @@ def like_of(
         name for name, what in attributes.items() if what == "trainable"
     }
     return f"self.{min(filter(None, weights))}" if any(weights) else None
+
+
+def array_given(method: ast.FunctionDef, imports: Mapping[str, Import]) -> str | None:
+    """The first argument of a function without types that it uses as an array."""
+    given = (*method.args.posonlyargs, *method.args.args)
+    plain = {a.arg for a in given if a.annotation is None} - {"self", "key", "rng"}
+    arrays = _arrays(method, imports)
+    return next((n for n in arrays if n in plain - _rebound(method)), None)
+
+
+def _rebound(method: ast.FunctionDef) -> set[str]:
+    names = (n for n in ast.walk(method) if isinstance(n, ast.Name))
+    return {n.id for n in names if isinstance(n.ctx, ast.Store)}
 
 
 def _shaped(call: ast.Call) -> Iterator[str]:

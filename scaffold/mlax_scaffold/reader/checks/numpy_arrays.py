@@ -49,6 +49,9 @@ _METHODS = frozenset(
 )
 """The same as methods of arrays."""
 
+_DEPTH = 5
+"""So many functions are looked into, one called by the other."""
+
 _FREE = frozenset(["shape", "ndim", "size", "dtype", "nbytes"])
 """Attributes of an array that are no arrays."""
 
@@ -89,14 +92,19 @@ def _of_property(scope: Scope, name: str) -> tuple[Scope, ast.expr | None]:
     if method is None or [dotted(d) for d in method.decorator_list] != ["property"]:
         return scope, None
     own = Scope(scope.module, scope.owner)
+    return own, _returned_by(method, own)
+
+
+def _returned_by(function: ast.FunctionDef, own: Scope) -> ast.expr | None:
+    """What a function returns, whose locals are added to its scope; None where it returns several."""
     returned = []
-    for node in ast.walk(method):
+    for node in ast.walk(function):
         match node:
             case ast.Return(value=ast.expr() as value):
                 returned.append(value)
             case ast.Assign(targets=[ast.Name(id=local)], value=value):
                 own.locals.setdefault(local, value)
-    return own, returned[0] if len(returned) == 1 else None
+    return returned[0] if len(returned) == 1 else None
 
 
 def _classes(source: Source) -> list[ast.ClassDef]:
@@ -186,17 +194,31 @@ def _spread(args: list[ast.expr]) -> Iterator[ast.expr]:
 
 
 class _Values:
-    """What values of `setup` are, as far as their text is certain to say it."""
+    """What values are of `setup`, or of a function that it calls, as far as their text is certain."""
 
-    def __init__(self, scope: Scope, imports: Mapping[str, Import]):
+    def __init__(self, scope: Scope, imports: Mapping[str, Import], depth: int = 0):
         self.scope = scope
         self.imports = imports
+        self.depth = depth
 
     def floating(self, node: ast.expr) -> bool:
         """Whether it is certain to be an array of floats."""
         return self._array(node, ()) and self._floats(node, ())
 
+    def _returned(self, node: ast.expr) -> tuple[_Values, ast.expr] | None:
+        """What a call of a function of the module returns, and what is known in it."""
+        if not isinstance(node, ast.Call) or self.depth > _DEPTH:
+            return None
+        function = self.scope.functions.get(dotted(node.func) or "")
+        if function is None:
+            return None
+        own = Scope(self.scope.module)
+        returned = _returned_by(function, own)
+        return returned and (_Values(own, self.imports, self.depth + 1), returned)
+
     def _array(self, node: ast.expr, seen: tuple[str, ...]) -> bool:
+        if found := self._returned(node):
+            return found[0]._array(found[1], ())
         match node:
             case ast.Name() | ast.Attribute() if found := self._bound(node, seen):
                 return self._array(found, (*seen, unparsed(node)))
@@ -224,6 +246,8 @@ class _Values:
         return False
 
     def _floats(self, node: ast.expr, seen: tuple[str, ...]) -> bool:
+        if found := self._returned(node):
+            return found[0]._floats(found[1], ())
         match node:
             case ast.Constant(value=value):
                 return isinstance(value, float)

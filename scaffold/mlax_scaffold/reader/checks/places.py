@@ -91,6 +91,15 @@ def marks_of(definition: Definition, library: Library) -> Mapping[str, Marks]:
     }
 
 
+def maps_given_layers(definition: Definition, library: Library) -> bool:
+    """Whether `jax.vmap` runs layers that are given, which then have to leave their states alone."""
+    return any(
+        run.construct is not None and not run.construct.threads and run.effect.changes
+        for found in marks_of(definition, library).values()
+        for run in found.calls.values()
+    )
+
+
 def _threads(kind: Kind) -> bool:
     """Whether functions inside of the methods of a kind of definition may draw."""
     return kind.is_layer or kind is Kind.OPTIMIZER
@@ -137,12 +146,14 @@ def effects_of(definition: Definition, library: Library) -> Mapping[str, Effect]
     if definition.kind is Kind.OPTIMIZER:
         return {} if definition.has_optimizers else {"key": Effect(False, True)}
     found = {
-        name: Effect(traits.stateful, traits.draws)
+        name: Effect(traits.stateful, traits.draws, traits.stateful)
         for name, traits in library.sub_layers(definition).items()
     }
     found |= {h.name: Effect(True, True) for h in definition.structural()}
     taken = needs(definition, library, library.traits(definition.reference))
-    found |= {name: Effect(n.changes, n.draws) for name, n in taken.items()}
+    found |= {
+        name: Effect(n.changes, n.draws, n.changes_own) for name, n in taken.items()
+    }
     return found | {"key": Effect(False, True), "keys": Effect(False, True)}
 
 

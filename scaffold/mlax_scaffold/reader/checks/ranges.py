@@ -49,6 +49,14 @@ def check_ranges(
             )
 
 
+def ranges_without_dtype(
+    source: Source, method: ast.FunctionDef, imports: Mapping[str, Import]
+) -> list[ast.Call]:
+    """The ranges that become floats in a method or a function where no array says of which dtype."""
+    found = [m for n in ast.walk(method) for m in _widened(n, imports, method)]
+    return found if found and _like(source, method) is None else []
+
+
 def _stepped(node: ast.AST, imports: Mapping[str, Import]) -> ast.expr | None:
     """The dtype of `jnp.arange(start, stop, step, dtype)` of integers, which jax computes in float32."""
     if not isinstance(node, ast.Call):

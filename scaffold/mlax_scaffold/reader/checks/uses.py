@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.sequences import PASSED, Sequences
+from mlax_scaffold.reader.constructs import construct, functions_of
 from mlax_scaffold.reader.looping import (
     SEQUENCES,
     loop_layers,
@@ -192,6 +193,10 @@ class UseChecker(Sequences):
                 return
         if self.attributes.get(self_attribute(node) or "") == "sub-layer":
             return  # a function of its input
+        if isinstance(parent, ast.Call) and node in functions_of(
+            parent, construct(parent)
+        ):
+            return  # of one that may change states: what calls it threads them
         self.source.report(
             node,
             f"`{shown}` is a layer, which can be called, and nothing else",

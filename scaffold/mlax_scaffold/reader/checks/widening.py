@@ -77,7 +77,10 @@ _EXACT = ("sum", "prod")
 
 
 def strict_word(
-    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+    call: ast.Call,
+    tree: ast.Module,
+    imports: Mapping[str, Import],
+    method: ast.FunctionDef,
 ) -> str | None:
     """The strict word for a function that widens what it is given; None for any other call.
 
@@ -94,7 +97,7 @@ def strict_word(
         if isinstance(method_of, ast.Attribute):
             given.insert(0, method_of.value)
         # A third one is the dtype of the sum.
-        if 1 <= len(given) <= 2 and is_exact(given[0], imports, method):
+        if 1 <= len(given) <= 2 and is_exact(given[0], tree, imports, method):
             return None
     return word
 
@@ -192,7 +195,10 @@ NARROW_WORDS = {
 
 
 def narrow_word(
-    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+    call: ast.Call,
+    tree: ast.Module,
+    imports: Mapping[str, Import],
+    method: ast.FunctionDef,
 ) -> str | None:
     """The strict word for such a function; None for any other call, and for one of integers."""
     word = NARROW.get(qualified(call.func, imports) or "")
@@ -203,7 +209,7 @@ def narrow_word(
         return None
     if any(k.arg == "dtype" for k in call.keywords):
         return None  # it is said in which dtype it adds
-    return word if word and widens_floats(call, imports, method) else None
+    return word if word and widens_floats(call, tree, imports, method) else None
 
 
 def _is_method_of_numpy(
@@ -217,13 +223,16 @@ def _is_method_of_numpy(
 
 
 def widens_floats(
-    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+    call: ast.Call,
+    tree: ast.Module,
+    imports: Mapping[str, Import],
+    method: ast.FunctionDef,
 ) -> bool:
     """Whether what a call is given may be floating; False where it is certain not to be."""
     given = list(call.args)
     if isinstance(call.func, ast.Attribute) and not qualified(call.func, imports):
         given.insert(0, call.func.value)
-    return not (given and is_exact(given[0], imports, method))
+    return not (given and is_exact(given[0], tree, imports, method))
 
 
 def word_of(function: ast.expr, imports: Mapping[str, Import]) -> str | None:

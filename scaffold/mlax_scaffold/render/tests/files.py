@@ -13,6 +13,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
+from mlax_scaffold.reader.checks.places import maps_given_layers
 from mlax_scaffold.render.environment import render_template
 from mlax_scaffold.render.gate.imports import check_test_import
 from mlax_scaffold.render.header import header
@@ -137,7 +138,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         spec=definition.source,
         definition=f', name="{name}"' if definition.several else "",
         entries=tuple(entry_view(definition, m, unsaid) for m in methods),
-        hyperparameters=", ".join(_hyperparameters(definition)),
+        hyperparameters=", ".join(_hyperparameters(definition, library)),
         keywords=", ".join(
             f"{h.name}={local(h.name)}" for h in definition.hyperparameters
         ),
@@ -199,13 +200,16 @@ def _requirements(definition: Definition, library: Library) -> Iterator[str]:
             yield from _requirements(library[reference], library)
 
 
-def _hyperparameters(definition: Definition) -> Iterator[str]:
+def _hyperparameters(definition: Definition, library: Library) -> Iterator[str]:
+    steady = bool(definition.structural()) and maps_given_layers(definition, library)
     for h in definition.hyperparameters:
         toy = h.type.word.toy
         names = [n for m in definition.methods for f, n in m.handed if f == h.name]
         if toy and names:
             takes = ", ".join(map(repr, dict.fromkeys(names)))
             toy = f"{toy}.taking({takes})"
+        if toy and steady:
+            toy = f"{toy}.with_steady_state()"
         yield f'"{h.name}": {toy or local(h.name)}'
 
 

@@ -1,0 +1,56 @@
+"""Choices between two numbers of Python, which are made in float32 whatever meets them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from mlax_scaffold.errors import Fix
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.reader.checks.exactness import qualified
+from mlax_scaffold.reader.checks.floats import is_float
+from mlax_scaffold.reader.checks.likeness import like_of
+from mlax_scaffold.reader.remedies.names import of_jax
+from mlax_scaffold.reader.source import Source
+
+
+def check_choices(
+    source: Source,
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+    imports: Mapping[str, Import],
+) -> None:
+    """Report `jnp.where(mask, 0.0, 0.5)`, where an array says in which dtype it should be made."""
+    for node in ast.walk(method):
+        match node:
+            case ast.Call(func=function, args=[_, one, other], keywords=[]) if (
+                qualified(function, imports) == "jax.numpy.where"
+                and _are_floats(one, other, imports)
+            ):
+                pass
+            case _:
+                continue
+        like = like_of(node, method, imports, attributes)
+        if like is None:
+            continue
+        needed = of_jax(source, "jnp")
+        text = f"{needed.bound}.asarray({source.text_of(one)}, {like}.dtype)"
+        source.report(
+            node,
+            f"`{source.text_of(function)}` of two numbers makes float32, whatever {like} is",
+            f"Give one of them a dtype: `{text}`.",
+            fix=Fix((source.edit(one, text),), (needed,)),
+        )
+
+
+def _are_floats(one: ast.expr, other: ast.expr, imports: Mapping[str, Import]) -> bool:
+    """Whether both are numbers, of which one is certain to be no integer."""
+    both = one, other
+    numbers = all(is_float(n, imports) or _is_integer(n) for n in both)
+    return numbers and any(is_float(n, imports) for n in both)
+
+
+def _is_integer(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        return _is_integer(node.operand)
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)

@@ -1,0 +1,111 @@
+"""Values that `setup` cannot declare, written where they are read, or as properties."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from mlax_scaffold.errors import Fix
+from mlax_scaffold.reader.remedies.bodies import removed
+from mlax_scaffold.reader.remedies.names import uses_of_self
+from mlax_scaffold.reader.source import Source, self_attribute
+
+
+def derived(source: Source, setup: ast.FunctionDef, value: ast.expr) -> Fix | None:
+    """`self.name = value` of a schedule or an optimizer.
+
+    A value of fields, and of locals that are assigned once, becomes a property; one of the leaf stands
+    where it is read, in methods that have the leaf. None for any other, and where there are several.
+    """
+    for statement in setup.body:
+        if isinstance(statement, ast.Assign) and statement.value is value:
+            break
+    else:
+        return None
+    name = self_attribute(statement.targets[0]) or ""
+    uses = [*uses_of_self(source.tree, name)]
+    reads = [u for u in uses if isinstance(u.ctx, ast.Load)]
+    if len(uses) - len(reads) != 1:
+        return None
+    inputs = {a.arg for a in setup.args.args} - {"self"}
+    before = _before(setup, value)
+    read = _names(value).union(*map(_names, before or ()))
+    if before is None or (before and read & inputs):
+        return None
+    if read & inputs:
+        return _in_places(source, statement, value, reads, read & inputs)
+    return _as_property(source, setup, statement, name, before)
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _before(setup: ast.FunctionDef, value: ast.expr) -> list[ast.stmt] | None:
+    """The statements that bind the locals of a value, in order; None where others may bind them, too."""
+    bound = list(_bound(setup))
+    needed, found = _names(value) & set(bound) - set(_bound(value)), []
+    for statement in reversed(setup.body):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)]) if name in needed:
+                found.insert(0, statement)
+                own = set(_bound(statement.value))
+                needed |= _names(statement.value) & set(bound) - own
+    once = all(bound.count(name) == 1 for name in needed)
+    return found if once and len(found) == len(needed) else None
+
+
+def _bound(scope: ast.AST) -> Iterator[str]:
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+def _as_property(
+    source: Source,
+    setup: ast.FunctionDef,
+    statement: ast.stmt,
+    name: str,
+    before: list[ast.stmt],
+) -> Fix:
+    assert isinstance(statement, ast.Assign)
+    indent = " " * setup.col_offset
+    lines = [*map(source.text_of, before), f"return {source.text_of(statement.value)}"]
+    body = "".join(f"{indent}    {line}\n" for line in lines)
+    text = f"{indent}@property\n{indent}def {name}(self):\n{body}"
+    last = (setup.end_lineno or setup.lineno) + 1
+    others = [
+        s
+        for s in setup.body
+        if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+    ]
+    if others == [statement]:
+        # The property takes the place of the method, which held nothing else.
+        return Fix((source.replace((setup.lineno, 1), (last, 1), text),))
+    return Fix(
+        (
+            removed(source, statement),
+            source.replace((last, 1), (last, 1), f"\n{text}"),
+        )
+    )
+
+
+def _in_places(
+    source: Source,
+    statement: ast.stmt,
+    value: ast.expr,
+    reads: list[ast.Attribute],
+    needed: set[str],
+) -> Fix | None:
+    methods = [n for n in ast.walk(source.tree) if isinstance(n, ast.FunctionDef)]
+    for use in reads:
+        owner = next(m for m in methods if use in ast.walk(m))
+        if not needed <= {a.arg for a in owner.args.args} - set(_bound(owner)):
+            return None
+    atom = isinstance(value, ast.Name | ast.Attribute | ast.Subscript | ast.Call)
+    bare = source.text_of(value)
+    tests = [n.test for n in ast.walk(source.tree) if isinstance(n, ast.If | ast.IfExp)]
+    edits = [
+        source.edit(use, bare if atom or use in tests else f"({bare})") for use in reads
+    ]
+    return Fix((removed(source, statement), *edits))
