@@ -72,11 +72,21 @@ class Bodies(Looping):
         match node:
             case ast.Call(
                 func=ast.Attribute(
-                    value=ast.Name(id=local), attr="append" | "extend" | "insert"
-                )
+                    value=ast.Name(id=local),
+                    attr="append" | "extend" | "insert" as attr,
+                ),
+                args=[*args],
             ):
                 self.filled.add(local)
                 self.env[local] = None
+                given = args[0] if len(args) == 1 else None
+                if (
+                    self.loop is not None
+                    and attr == "append"
+                    and isinstance(given, ast.Name)
+                ):
+                    loop = copy.deepcopy(self.loop)
+                    self.appended[local] = loop, self.env.get(given.id)
 
     def _statement(self, node: ast.stmt) -> list[ast.stmt]:
         match node:

@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.array_calculations import (
     _given,
     _keywords,
 )
+from mlax_scaffold.conversion.attention_calculations import AttentionCalculations
 from mlax_scaffold.conversion.initializer_calculations import (
     InitializerCalculations,
 )
@@ -26,11 +27,17 @@ from mlax_scaffold.conversion.trees import (
     literal,
     marked,
     name,
+    self_attribute,
 )
 
 
 @dataclass
-class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculations):
+class Calculations(
+    ArrayCalculations,
+    AttentionCalculations,
+    InitializerCalculations,
+    ResizingCalculations,
+):
     """The functions by the names that rows call them by."""
 
     first_input: str = "x"
@@ -38,6 +45,8 @@ class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculati
     """Whether random numbers are drawn with `self.key()`."""
     holes: int = field(default=0)
     optional: dict[str, ast.expr] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)
+    """How many sizes hyperparameters hold by default, of which a window is one."""
 
     def __getitem__(self, key: str) -> Callable[..., Arg | None]:
         return getattr(self, f"_{key}")
@@ -109,6 +118,10 @@ class Calculations(ArrayCalculations, InitializerCalculations, ResizingCalculati
                 return counts[0]
         if isinstance(literal(window), int):
             return constant(1)
+        length = self.lengths.get(self_attribute(window) or "")
+        if length is not None:
+            # As many as it has by default: a convolution takes no other number for so many axes.
+            return constant(length)
         return expression("len(w)", w=window)
 
     def _window(self, window: Arg) -> Arg | None:

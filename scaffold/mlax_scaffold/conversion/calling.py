@@ -304,6 +304,11 @@ class Calling(Applying):
         last = ast.unparse(func).rpartition(".")[2].rpartition(":")[2]
         if last == "scan" and len(node.args) > 2 and isinstance(node.args[0], ast.Name):
             return node, self.scanned(node.args[0].id, given[1], given[2])
+        match func:
+            case ast.Attribute(value=ast.Name(id=local), attr="pop") if (
+                local in self.appended and not node.args
+            ):
+                return node, self.popped(local)
         if isinstance(func, ast.Attribute) and attribute is None:
             func.value, owner = self.value(func.value)
             if func.attr == "astype" and isinstance(owner, Array) and _widens(node):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 
 from mlax_scaffold.conversion.building import Builder
 from mlax_scaffold.conversion.constructor import Constructor
@@ -22,6 +23,8 @@ from mlax_scaffold.conversion.trees import (
 )
 from mlax_scaffold.conversion.vocabulary import flags, is_key
 from mlax_scaffold.conversion.words import product_by_default, word_of
+
+_WINDOW = re.compile(r"(kernel|window|stride|dilation|patch)\w*$")
 
 
 class ClassFields:
@@ -161,6 +164,8 @@ class ClassFields:
             if word.startswith("Initializer"):
                 place = initializer_name(given)
                 around.attributes[given] = expression(f"self.{place}")
+            if isinstance(value, ast.Tuple) and _WINDOW.search(given):
+                builder.calculations.lengths[place] = len(value.elts)
             builder.fields[place] = Field(
                 place, word, value, said or texts.get(given, "")
             )

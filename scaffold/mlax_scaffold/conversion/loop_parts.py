@@ -62,11 +62,19 @@ def _last_of(source: ast.expr) -> ast.expr:
         return expression("n - 1", n=source.args[0])
     if isinstance(source, ast.Tuple | ast.List) and source.elts:
         return source.elts[-1]
+    if isinstance(source, ast.Call) and is_name(source.func, "reversed"):
+        return _first_of(source.args[0])
     if isinstance(source, ast.Call) and is_name(source.func, "tuple"):
         return _last_of(source.args[0])
     if isinstance(source, ast.Subscript) and ast.unparse(source.slice) == ":-1":
         return expression("s[-2]", s=source.value)
     return expression("s[-1]", s=source)
+
+
+def _first_of(source: ast.expr) -> ast.expr:
+    if isinstance(source, ast.Subscript) and ast.unparse(source.slice) == ":-1":
+        return expression("s[0]", s=source.value)
+    return expression("s[0]", s=source)
 
 
 def _one(attribute: str) -> str:

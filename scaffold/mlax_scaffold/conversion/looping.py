@@ -19,6 +19,8 @@ from mlax_scaffold.conversion.trees import (
     literal,
     name,
     names,
+    replaced,
+    same,
     self_attribute,
     targets,
     with_names,
@@ -169,6 +171,23 @@ class Looping(Calling):
                 for local in targets(place):
                     self.env[local] = Number(name(local))
 
+    def popped(self, local: str) -> Value:
+        """What a loop takes off a list that another one filled, the last first."""
+        before = self.appended.get(local)
+        if before is None or self.loop is None:
+            return None
+        filling, value = before
+        turned = expression("reversed(s)", s=filling.iter)
+        if not isinstance(value, Array) or not same(turned, self.loop.iter):
+            return None
+        places = list(targets(filling.target)), list(targets(self.loop.target))
+        if len(places[0]) != 1 or len(places[1]) != 1 or not value.axes:
+            return None
+        # How high and wide it is changes from pass to pass.
+        axes = [self.symbols.fresh("_") for _ in value.axes[:-1]]
+        last = replaced(value.axes[-1], {places[0][0]: name(places[1][0])})
+        return value.like([*axes, last])
+
     def _listed(self, node: ast.For) -> ast.For:
         """The loop over what a list of layers was made of, where a loop goes over the list."""
         for place in targets(node.target):
@@ -234,14 +253,16 @@ class Looping(Calling):
 
     def _widths(self, entry: ast.Name, local: str, value: ast.expr) -> None:
         """Declarations of a loop get the size that comes before, from pass to pass."""
+        read = [
+            part
+            for part in self.builder.setup
+            if isinstance(part, ast.Assign)
+            and isinstance(part.value, ast.ListComp)
+            and entry.id in names(self.symbols.find(part.value.elt))
+        ]
         self.symbols.known[entry.id] = name(local)
-        for part in self.builder.setup:
-            if not isinstance(part, ast.Assign) or not isinstance(
-                part.value, ast.ListComp
-            ):
-                continue
-            if local not in names(self.symbols.find(part.value.elt)):
-                continue
+        for part in read:
+            assert isinstance(part.value, ast.ListComp)
             generator = part.value.generators[0]
             generator.target = ast.Tuple(
                 [ast.Name(local, ast.Store()), generator.target], ast.Store()

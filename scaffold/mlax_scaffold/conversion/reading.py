@@ -31,6 +31,8 @@ class Reading:
         self.counts: dict[str, int] = {}
         self.filled: set[str] = set()
         """Lists that the body appends to."""
+        self.appended: dict[str, tuple[ast.For, Value]] = {}
+        """What a loop appends to a list, in each pass."""
         self.depth = 0
         self.steps: dict[str, ast.FunctionDef] = {}
         """Functions that bodies define, until they are read."""
@@ -55,6 +57,10 @@ class Reading:
 
     def bind(self, target: ast.expr, value: Value) -> None:
         """Note down what a target is."""
+        raise NotImplementedError
+
+    def popped(self, local: str) -> Value:
+        """What a loop takes off a list that another one filled."""
         raise NotImplementedError
 
     def static(self, node: ast.expr) -> ast.expr:

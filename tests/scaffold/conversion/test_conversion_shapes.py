@@ -347,3 +347,42 @@ class Thing(nn.Module):
 """
     made = convert("thing.py", text, "Thing", "FromThing").text
     assert "x: Float['batch channels height width'], t: Float['batch size']" in made
+
+
+UNET = """\
+from typing import Sequence
+
+import flax.linen as nn
+import jax.numpy as jnp
+
+
+class Thing(nn.Module):
+    widths: Sequence[int] = (4, 8, 16)
+    kernel_size: Sequence[int] = (3, 3)
+
+    @nn.compact
+    def __call__(self, x):
+        skips = []
+        for width in self.widths[:-1]:
+            x = nn.Conv(width, self.kernel_size)(x)
+            skips.append(x)
+            x = nn.max_pool(x, (2, 2), strides=(2, 2))
+        x = nn.Conv(self.widths[-1], self.kernel_size)(x)
+        for width in reversed(self.widths[:-1]):
+            x = nn.ConvTranspose(width, (2, 2), strides=(2, 2))(x)
+            skip = skips.pop()
+            x = jnp.concatenate([x, skip], axis=-1)
+            x = nn.Conv(width, self.kernel_size)(x)
+        return nn.Conv(1, (1, 1))(x)
+"""
+
+
+def test_what_a_loop_takes_off_a_list_has_the_size_that_another_one_gave_it():
+    made = convert("thing.py", UNET, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "Conv(2, 2 * width, width, self.kernel_size" in made.text
+    assert "for width in reversed(self.widths[:-1])]" in made.text
+    assert "Conv(2, self.widths[0], 1, (1, 1)" in made.text
+    # Each list of layers is zipped with the widths before it once.
+    assert "(before, (before, " not in made.text
+    assert "x: Float['batch height width in_features']" in made.text
