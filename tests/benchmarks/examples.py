@@ -3,9 +3,10 @@
 PYTHONPATH=generated_layers python -m tests.benchmarks.examples [digits language ...]
     [--steps 60] [--rounds 5]
 
-Each program trains on the same batches; the time of a step is that from one batch to the
-next, without the first steps, which compile. The programs take turns, and the median of
-all steps of all rounds is compared. `devices` needs eight of them, such as those of
+Each program trains on the same batches; the time of a step is the processor's from one
+batch to the next, without the first steps, which compile. The programs take turns: a round
+has the median step of each, and what is printed are medians of the rounds, and of their
+ratios. `devices` needs eight of them, such as those of
 XLA_FLAGS=--xla_force_host_platform_device_count=8.
 """
 
@@ -17,11 +18,12 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
+from tests.benchmarks import measure
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FORMS = ("pairs", "modules", "nnx")
@@ -30,7 +32,7 @@ FIRST = 5
 
 
 def main() -> None:
-    """Print the median time of a step, and its ratio to that of flax."""
+    """Print the time of a step, and its ratio to that of flax."""
     parser = argparse.ArgumentParser(description=__doc__)
     default = [name for name in NAMES if name != "devices" or jax.device_count() == 8]
     parser.add_argument("names", nargs="*", default=default)
@@ -40,14 +42,19 @@ def main() -> None:
     sys.path.insert(0, str(EXAMPLES))
     print(f"{'program':10} {'form':8} {'step':>9} {'of nnx':>7}")
     for name in arguments.names:
-        times: dict[str, list[float]] = {form: [] for form in FORMS}
-        for _ in range(arguments.rounds):
-            for form in FORMS:
-                times[form] += _steps(name, form, arguments.steps)
-        medians = {form: statistics.median(each) for form, each in times.items()}
-        for form, median in medians.items():
-            ratio = median / medians["nnx"]
-            print(f"{name:10} {form:8} {1e3 * median:6.2f} ms {ratio:7.2f}", flush=True)
+        subjects = {form: _step_of(name, form, arguments.steps) for form in FORMS}
+        samples = measure.alternate(subjects, arguments.rounds)
+        for form, sample in samples.items():
+            ratio = sample.ratio(samples["nnx"]).median
+            print(
+                f"{name:10} {form:8} {1e3 * sample.median:6.2f} ms {ratio:7.2f}",
+                flush=True,
+            )
+
+
+def _step_of(name: str, form: str, steps: int) -> Callable[[], float]:
+    """What trains once, and returns the seconds of its median step."""
+    return lambda: statistics.median(_steps(name, form, steps))
 
 
 def _steps(name: str, form: str, steps: int) -> list[float]:
@@ -58,7 +65,7 @@ def _steps(name: str, form: str, steps: int) -> list[float]:
 
     def timed(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in list(batches):
-            at.append(time.perf_counter())
+            at.append(time.process_time())
             yield batch
 
     if name == "digits":
