@@ -18,7 +18,7 @@ from mlax_scaffold.reader.checks.defaults import check_type
 from mlax_scaffold.reader.containers.declared import Form, declared_in
 from mlax_scaffold.reader.declaring import ALLOWED, Declaring
 from mlax_scaffold.reader.methods import names_of
-from mlax_scaffold.reader.remedies.bodies import of_self, removed
+from mlax_scaffold.reader.remedies.bodies import of_self, one_by_one, removed
 from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.leaves import by_leaf
 from mlax_scaffold.reader.requirements import (
@@ -217,7 +217,12 @@ class SetupReader(Declaring):
             elif isinstance(target, ast.Subscript):
                 pass
             elif not _plain_names(target):
-                self.source.report(target, "this cannot be assigned in setup", ALLOWED)
+                self.source.report(
+                    target,
+                    "this cannot be assigned in setup",
+                    ALLOWED,
+                    fix=one_by_one(self.source, statement),
+                )
             elif self._stays_local(target) and any(
                 self._declares(node) for node in ast.walk(value)
             ):

@@ -81,3 +81,25 @@ def test_a_toy_that_is_mapped_keeps_its_state(body, steady):
     definition = next(d for d in library if d.source == "specs/block/masked.py")
     text = tests.test_module(definition, library, PROJECT).text
     assert ("toys.Toy.one().with_steady_state()" in text) is steady
+
+
+def test_the_length_of_a_tuple_of_any_number_is_picked():
+    text = '''
+from mlax_scaffold.spec import Float, Layer
+
+
+class Added(Layer):
+    """Arrays, however many."""
+
+    def forward(self, xs: tuple[Float["n m"], ...]) -> Float["n m"]:
+        y = xs[0]
+        for x in xs[1:]:
+            y = y + x
+        return y
+'''
+    specs = (SpecFile("specs/nn/added.py", "nn", text),)
+    library = read_library(specs, find_specs(LIBRARY_SPECS, "library"))
+    definition = next(d for d in library if d.source == "specs/nn/added.py")
+    text = tests.test_module(definition, library, PROJECT).text
+    assert "* count" in text
+    assert text.count("count = pick(") == 1

@@ -68,6 +68,7 @@ def check_numpy_arrays(
     if owner is None or like is None:
         return
     scope = Scope(source.tree, owner)
+    _add_parts(scope.methods.get("setup"), scope)
     for node in _bare(method, imports):
         name = self_attribute(node) or ""
         found = scope, scope.declared.get(name)
@@ -104,7 +105,23 @@ def _returned_by(function: ast.FunctionDef, own: Scope) -> ast.expr | None:
                 returned.append(value)
             case ast.Assign(targets=[ast.Name(id=local)], value=value):
                 own.locals.setdefault(local, value)
+    _add_parts(function, own)
     return returned[0] if len(returned) == 1 else None
+
+
+def _add_parts(function: ast.FunctionDef | None, own: Scope) -> None:
+    """Adds the locals of `a, b = x, y`, and those of `a, b = f(x)`, as `f(x)[0]` and `f(x)[1]`."""
+    for node in ast.walk(function) if function else ():
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=value):
+                parts = value.elts if isinstance(value, ast.Tuple) else []
+            case _:
+                continue
+        for place, name in enumerate(names):
+            part = ast.Subscript(value, ast.Constant(place), ast.Load())
+            if isinstance(name, ast.Name):
+                known = parts[place] if place < len(parts) else part
+                own.locals.setdefault(name.id, known)
 
 
 def _classes(source: Source) -> list[ast.ClassDef]:
@@ -206,7 +223,16 @@ class _Values:
         return self._array(node, ()) and self._floats(node, ())
 
     def _returned(self, node: ast.expr) -> tuple[_Values, ast.expr] | None:
-        """What a call of a function of the module returns, and what is known in it."""
+        """What a call of a function of the module returns, or a part of that, and what is known in it."""
+        match node:
+            case ast.Subscript(value=call, slice=ast.Constant(value=int(place))):
+                found = self._returned(call)
+                parts = (
+                    found[1].elts if found and isinstance(found[1], ast.Tuple) else []
+                )
+                return (
+                    (found[0], parts[place]) if found and place < len(parts) else None
+                )
         if not isinstance(node, ast.Call) or self.depth > _DEPTH:
             return None
         function = self.scope.functions.get(dotted(node.func) or "")

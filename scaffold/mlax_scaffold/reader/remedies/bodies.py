@@ -157,6 +157,32 @@ def of_self(source: Source, method: ast.AST, target: ast.expr) -> Fix | None:
     return Fix(tuple(source.edit(node, f"self.{target.id}") for node in uses))
 
 
+def one_by_one(source: Source, statement: ast.stmt) -> Fix | None:
+    """`self.a, self.b = x, y` as two statements, where neither value reads what is assigned."""
+    match statement:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)
+        ) if len(targets) == len(values):
+            pass
+        case _:
+            return None
+    parts = [*targets, *values]
+    assigned = {source.text_of(t) for t in targets}
+    read = {source.text_of(n) for v in values for n in ast.walk(v) if _is_name(n)}
+    if assigned & read or any(isinstance(p, ast.Starred) for p in parts):
+        return None
+    indent = "\n" + " " * statement.col_offset
+    lines = [
+        f"{source.text_of(target)} = {source.text_of(value)}"
+        for target, value in zip(targets, values, strict=True)
+    ]
+    return Fix((source.edit(statement, indent.join(lines)),))
+
+
+def _is_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute)
+
+
 def called(source: Source, node: ast.expr) -> Fix:
     """`self.key` as `self.key()`."""
     end = source.end(node)

@@ -115,6 +115,9 @@ def _draws(definition: Definition, method: Method, unsaid: bool) -> Iterator[str
         yield 'rank = pick("rank", choices(1, 2, 3))'
     elif has_axes(definition):
         yield f"rank = {rank(definition)}"
+    many = any(h.type.word.many for h in definition.structural())
+    if many or any(_any_number(i.type) for i in method.inputs):
+        yield 'count = pick("count", sizes(max=3))'
     same = kept_sizes(definition, method)
     for h in definition.hyperparameters:
         if h.name in same:
@@ -124,8 +127,6 @@ def _draws(definition: Definition, method: Method, unsaid: bool) -> Iterator[str
             yield f'{local(h.name)} = example["{h.name}"]'
             continue
         if h.type.word.structural:
-            if h.type.word.many:
-                yield 'count = pick("count", sizes(max=3))'
             if h.type.word.attribute == "optimizer":
                 yield 'traced = pick("traced", booleans())'
             continue
@@ -204,12 +205,17 @@ def _given(definition: Definition, item: Input) -> str:
     return " and ".join([*there, _PICKED.format(item.name)])
 
 
+def _any_number(array: ArrayType) -> bool:
+    """Whether it is a tuple of arrays, however many."""
+    return array.kind == "tuple" and array.items[-1].kind == "..."
+
+
 def _abstract(
     label: str, array: ArrayType, definition: Definition, first: bool = False
 ) -> str:
     """An array, or a tree of them, of the drawn shapes; `first` is what layers of a block map."""
     if array.kind == "tuple":
-        if array.items[-1].kind == "...":
+        if _any_number(array):
             return f'(shapes.array("{label}[0]"),) * count'
         parts = [_abstract(f"{label}{at}", p, definition) for _, at, p in array.parts]
         return f"({', '.join(parts)},)"
