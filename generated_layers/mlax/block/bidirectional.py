@@ -147,7 +147,7 @@ def fwd(
         hyperparams: what `init` returned.
         inference_mode: handed to the layers.
         key: PRNG key, split over the layers.
-        carry: any tree of arrays.
+        carry: any tree of arrays, or None.
         reset: boolean (time, *batch) where time_major, else (*batch, time), or None.
         lengths: integer (*batch,), or None.
 

@@ -50,11 +50,11 @@ class MixtureOfExpertsTrainables(NamedTuple):
     router: jax.Array
     """(features, experts)."""
     widen: jax.Array
-    """(*(experts, features), (experts, hidden_features)[1])."""
+    """(experts, features, hidden_features)."""
     widen_bias: jax.Array
     """(experts, hidden_features)."""
     narrow: jax.Array
-    """(*(experts, hidden_features), (experts, features)[1])."""
+    """(experts, hidden_features, features)."""
     narrow_bias: jax.Array
     """(experts, features)."""
 
@@ -127,12 +127,12 @@ def init(
         precision: of the products, see jax.lax.Precision (what `jax.lax` takes as
             precision, or None).
         router_initializer: initializer of `router`, of shape (features, experts).
-        widen_initializer: initializer of `widen`, of shape (*(experts, features),
-            (experts, hidden_features)[1]).
+        widen_initializer: initializer of `widen`, of shape (experts, features,
+            hidden_features).
         widen_bias_initializer: initializer of `widen_bias`, of shape (experts,
             hidden_features).
-        narrow_initializer: initializer of `narrow`, of shape (*(experts,
-            hidden_features), (experts, features)[1]).
+        narrow_initializer: initializer of `narrow`, of shape (experts, hidden_features,
+            features).
         narrow_bias_initializer: initializer of `narrow_bias`, of shape (experts,
             features).
         dtype: dtype of the weights; None: that of their initializers.
@@ -207,7 +207,7 @@ def fwd(
 ) -> tuple[jax.Array, MixtureOfExpertsNonTrainables]:
     """Feed-forward networks, of which a router chooses a few for each position.
 
-    Every layer takes `key`; this one needs none.
+    Every layer takes `key`; this one does not need it.
 
     Args:
         x: floating (*batch, features).

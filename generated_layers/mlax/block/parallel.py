@@ -104,7 +104,7 @@ def fwd(
         **inputs: keyword inputs, handed to the layers that take them.
 
     Returns:
-        `(y, non_trainables)`; y is sequence of any number of: any tree of arrays.
+        `(y, non_trainables)`; y is a sequence of any number of: any tree of arrays.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.

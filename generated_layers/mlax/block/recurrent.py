@@ -145,7 +145,7 @@ def fwd(
         hyperparams: what `init` returned.
         inference_mode: handed to the layers.
         key: PRNG key, split over the layers.
-        carry: any tree of arrays.
+        carry: any tree of arrays, or None.
         reset: boolean (time, *batch) where time_major, else (*batch, time), or None.
         lengths: integer (*batch,), or None.
         **inputs: keyword inputs, handed to the layers that take them.

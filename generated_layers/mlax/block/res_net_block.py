@@ -237,7 +237,7 @@ def fwd(
 ) -> tuple[jax.Array, ResNetBlockNonTrainables]:
     """Two convolutions, or a bottleneck of three, with norms and a shortcut.
 
-    Every layer takes `key`; this one needs none.
+    Every layer takes `key`; this one does not need it.
 
     Args:
         x: floating (batch, *spatial, in_channels) where channel_last, else (batch,

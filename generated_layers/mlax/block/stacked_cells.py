@@ -115,8 +115,8 @@ def fwd(
     """Two recurrent cells as one: the upper one sees the output of the lower one.
 
     Args:
-        x: tuple (x, carry). x: any tree of arrays; carry: tuple of any tree of arrays,
-            any tree of arrays.
+        x: tuple (x, carry). x: any tree of arrays; carry: tuple of any tree of arrays
+            and any tree of arrays.
         trainables: weights, cast to the dtype of the input.
         non_trainables: state, kept in its own dtype.
         hyperparams: what `init` returned.
@@ -125,7 +125,8 @@ def fwd(
         **inputs: keyword inputs, handed to the layers that take them.
 
     Returns:
-        `(y, non_trainables)`; y is tuple of any tree of arrays, any tree of arrays.
+        `(y, non_trainables)`; y is a tuple of any tree of arrays and any tree of
+        arrays.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.

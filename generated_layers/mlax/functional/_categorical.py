@@ -22,7 +22,7 @@ def categorical(
 
     Args:
         logits: floating (*batch, classes).
-        key: key.
+        key: PRNG key.
         temperature: by which logits are divided; 0: the largest is taken (a finite
             number of at least 0).
 

@@ -60,7 +60,7 @@ def chunked_attention(
         value: floating (*batch, keys, kv_heads, value_features).
         mask: boolean that broadcasts to (*batch, heads, queries, keys), or None.
         bias: floating that broadcasts to (*batch, heads, queries, keys), or None.
-        dropout_key: key, or None.
+        dropout_key: PRNG key, or None.
         chunk_size: queries, and keys, that are taken together (an integer of at least
             1).
         causal: whether position i attends to positions up to i only.

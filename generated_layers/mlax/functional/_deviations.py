@@ -40,8 +40,8 @@ def deviations(
             0).
 
     Returns:
-        Tuple of floating of any shape, floating of any shape, floating of any shape,
-        floating of any shape.
+        A tuple of floating of any shape, floating of any shape, floating of any shape
+        and floating of any shape.
 
     Raises:
         ValueError, TypeError: where an argument does not fit.

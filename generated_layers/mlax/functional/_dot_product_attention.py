@@ -50,7 +50,7 @@ def dot_product_attention(
         value: floating (*batch, keys, kv_heads, value_features).
         mask: boolean that broadcasts to (*batch, heads, queries, keys), or None.
         bias: floating that broadcasts to (*batch, heads, queries, keys), or None.
-        dropout_key: key, or None.
+        dropout_key: PRNG key, or None.
         causal: whether position i attends to positions up to i only.
         keys_before: how far back a query reaches; None: to all (an integer of at least
             0, or None).

@@ -25,7 +25,7 @@ def double_sum(
         where: boolean that broadcasts to (*shape,), or None.
 
     Returns:
-        Tuple of floating (), floating ().
+        A tuple of floating () and floating ().
 
     Raises:
         ValueError, TypeError: where an argument does not fit.

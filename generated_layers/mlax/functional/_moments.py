@@ -42,7 +42,7 @@ def moments(
             None).
 
     Returns:
-        Tuple of floating of any shape, floating of any shape.
+        A tuple of floating of any shape and floating of any shape.
 
     Raises:
         ValueError, TypeError: where an argument does not fit.

@@ -31,7 +31,8 @@ def sinusoids(
         base: what the wavelengths grow up to, by 2 pi (a finite number above 0).
 
     Returns:
-        Tuple of floating (*positions, features//2), floating (*positions, features//2).
+        A tuple of floating (*positions, features//2) and floating (*positions,
+        features//2).
 
     Raises:
         ValueError, TypeError: where an argument does not fit.

@@ -22,7 +22,7 @@ def two_sum(x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
         y: floating (*shape,).
 
     Returns:
-        Tuple of floating (*shape,), floating (*shape,).
+        A tuple of floating (*shape,) and floating (*shape,).
 
     Raises:
         ValueError, TypeError: where an argument does not fit.

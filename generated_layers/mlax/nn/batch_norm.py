@@ -187,7 +187,7 @@ def fwd(
 ) -> tuple[jax.Array, BatchNormNonTrainables]:
     """Normalizes each channel over the batch and the spatial axes.
 
-    Every layer takes `key`; this one needs none.
+    Every layer takes `key`; this one does not need it.
 
     Args:
         x: floating (*batch, *spatial, channels) where channel_last, else (*batch,

@@ -225,19 +225,19 @@ def fwd(
         x: tuple (inputs, carry). inputs: floating (batch, *spatial, in_channels) where
             channel_last, else (batch, in_channels, *spatial); carry: tuple of floating
             (batch, *out_spatial, channels) where channel_last, else (batch, channels,
-            *out_spatial), floating (batch, *out_spatial, channels) where channel_last,
-            else (batch, channels, *out_spatial).
+            *out_spatial) and floating (batch, *out_spatial, channels) where
+            channel_last, else (batch, channels, *out_spatial).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
         reset: boolean (batch,), or None.
 
     Returns:
-        `(y, None)`; y is tuple of floating (batch, *out_spatial, channels) where
-        channel_last, else (batch, channels, *out_spatial), tuple of floating (batch,
-        *out_spatial, channels) where channel_last, else (batch, channels,
-        *out_spatial), floating (batch, *out_spatial, channels) where channel_last, else
-        (batch, channels, *out_spatial), in the dtype of the input.
+        `(y, None)`; y is a tuple of floating (batch, *out_spatial, channels) where
+        channel_last, else (batch, channels, *out_spatial) and (tuple of floating
+        (batch, *out_spatial, channels) where channel_last, else (batch, channels,
+        *out_spatial) and floating (batch, *out_spatial, channels) where channel_last,
+        else (batch, channels, *out_spatial)), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.

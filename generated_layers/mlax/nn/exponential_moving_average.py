@@ -107,7 +107,7 @@ def fwd(
 ) -> tuple[jax.Array, ExponentialMovingAverageNonTrainables]:
     """Moving average of whatever it is given: m <- decay m + (1 - decay) x.
 
-    Every layer takes `key`; this one needs none.
+    Every layer takes `key`; this one does not need it.
 
     Args:
         x: floating (*shape,).

@@ -217,8 +217,8 @@ def fwd(
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
-        carry: tuple of floating (*batch, state_features), floating (*batch,
-            state_features).
+        carry: tuple of floating (*batch, state_features) and floating (*batch,
+            state_features), or None.
         reset: boolean (*batch, time), or None.
 
     Returns:

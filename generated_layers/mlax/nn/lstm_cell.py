@@ -165,15 +165,15 @@ def fwd(
 
     Args:
         x: tuple (inputs, carry). inputs: floating (*batch, in_features); carry: tuple
-            of floating (*batch, features), floating (*batch, features).
+            of floating (*batch, features) and floating (*batch, features).
         trainables: weights, cast to the dtype of the input.
         non_trainables: None.
         hyperparams: what `init` returned.
         reset: boolean (*batch,), or None.
 
     Returns:
-        `(y, None)`; y is tuple of floating (*batch, features), tuple of floating
-        (*batch, features), floating (*batch, features), in the dtype of the input.
+        `(y, None)`; y is a tuple of floating (*batch, features) and (tuple of floating
+        (*batch, features) and floating (*batch, features)), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.

@@ -35,7 +35,7 @@ class MaxoutTrainables(NamedTuple):
     kernel: jax.Array
     """(in_features, pieces * out_features)."""
     bias: jax.Array | None
-    """(in_features, pieces * out_features)[1:], or None unless use_bias."""
+    """(pieces * out_features,), or None unless use_bias."""
 
 
 @static
@@ -77,8 +77,7 @@ def init(
             precision, or None).
         kernel_initializer: initializer of `kernel`, of shape (in_features, pieces *
             out_features).
-        bias_initializer: initializer of `bias`, of shape (in_features, pieces *
-            out_features)[1:].
+        bias_initializer: initializer of `bias`, of shape (pieces * out_features,).
         dtype: dtype of the weights; None: that of their initializers.
 
     Returns:

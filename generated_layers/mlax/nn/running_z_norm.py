@@ -136,7 +136,7 @@ def fwd(
 ) -> tuple[jax.Array, RunningZNormNonTrainables]:
     """Standard score over any axes, at inference by moving averages of both moments.
 
-    Every layer takes `key`; this one needs none.
+    Every layer takes `key`; this one does not need it.
 
     Args:
         x: floating (*shape,).

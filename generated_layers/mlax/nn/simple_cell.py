@@ -160,7 +160,7 @@ def fwd(
         reset: boolean (*batch,), or None.
 
     Returns:
-        `(y, None)`; y is tuple of floating (*batch, features), floating (*batch,
+        `(y, None)`; y is a tuple of floating (*batch, features) and floating (*batch,
         features), in the dtype of the input.
 
     Raises:

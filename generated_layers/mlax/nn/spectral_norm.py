@@ -105,7 +105,7 @@ def fwd(
 ) -> tuple[jax.Array, SpectralNormNonTrainables]:
     """Divides a weight by its largest singular value, which power iteration estimates.
 
-    Every layer takes `key`; this one needs none.
+    Every layer takes `key`; this one does not need it.
 
     Args:
         x: floating (features, *rest) where features_first, else (*rest, features).

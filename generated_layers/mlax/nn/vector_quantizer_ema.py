@@ -174,7 +174,7 @@ def fwd(
 ) -> tuple[Quantized, VectorQuantizerEMANonTrainables]:
     """The nearest vector of a table in the place of each, a table of moving averages.
 
-    Every layer takes `key`; this one needs none.
+    Every layer takes `key`; this one does not need it.
 
     Args:
         x: floating (*batch, features).

@@ -37,29 +37,28 @@ def __dir__() -> list[str]:
     return __all__
 
 
+def without(shape, axis):
+    """The shape of the weight without that axis."""
+    return *shape[:axis], *shape[axis + 1 :]
+
+
 class AdafactorState(NamedTuple):
     """State of Adafactor."""
 
     step: jax.Array
     """Number of steps so far."""
     row: Any
-    """For each weight, of shape [n for a, n in enumerate(param.shape) if a !=
-    factored_axes(param.shape)[1]] if factored_axes(param.shape) else (0,). Structured
-    like the weights.
+    """Mean squares over the largest axis, of a weight that is factored. Structured like
+    the weights.
     """
     column: Any
-    """For each weight, of shape [n for a, n in enumerate(param.shape) if a !=
-    factored_axes(param.shape)[0]] if factored_axes(param.shape) else (0,). Structured
+    """Mean squares over the second largest axis, of a weight that is factored. Structured
     like the weights.
     """
     square: Any
-    """For each weight, of shape (0,) if factored_axes(param.shape) else param.shape.
-    Structured like the weights.
-    """
+    """Mean squares of another weight. Structured like the weights."""
     trace: Any
-    """For each weight, of shape param.shape. Structured like the weights. None unless
-    momentum > 0.0.
-    """
+    """Mean of the steps. Structured like the weights. None unless momentum > 0.0."""
 
 
 @static
@@ -180,10 +179,8 @@ def init(
     def moments(param: jax.Array) -> dict[str, Any]:
         shape = param.shape
         axes = hyperparams.factored_axes(shape)
-        row_shape = [n for a, n in enumerate(shape) if a != axes[1]] if axes else (0,)
-        column_shape = (
-            [n for a, n in enumerate(shape) if a != axes[0]] if axes else (0,)
-        )
+        row_shape = without(shape, axes[1]) if axes else (0,)
+        column_shape = without(shape, axes[0]) if axes else (0,)
         row = placement.create_moment(zeros, row_shape, moment_dtype, param)
         column = placement.create_moment(zeros, column_shape, moment_dtype, param)
         square = placement.create_moment(

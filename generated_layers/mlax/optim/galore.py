@@ -45,13 +45,13 @@ def letters_of(shape, may_be, axes):
 
 
 def projection_shape(sides, rank):
-    """The shape of the projection of matrices, on their longer side."""
+    """The shape (*batch, the longer side of the matrices, rank)."""
     *batch, rows, columns = sides
     return *batch, max(rows, columns), min(rank, rows, columns)
 
 
 def projected_shape(sides, rank):
-    """That of matrices whose longer side, of equal ones the first, is projected."""
+    """The shape of the matrices with rank in the place of their longer side."""
     *batch, rows, columns = sides
     few = min(rank, rows, columns)
     return *batch, *((few, columns) if rows >= columns else (rows, few))
@@ -84,22 +84,11 @@ class GaloreState(NamedTuple):
     step: jax.Array
     """Number of steps so far."""
     projection: Any
-    """For each weight, of shape projection_shape(matrix_shape(param.shape,
-    letters_of(param.shape, matrices, axes)), rank) if matrix_shape(param.shape,
-    letters_of(param.shape, matrices, axes)) else (0,). Structured like the weights.
-    """
+    """First singular vectors of each matrix. Structured like the weights."""
     mean: Any
-    """For each weight, of shape projected_shape(matrix_shape(param.shape,
-    letters_of(param.shape, matrices, axes)), rank) if matrix_shape(param.shape,
-    letters_of(param.shape, matrices, axes)) else param.shape. Structured like the
-    weights.
-    """
+    """Mean of the gradients, of a matrix in its subspace. Structured like the weights."""
     square: Any
-    """For each weight, of shape projected_shape(matrix_shape(param.shape,
-    letters_of(param.shape, matrices, axes)), rank) if matrix_shape(param.shape,
-    letters_of(param.shape, matrices, axes)) else param.shape. Structured like the
-    weights.
-    """
+    """Mean of their squares. Structured like the weights."""
 
 
 @static

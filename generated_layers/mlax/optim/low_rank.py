@@ -54,13 +54,13 @@ def letters_of(shape, may_be, axes):
 
 
 def projection_shape(sides, rank):
-    """The shape of the projection of matrices, on their longer side."""
+    """The shape (*batch, the longer side of the matrices, rank)."""
     *batch, rows, columns = sides
     return *batch, max(rows, columns), min(rank, rows, columns)
 
 
 def projected_shape(sides, rank):
-    """That of matrices whose longer side, of equal ones the first, is projected."""
+    """The shape of the matrices with rank in the place of their longer side."""
     *batch, rows, columns = sides
     few = min(rank, rows, columns)
     return *batch, *((few, columns) if rows >= columns else (rows, few))
@@ -93,7 +93,7 @@ class LowRankState(NamedTuple):
     step: jax.Array
     """Number of steps so far."""
     projection: Any
-    """The subspace of each matrix. Structured like the weights."""
+    """First singular vectors of each matrix. Structured like the weights."""
     optimizer: Any
 
 

@@ -43,11 +43,9 @@ class MuonState(NamedTuple):
     step: jax.Array
     """Number of steps so far."""
     mean: Any
-    """For each weight, of shape param.shape. Structured like the weights."""
+    """Mean of the gradients. Structured like the weights."""
     square: Any
-    """For each weight, of shape (0,) if (letters(param.shape, axes) if matrices else '')
-    else param.shape. Structured like the weights.
-    """
+    """Mean of their squares, of a weight that is no matrix. Structured like the weights."""
 
 
 @static

@@ -165,7 +165,7 @@ def step(
 ) -> tuple[Weights, SophiaState]:
     """One step of Sophia: the updates to add to the weights.
 
-    Every optimizer takes `value`; this one needs none.
+    Every optimizer takes `value`; this one does not need it.
 
     Args:
         gradients: structured like the weights, with their shapes and dtypes.

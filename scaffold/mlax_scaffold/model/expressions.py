@@ -125,7 +125,7 @@ class Expression:
         if not self.reads(Origin.LOCAL) & bound.keys():
             return self
         expand = _Expand(bound, most)
-        tree = expand.visit(deepcopy(self.tree))
+        tree = _Fold().visit(expand.visit(deepcopy(self.tree)))
         if expand.count > most:
             return self
         names = dict.fromkeys(
@@ -175,6 +175,37 @@ class _Renamed(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.copy_location(ast.Name(self.text_of(node.id), node.ctx), node)
+
+
+class _Fold(ast.NodeTransformer):
+    """Tuples that are taken apart, as their parts: `(*(a, b), (a, c)[1])` is `(a, b, c)`."""
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.expr:
+        self.generic_visit(node)
+        parts: list[ast.expr] = []
+        for part in node.elts:
+            match part:
+                case ast.Starred(value=ast.Tuple(elts=inner)):
+                    parts += inner
+                case _:
+                    parts.append(part)
+        node.elts = parts
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        parts = node.value.elts if isinstance(node.value, ast.Tuple) else []
+        if not parts or any(isinstance(part, ast.Starred) for part in parts):
+            return node
+        try:
+            match node.slice:
+                case ast.Slice(lower=lower, upper=upper, step=None):
+                    bounds = (b and ast.literal_eval(b) for b in (lower, upper))
+                    return ast.Tuple(parts[slice(*bounds)], ast.Load())
+                case index:
+                    return parts[ast.literal_eval(index)]
+        except (IndexError, TypeError, ValueError):  # it is not known
+            return node
 
 
 class _Expand(ast.NodeTransformer):

@@ -216,6 +216,8 @@ class Helper:
     """Of a class: the names of its fields or members."""
     array: ArrayType | None = None
     """Of a NamedTuple or a TypedDict: the tree of the arrays of its fields, where all are such."""
+    doc: str = ""
+    """Of a function: its docstring."""
     location: Location | None = field(default=None, compare=False)
 
 

@@ -27,7 +27,7 @@ from mlax_scaffold.reader.derivatives import (
     stops_gradients,
 )
 from mlax_scaffold.reader.imports import is_taken
-from mlax_scaffold.reader.methods import names_of
+from mlax_scaffold.reader.methods import docstring, names_of
 from mlax_scaffold.reader.named_dtypes import named_dtypes
 from mlax_scaffold.reader.plain_types import plain_type
 from mlax_scaffold.reader.remedies.helpers import helper_named
@@ -113,7 +113,10 @@ class HelperReader:
             n.id for d in defaults for n in ast.walk(d) if isinstance(n, ast.Name)
         }
         place = self.source.location(node)
-        self._add(node, Helper(node.name, names - bound, types, location=place))
+        doc = docstring(node)
+        self._add(
+            node, Helper(node.name, names - bound, types, doc=doc, location=place)
+        )
 
     def rule(self, node: ast.stmt) -> bool:
         """Read `f.defvjp(forward, backward)`; False for any other statement."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from mlax_scaffold.model.arrays import KINDS, OUTPUT
 from mlax_scaffold.model.definition import ArrayType
 from mlax_scaffold.model.shapes import Conditional, Shape
+from mlax_scaffold.render.text import listed
 
-_DOCS = {"Key": "key"} | {name: kind.doc for name, kind in KINDS.items()}
+_DOCS = {"Key": "PRNG key"} | {name: kind.doc for name, kind in KINDS.items()}
 
 
 def array_doc(array: ArrayType) -> str:
@@ -14,11 +15,15 @@ def array_doc(array: ArrayType) -> str:
     if array.kind == "PyTree" and array.name == OUTPUT:
         return "of the type that the layer returns"
     if array.kind == "PyTree":
-        return "any tree of arrays"
+        return f"any tree of arrays{', or None' * array.optional}"
     if array.kind == "tuple" and array.items[-1].kind == "...":
         return f"sequence of any number of: {array_doc(array.items[0])}"
     if array.kind == "tuple":
-        return "tuple of " + ", ".join(array_doc(item) for item in array.items)
+        items = (
+            f"({array_doc(item)})" if item.kind == "tuple" else array_doc(item)
+            for item in array.items
+        )
+        return f"tuple of {listed(items)}{', or None' * array.optional}"
     if array.kind == "dict":
         items = zip(array.keys, map(array_doc, array.items), strict=True)
         return "dictionary of " + ", ".join(f"{key}: {text}" for key, text in items)
@@ -26,6 +31,14 @@ def array_doc(array: ArrayType) -> str:
     if array.shape is not None:
         text += f" {_shape_doc(array.shape)}"
     return f"{text}, or None" if array.optional else text
+
+
+def result_doc(array: ArrayType | None) -> str:
+    """What a result is, after "y is"."""
+    if array is None:
+        return "anything"
+    text = array_doc(array)
+    return f"a {text}" if array.kind in ("tuple", "dict") else text
 
 
 def _shape_doc(shape: Shape | Conditional) -> str:

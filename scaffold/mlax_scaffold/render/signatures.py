@@ -20,6 +20,7 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.expressions import text_of
 from mlax_scaffold.model.library import Library, Traits
 from mlax_scaffold.render.arrays import array_doc
+from mlax_scaffold.render.text import listed
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,10 @@ class Signature:
         names = [f"`{p.name}`" for p in self.parameters if not p.used]
         if not names:
             return ""
-        *first, last = names
-        listed = f"{', '.join(first)} and {last}" if first else last
-        none = "needs none of them" if len(first) > 1 else "needs neither"
-        return f"{whose} takes {listed}; this one {none if first else 'needs none'}."
+        needs = ("does not need it", "needs neither", "needs none of them")
+        return (
+            f"{whose} takes {listed(names)}; this one {needs[min(len(names), 3) - 1]}."
+        )
 
     def _listed(self, form: str) -> list[str]:
         texts = [getattr(p, form) for p in self.parameters]

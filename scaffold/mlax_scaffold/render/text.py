@@ -101,6 +101,19 @@ def offered(names: Iterable[str]) -> str:
     )
 
 
+def listed(texts: Iterable[str]) -> str:
+    """Texts as a person lists them: `a, b and c`."""
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def lower_first(text: str) -> str:
+    """The text as it goes on after a colon; an acronym keeps its capitals."""
+    if len(text) > 1 and text[1].isupper():
+        return text
+    return text[:1].lower() + text[1:]
+
+
 def sentence(text: str) -> str:
     """The text with a capital and a full stop."""
     text = text.strip()

@@ -130,7 +130,7 @@ def test_a_block_has_no_example_without_a_layer_to_put_in():
 def test_weights_are_counted_in_hyperparameters(setup, count):
     fields = "size: Size  #: size\nuse: bool = True  #: whether"
     counted = Setup(only(layer(fields, setup))).count()
-    assert counted == (count or "(2 * size) * (2 * size)")
+    assert counted == (count or "2 * size * 2 * size")
 
 
 def test_a_count_that_does_not_follow_is_not_guessed():

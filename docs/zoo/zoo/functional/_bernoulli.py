@@ -20,7 +20,7 @@ def bernoulli(key: jax.Array, *, shape: Sequence[int], p: float) -> jax.Array:
     k / 2^23 with p, where k is the upper 23 of 32 random bits: here k < p * 2^23.
 
     Args:
-        key: key.
+        key: PRNG key.
         shape: of the result (a sequence of integers of at least 0).
         p: probability of True (a number from 0 to 1).
 

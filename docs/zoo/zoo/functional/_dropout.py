@@ -27,7 +27,7 @@ def dropout(
 
     Args:
         x: floating of any shape.
-        key: key.
+        key: PRNG key.
         rate: probability that an element is dropped (a number from 0 to 1).
         broadcast_axis: axes along which elements are dropped together (an axis or a
             sequence of axes).

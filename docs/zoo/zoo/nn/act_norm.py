@@ -92,7 +92,7 @@ def fwd(
 ) -> tuple[tuple[jax.Array, jax.Array], ActNormNonTrainables]:
     """Activation normalization of Glow: y = (x - mean) / std of the first batch.
 
-    Every layer takes `key`; this one needs none.
+    Every layer takes `key`; this one does not need it.
 
     Args:
         x: floating (batch, height, width, features).
@@ -102,8 +102,8 @@ def fwd(
         inference_mode: static; whether state is kept and nothing is random.
 
     Returns:
-        `(y, non_trainables)`; y is tuple of floating (batch, height, width, features),
-        floating (), in the dtype of the input.
+        `(y, non_trainables)`; y is a tuple of floating (batch, height, width, features)
+        and floating (), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.

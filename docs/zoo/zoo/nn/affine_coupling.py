@@ -142,8 +142,8 @@ def fwd(
         hyperparams: what `init` returned.
 
     Returns:
-        `(y, None)`; y is tuple of floating (*batch, features), floating (*batch,), in
-        the dtype of the input.
+        `(y, None)`; y is a tuple of floating (*batch, features) and floating (*batch,),
+        in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.

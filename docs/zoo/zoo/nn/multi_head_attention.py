@@ -818,8 +818,8 @@ def with_weights(
         key_segments: integer (*batch, _), or None.
 
     Returns:
-        `(y, non_trainables)`; y is tuple of floating (*batch, queries,
-        result_features), floating (*batch, heads, queries, _), in the dtype of the
+        `(y, non_trainables)`; y is a tuple of floating (*batch, queries,
+        result_features) and floating (*batch, heads, queries, _), in the dtype of the
         input.
 
     Raises:

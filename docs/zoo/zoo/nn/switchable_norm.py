@@ -135,7 +135,7 @@ def fwd(
 ) -> tuple[jax.Array, SwitchableNormNonTrainables]:
     """Learns how to mix instance, layer and batch normalization
 
-    Every layer takes `key`; this one needs none.
+    Every layer takes `key`; this one does not need it.
 
     Args:
         x: floating (batch, height, width, features).

@@ -191,8 +191,8 @@ def fwd(
         mask: boolean (batch, n, m), or None.
 
     Returns:
-        `(y, None)`; y is tuple of floating (batch, n, out_features), floating (batch,
-        n, m, value_heads), in the dtype of the input.
+        `(y, None)`; y is a tuple of floating (batch, n, out_features) and floating
+        (batch, n, m, value_heads), in the dtype of the input.
 
     Raises:
         ValueError, TypeError: where an input or a weight does not fit.

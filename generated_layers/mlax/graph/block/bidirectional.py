@@ -78,7 +78,7 @@ class Bidirectional(BlockModule):
             params: the parameters: those that are missing are created.
             x: floating (time, *batch, features) where time_major, else (*batch, time,
                 features).
-            carry: any tree of arrays.
+            carry: any tree of arrays, or None.
             reset: boolean (time, *batch) where time_major, else (*batch, time), or None.
             lengths: integer (*batch,), or None.
             is_training: static; whether state changes and something may be random.

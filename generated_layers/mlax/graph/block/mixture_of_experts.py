@@ -50,12 +50,12 @@ class MixtureOfExperts(LayerModule):
         features: size of the last axis of the input and of the output (an integer of at
             least 1); None: that of the first input.
         router_initializer: initializer of `router`, of shape (features, experts).
-        widen_initializer: initializer of `widen`, of shape (*(experts, features),
-            (experts, hidden_features)[1]).
+        widen_initializer: initializer of `widen`, of shape (experts, features,
+            hidden_features).
         widen_bias_initializer: initializer of `widen_bias`, of shape (experts,
             hidden_features).
-        narrow_initializer: initializer of `narrow`, of shape (*(experts,
-            hidden_features), (experts, features)[1]).
+        narrow_initializer: initializer of `narrow`, of shape (experts, hidden_features,
+            features).
         narrow_bias_initializer: initializer of `narrow_bias`, of shape (experts,
             features).
         dtype: dtype of the weights; None: that of their initializers.

@@ -57,7 +57,7 @@ class Parallel(BlockModule):
             **inputs: keyword inputs, handed to the modules that take them.
 
         Returns:
-            `(y, params)`; y is sequence of any number of: any tree of arrays.
+            `(y, params)`; y is a sequence of any number of: any tree of arrays.
 
         Raises:
             LockedError: where locked params lack a parameter.

@@ -59,12 +59,12 @@ class StackedCells(BlockModule):
         Args:
             params: the parameters: those that are missing are created.
             x: any tree of arrays.
-            carry: tuple of any tree of arrays, any tree of arrays.
+            carry: tuple of any tree of arrays and any tree of arrays.
             is_training: static; whether state changes and something may be random.
             **inputs: keyword inputs, handed to the modules that take them.
 
         Returns:
-            `(y, params)`; y is tuple of any tree of arrays, any tree of arrays.
+            `(y, params)`; y is a tuple of any tree of arrays and any tree of arrays.
 
         Raises:
             LockedError: where locked params lack a parameter.

@@ -150,18 +150,18 @@ class ConvLSTM(RecurrentModule):
             x: floating (batch, *spatial, in_channels) where channel_last, else (batch,
                 in_channels, *spatial).
             prev_state: tuple of floating (batch, *out_spatial, channels) where
-                channel_last, else (batch, channels, *out_spatial), floating (batch,
+                channel_last, else (batch, channels, *out_spatial) and floating (batch,
                 *out_spatial, channels) where channel_last, else (batch, channels,
                 *out_spatial); None: the initial one.
             reset: boolean (batch,), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is tuple of floating (batch, *out_spatial, channels) where
-                channel_last, else (batch, channels, *out_spatial), tuple of floating
+            `(y, params)`; y is a tuple of floating (batch, *out_spatial, channels) where
+                channel_last, else (batch, channels, *out_spatial) and (tuple of floating
                 (batch, *out_spatial, channels) where channel_last, else (batch, channels,
-                *out_spatial), floating (batch, *out_spatial, channels) where channel_last,
-                else (batch, channels, *out_spatial).
+                *out_spatial) and floating (batch, *out_spatial, channels) where
+                channel_last, else (batch, channels, *out_spatial)).
 
         Raises:
             LockedError: where locked params lack a parameter.

@@ -144,8 +144,8 @@ class LRU(LayerModule):
         Args:
             params: the parameters: those that are missing are created.
             x: floating (*batch, time, features).
-            carry: tuple of floating (*batch, state_features), floating (*batch,
-                state_features).
+            carry: tuple of floating (*batch, state_features) and floating (*batch,
+                state_features), or None.
             reset: boolean (*batch, time), or None.
             is_training: static; whether state changes and something may be random.
 

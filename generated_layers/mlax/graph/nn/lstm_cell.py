@@ -122,14 +122,14 @@ class LSTM(RecurrentModule):
         Args:
             params: the parameters: those that are missing are created.
             x: floating (*batch, in_features).
-            prev_state: tuple of floating (*batch, features), floating (*batch, features);
-                None: the initial one.
+            prev_state: tuple of floating (*batch, features) and floating (*batch,
+                features); None: the initial one.
             reset: boolean (*batch,), or None.
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is tuple of floating (*batch, features), tuple of floating
-                (*batch, features), floating (*batch, features).
+            `(y, params)`; y is a tuple of floating (*batch, features) and (tuple of
+                floating (*batch, features) and floating (*batch, features)).
 
         Raises:
             LockedError: where locked params lack a parameter.

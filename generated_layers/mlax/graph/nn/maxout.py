@@ -39,8 +39,7 @@ class Maxout(LayerModule):
             None: that of the first input.
         kernel_initializer: initializer of `kernel`, of shape (in_features, pieces *
             out_features).
-        bias_initializer: initializer of `bias`, of shape (in_features, pieces *
-            out_features)[1:].
+        bias_initializer: initializer of `bias`, of shape (pieces * out_features,).
         dtype: dtype of the weights; None: that of their initializers.
         metadata: of the parameters, by their names, such as `{"kernel": {"sharding":
             P(None, "model")}}`.

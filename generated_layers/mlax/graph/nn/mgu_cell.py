@@ -133,7 +133,7 @@ class MGU(RecurrentModule):
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is tuple of floating (*batch, features), floating (*batch,
+            `(y, params)`; y is a tuple of floating (*batch, features) and floating (*batch,
                 features).
 
         Raises:

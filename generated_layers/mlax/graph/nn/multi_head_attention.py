@@ -348,7 +348,7 @@ class MultiHeadAttention(LayerModule):
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is tuple of floating (*batch, queries, result_features),
+            `(y, params)`; y is a tuple of floating (*batch, queries, result_features) and
                 floating (*batch, heads, queries, _).
 
         Raises:

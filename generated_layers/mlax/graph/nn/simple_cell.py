@@ -122,7 +122,7 @@ class SimpleRNN(RecurrentModule):
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is tuple of floating (*batch, features), floating (*batch,
+            `(y, params)`; y is a tuple of floating (*batch, features) and floating (*batch,
                 features).
 
         Raises:

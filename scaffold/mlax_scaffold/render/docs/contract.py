@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 
 from mlax_scaffold.model.definition import Definition, Kind, Requirement, Role
 from mlax_scaffold.model.library import Library
@@ -18,17 +19,34 @@ def dtypes(definition: Definition, library: Library) -> Iterator[str]:
 
 def requirements(definition: Definition) -> Iterator[str]:
     """The list of what has to hold beside what each parameter takes; nothing without any."""
-    lines = [f"- {_said(r)}" for r in definition.requirements]
+    names = {h.name for h in definition.hyperparameters}
+    names |= {i.name for method in definition.entries for i in method.inputs}
+    lines = [f"- {_said(r, names)}" for r in definition.requirements]
     if lines:
         yield "\n".join(lines)
 
 
-def _said(requirement: Requirement) -> str:
+def _said(requirement: Requirement, names: Collection[str]) -> str:
     """What has to hold; of an error that a spec raises itself, also where it does."""
+    message = _marked(requirement.message, names)
     if requirement.violation is None:
-        return prose(sentence(requirement.message))
+        return prose(sentence(message))
     where = code(requirement.violation.plain)
-    return f"{prose(requirement.message.rstrip('.'))}: a ValueError where {where}."
+    return f"{prose(message.rstrip('.'))}: a ValueError where {where}."
+
+
+_EXPRESSION = re.compile(r"`[^`]*`|(\w+)(?:\.\w+)*(?:\([\w.]*\)|=\w+(?:\.\w+)*)?")
+"""Code, or a name with what follows it, as in `x.astype(jnp.float32)` or `axis=0`."""
+
+
+def _marked(text: str, names: Collection[str]) -> str:
+    """The text with parameters as code: those that no word of English is, and the first word."""
+
+    def mark(match: re.Match[str]) -> str:
+        marked = match[1] in names and (not match.start() or not match[0].isalpha())
+        return f"`{match[0]}`" if marked else match[0]
+
+    return _EXPRESSION.sub(mark, text)
 
 
 class _Contract:

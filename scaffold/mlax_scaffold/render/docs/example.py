@@ -151,9 +151,14 @@ class _Example:
             yield ""
             entry = self.definition.entry
             always = not self._is_block and self.library.asks(self.definition, entry)
-            random = "" if always else "nothing is random, and "
             drawn = drawn if always else ""
-            yield f"# At inference {random}the state stays as it is."
+            said = []
+            if traits.draws and not always:
+                said.append("nothing is random")
+            if traits.stateful:
+                said.append("the state stays as it is")
+            if said:
+                yield f"# At inference {', and '.join(said)}."
             yield f"y, _ = {self.path}.fwd({given}, inference_mode=True{drawn})"
 
     def _layers(self, h: Hyperparameter) -> str:
@@ -237,7 +242,9 @@ class _Example:
             yield "gradients = jax.tree.map(jnp.ones_like, trainables)"
 
     def _transformation(self) -> str:
-        for d in self.library.of(Kind.OPTIMIZER):
+        """Expression of an initialized optimizer: the one that most people take, or another."""
+        known = self.library.of(Kind.OPTIMIZER)
+        for d in sorted(known, key=lambda d: d.name != "Adam"):
             if not d.structural() and d.method("update") is not None:
                 given = [
                     f"{name}={value}" for name, value in required_values(d).items()

@@ -15,7 +15,9 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project
-from mlax_scaffold.render.arrays import array_doc
+from mlax_scaffold.reader.homes import module_name
+from mlax_scaffold.render.arrays import result_doc
+from mlax_scaffold.render.declared_shapes import shapes
 from mlax_scaffold.render.docs.contract import dtypes, requirements
 from mlax_scaffold.render.docs.markdown import (
     block,
@@ -31,7 +33,7 @@ from mlax_scaffold.render.graph.sizes import inferred
 from mlax_scaffold.render.modules import file_name
 from mlax_scaffold.render.package.optimizer import container
 from mlax_scaffold.render.signatures import Parameter, Signature, signatures
-from mlax_scaffold.render.text import sentence, wrapped
+from mlax_scaffold.render.text import listed, sentence, wrapped
 
 
 @dataclass(frozen=True)
@@ -95,29 +97,28 @@ class _Builder:
     def _parameters(self) -> Iterator[str]:
         """One table of all that its functions take, and what they return."""
         found = signatures(self.definition, self.library)
-        rows = [
-            (
-                code(p.name),
-                code(signature.name),
-                prose(sentence(p.doc)) if p.used else _UNUSED,
-                "required" if _is_required(p) else code(p.default or ""),
-            )
-            for signature in found
-            for p in signature.parameters
-            if p.name != "self"
-        ]
+        rows: dict[tuple[str, str, str], list[str]] = {}
+        for signature in found:
+            for p in signature.parameters:
+                if p.name != "self" and p.used:
+                    default = "required" if _is_required(p) else code(p.default or "")
+                    row = (code(p.name), prose(sentence(p.doc)), default)
+                    rows.setdefault(row, []).append(code(signature.name))
         if len(found) > 1:
-            yield table(("name", "of", "meaning", "default"), rows)
+            yield table(
+                ("name", "of", "meaning", "default"),
+                [(n, ", ".join(of), doc, d) for (n, doc, d), of in rows.items()],
+            )
         elif rows:
-            short = [(name, doc, default) for name, _, doc, default in rows]
-            yield table(("name", "meaning", "default"), short)
+            yield table(("name", "meaning", "default"), rows)
+        whose = "Every layer" if self.layer else "Every optimizer"
+        unused = (signature.unused(whose) for signature in found)
+        yield from map(prose, dict.fromkeys(filter(None, unused)))
         yield from self._results()
 
     def _results(self) -> Iterator[str]:
         for method in self.definition.entries:
-            result = "anything"
-            if method.returns is not None:
-                result = array_doc(method.returns).removesuffix(" of any shape")
+            result = result_doc(method.returns).removesuffix(" of any shape")
             if not self.layer:
                 yield prose(f"The result is {result}.")
                 continue
@@ -130,20 +131,17 @@ class _Builder:
     def _weights(self) -> Iterator[str]:
         rows = [
             (
-                code(d.name),
-                code(self.setup.text(d.shape)),
+                d,
                 code(self.setup.text(d.initializer)),
                 "always" if d.condition is None else f"where {code(d.condition.plain)}",
             )
             for d in self.definition.weights
         ]
         if rows:
-            yield table(("name", "shape", "initializer", "present"), rows)
+            yield self._declared("present", rows)
         if not self.layer:
             return
-        subs = self._sub_layers("trainable")
-        held = [d for d in self.definition.declared(Role.TRAINABLE) if d.members]
-        subs = ", ".join(filter(None, [*(code(d.name) for d in held), subs]))
+        subs = self._parts(Role.TRAINABLE, "trainable")
         count = self.setup.count()
         own = code(count) if count is not None else "what the shapes above say"
         if rows and subs:
@@ -159,10 +157,9 @@ class _Builder:
             return
         rows = [
             (
-                code(d.name),
-                code(self.setup.text(d.shape)),
+                d,
                 code(self.setup.text(d.initializer)),
-                code(d.dtype.plain)
+                code(self.setup.text(d.dtype))
                 if d.dtype
                 else f"that of the weights, at least {code(d.at_least.text)}"
                 if d.at_least
@@ -172,64 +169,92 @@ class _Builder:
             if not d.members
         ]
         if rows:
-            yield table(("name", "shape", "initializer", "dtype"), rows)
-        held = [d for d in self.definition.declared(Role.STATE) if d.members]
-        subs = self._sub_layers("stateful") if self.layer else ""
-        if subs := ", ".join(filter(None, [*(code(d.name) for d in held), subs])):
+            yield self._declared("dtype", rows)
+        if subs := self._parts(Role.STATE, "stateful"):
             yield f"And the state of {subs}." if rows else f"The state of {subs}."
 
     def _moments(self) -> Iterator[str]:
         rows = [
             (
-                code(d.name),
-                code(self.setup.text(d.shape) if d.shape else f"{d.value}.shape"),
+                d,
                 code(self.setup.text(d.initializer))
                 if d.shape
                 else f"a copy of {code(str(d.value))}",
-                f"{code(d.dtype.plain)}, or that of the weight"
-                if d.dtype
-                else "that of the weight",
+                self._moment_dtype(d),
             )
             for d in self.definition.declared(Role.MOMENT)
             if not d.members
         ]
         if rows:
             yield "For each weight `param`, in trees with the structure of the weights:"
-            yield table(("name", "shape", "initializer", "dtype"), rows)
+            yield self._declared("dtype", rows)
         for d in self.definition.declared(Role.MOMENT):
             if d.members:
                 like = "each in a tree with the structure of the weights"
                 yield f"{code(d.name)} is {container(d)}, {like}."
         rows = [
             (
-                code(d.name),
-                code(self.setup.text(d.shape)),
+                d,
                 code(self.setup.text(d.initializer)),
-                code(d.dtype.plain) if d.dtype else "the default float dtype",
+                code(self.setup.text(d.dtype))
+                if d.dtype
+                else "the default float dtype",
             )
             for d in self.definition.declared(Role.STATE)
         ]
         if rows:
             yield "For all weights together:"
-            yield table(("name", "shape", "initializer", "dtype"), rows)
+            yield self._declared("dtype", rows)
         for h in self.definition.structural():
-            yield f"The states of {code(h.name)}."
+            states = "states" if h.type.word.many else "state"
+            yield f"The {states} of {code(h.name)}."
         for d in self.definition.declared(Role.OPTIMIZER):
             yield f"The state of {code(d.name)} ({self._linked(d)})."
+
+    def _moment_dtype(self, d: Declaration) -> str:
+        if d.dtype is None:
+            return "that of the weight"
+        field = self.definition.expanded(d.dtype).attribute
+        hyperparameters = self.definition.hyperparameters
+        may_be_none = any(h.type.optional for h in hyperparameters if h.name == field)
+        text = code(self.setup.text(d.dtype))
+        return f"{text}, or that of the weight" if may_be_none else text
+
+    def _declared(self, last: str, rows: list[tuple[Declaration, str, str]]) -> str:
+        """A table of what is declared; also of what it means, where a spec says that of any."""
+        headers = ("name", "shape", "initializer", last)
+        cells = [(code(d.name), self._shape(d), *rest) for d, *rest in rows]
+        if any(d.doc for d, *_ in rows):
+            headers = ("name", "meaning", *headers[1:])
+            docs = [prose(sentence(d.doc)) for d, *_ in rows]
+            cells = [(c[0], doc, *c[1:]) for c, doc in zip(cells, docs, strict=True)]
+        return table(headers, cells)
+
+    def _shape(self, d: Declaration) -> str:
+        if d.shape is None:
+            return code(f"{d.value}.shape")
+        found = shapes(self.definition, d.shape)
+        return ", or ".join(code(s.text) if s.is_code else prose(s.text) for s in found)
 
     def _linked(self, d: Declaration) -> str:
         found = [self._link(r.section, r.name) for r in d.references]
         return ", ".join(found)
 
-    def _sub_layers(self, trait: str) -> str:
+    def _parts(self, role: Role, trait: str) -> str:
+        """Containers of arrays of a role, and layers that have such arrays."""
+        names = [code(d.name) for d in self.definition.declared(role) if d.members]
+        if self.layer:
+            names += self._sub_layers(trait)
+        return listed(names) if names else ""
+
+    def _sub_layers(self, trait: str) -> list[str]:
         traits = self.library.sub_layers(self.definition)
         names = [
             f"{code(d.name)} ({self._linked(d)})"
             for d in self.definition.declared(Role.SUB_LAYER)
             if getattr(traits[d.name], trait)
         ]
-        names += [code(h.name) for h in self.definition.structural()]
-        return ", ".join(names)
+        return names + [code(h.name) for h in self.definition.structural()]
 
     def _link(self, section: str, name: str) -> str:
         target = next(
@@ -287,12 +312,9 @@ class _Builder:
         return f"{', '.join(links)}."
 
 
-_UNUSED = "Taken by all of its kind, and not needed here."
-
-
 def _call(signature: Signature, name: str) -> str:
     """How a method of a module class is called, on a module that is called like the class."""
-    module = name.lower()
+    module = module_name(name)
     methods = {"__init__": f"{module} = {name}", "__call__": f"y, params = {module}"}
     called = methods.get(signature.name, f"y, params = {module}.{signature.name}")
     return signature.call.replace(f"{signature.name}(self, ", f"{called}(", 1)

@@ -32,7 +32,7 @@ class Setup:
                 assert d.shape is not None
                 term = _product(self.definition.expanded(d.shape).bare)
                 if d.condition is not None:
-                    term = f"({term} if {self.text(d.condition)} else 0)"
+                    term = f"({_bare(term)} if {self.text(d.condition)} else 0)"
                 terms.append(term)
         except Unknown:
             return None
@@ -60,6 +60,23 @@ class Setup:
         return found
 
 
+_FACTORS = (ast.Name, ast.Attribute, ast.Constant, ast.Call)
+"""What needs no parentheses in a product."""
+
+
+def _is_product(node: ast.expr) -> bool:
+    """Whether it is a product of such."""
+    match node:
+        case ast.BinOp(op=ast.Mult(), left=left, right=right):
+            return all(isinstance(n, _FACTORS) or _is_product(n) for n in (left, right))
+    return False
+
+
+def _bare(term: str) -> str:
+    """A term that is in parentheses as a whole, without them."""
+    return ast.unparse(ast.parse(term, mode="eval"))
+
+
 def _product(shape: ast.expr) -> str:
     """The product of the dims of a shape, as text."""
     if isinstance(shape, ast.IfExp):
@@ -74,7 +91,7 @@ def _product(shape: ast.expr) -> str:
         text = ast.unparse(dim)
         if isinstance(dim, ast.Starred):
             text = f"math.prod({ast.unparse(dim.value)})"
-        elif not isinstance(dim, ast.Name | ast.Attribute | ast.Constant):
+        elif not isinstance(dim, _FACTORS) and not _is_product(dim):
             text = f"({text})"
         factors.append(text)
     return " * ".join(factors) if factors else "1"

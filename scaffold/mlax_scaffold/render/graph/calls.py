@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlax_scaffold.model.definition import Definition, Method
-from mlax_scaffold.render.arrays import array_doc
+from mlax_scaffold.render.arrays import result_doc
 from mlax_scaffold.render.graph.signatures import call, positional, takes_state
 from mlax_scaffold.render.package.layer import FunctionView
 from mlax_scaffold.render.signatures import Signature
@@ -30,7 +30,7 @@ def call_view(definition: Definition, method: Method) -> FunctionView:
 
 def _call_doc(method: Method, signature: Signature) -> str:
     first = "Apply the module." if method.name == "forward" else ""
-    result = "anything" if method.returns is None else array_doc(method.returns)
+    result = result_doc(method.returns)
     return paragraphs(
         first or method.doc or f"Compute {method.name}.",
         section("Args", signature.docs),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
-from mlax_scaffold.render.arrays import array_doc
+from mlax_scaffold.render.arrays import result_doc
 from mlax_scaffold.render.package.input_checks import (
     InputChecks,
     complex_check,
@@ -46,7 +46,7 @@ def function_view(
             else ()
         ),
     ]
-    returned = "anything" if method.returns is None else array_doc(method.returns)
+    returned = result_doc(method.returns)
     doc = paragraphs(
         opening(definition.summary, 4),
         definition.description,

@@ -14,7 +14,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.places import container_of
-from mlax_scaffold.render.arrays import array_doc
+from mlax_scaffold.render.arrays import result_doc
 from mlax_scaffold.render.package.input_checks import (
     InputChecks,
     complex_check,
@@ -34,6 +34,8 @@ from mlax_scaffold.render.text import (
     WIDTH,
     docstring,
     indented,
+    listed,
+    lower_first,
     offered,
     opening,
     paragraphs,
@@ -210,10 +212,9 @@ class _LayerBuilder:
             *(["the state"] if self.traits.stateful else []),
             "the hyperparameters",
         ]
-        *first, last = trees
         return (
-            f"Create {', '.join(first)} and {last} of {self.name}."
-            if first
+            f"Create {listed(trees)} of {self.name}."
+            if len(trees) > 1
             else (f"Create the hyperparameters of {self.name}, which has no weights.")
         )
 
@@ -293,7 +294,7 @@ class _LayerBuilder:
         return FunctionView(signature, doc, self._entry_body(method), named)
 
     def _entry_doc(self, method: Method, signature: Signature) -> str:
-        result = "anything" if method.returns is None else array_doc(method.returns)
+        result = result_doc(method.returns)
         state = "non_trainables" if self.traits.stateful else "None"
         floating = any(i.type.computes for i in method.positional)
         dtype = ", in the dtype of the input" if floating else ""
@@ -383,14 +384,7 @@ def summary_doc(definition: Definition) -> str:
 def _titled(definition: Definition) -> str:
     """The summary, behind the name where there is room for that."""
     summary = definition.summary
-    titled = f"{definition.name}: {_lower_first(summary)}"
+    titled = f"{definition.name}: {lower_first(summary)}"
     if not summary.startswith(definition.name) and len(titled) + 3 <= WIDTH:
         summary = titled
     return opening(summary)
-
-
-def _lower_first(text: str) -> str:
-    """The text as it goes on after a colon; an acronym keeps its capitals."""
-    if len(text) > 1 and text[1].isupper():
-        return text
-    return text[:1].lower() + text[1:]

@@ -9,6 +9,7 @@ from mlax_scaffold.model.definition import Declaration, Definition, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.places import container_of
 from mlax_scaffold.model.reserved import OF_OPTIMIZERS
+from mlax_scaffold.render.declared_shapes import shape_text
 from mlax_scaffold.render.package.layer import (
     Field,
     FunctionView,
@@ -115,7 +116,7 @@ class _OptimizerBuilder:
             if d.members:
                 own, each = container(d), "Each is structured"
             elif d.shape:
-                own = f"of shape {self.definition.expanded(d.shape).plain}"
+                own = f"of shape {shape_text(self.definition, d.shape)}"
             doc = d.doc or f"for each weight, {own}"
             absent = unless(d.condition, " ")
             text = f"{sentence(doc)} {each} like the weights.{absent}"

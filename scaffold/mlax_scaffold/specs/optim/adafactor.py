@@ -58,13 +58,15 @@ class Adafactor(Optimizer):
     def setup(self, param):
         shape = param.shape
         axes = self.factored_axes(shape)
-        row_shape = [n for a, n in enumerate(shape) if a != axes[1]] if axes else (0,)
-        column_shape = (
-            [n for a, n in enumerate(shape) if a != axes[0]] if axes else (0,)
-        )
+        row_shape = without(shape, axes[1]) if axes else (0,)
+        column_shape = without(shape, axes[0]) if axes else (0,)
+        #: mean squares over the largest axis, of a weight that is factored
         self.row = moment(zeros, row_shape, self.moment_dtype)
+        #: mean squares over the second largest axis, of a weight that is factored
         self.column = moment(zeros, column_shape, self.moment_dtype)
+        #: mean squares of another weight
         self.square = moment(zeros, (0,) if axes else shape, self.moment_dtype)
+        #: mean of the steps
         self.trace = (
             moment(zeros, shape, self.moment_dtype) if self.momentum > 0.0 else None
         )
@@ -110,3 +112,8 @@ class Adafactor(Optimizer):
         if self.mask:
             u = u + self.weight_decay * param
         return -u
+
+
+def without(shape, axis):
+    """The shape of the weight without that axis."""
+    return *shape[:axis], *shape[axis + 1 :]

@@ -59,8 +59,11 @@ class Galore(Optimizer):
         sides = matrix_shape(param.shape, letters)
         low = projected_shape(sides, self.rank) if sides else param.shape
         projection = projection_shape(sides, self.rank) if sides else (0,)
+        #: first singular vectors of each matrix
         self.projection = moment(zeros, projection, self.moment_dtype)
+        #: mean of the gradients, of a matrix in its subspace
         self.mean = moment(zeros, low, self.moment_dtype)
+        #: mean of their squares
         self.square = moment(zeros, low, self.moment_dtype)
 
     def prepare(self, grads, params):
@@ -127,7 +130,7 @@ class LowRank(Optimizer):
         letters = letters_of(param.shape, self.matrices, self.axes)
         sides = matrix_shape(param.shape, letters)
         shape = projection_shape(sides, self.rank) if sides else (0,)
-        self.projection = moment(zeros, shape)  #: the subspace of each matrix.
+        self.projection = moment(zeros, shape)  #: first singular vectors of each matrix
 
     def setup_tree(self, params):
         letters = jax.tree.map(self.letters, params, self.matrices, self.axes)
@@ -213,13 +216,13 @@ def letters_of(shape, may_be, axes):
 
 
 def projection_shape(sides, rank):
-    """The shape of the projection of matrices, on their longer side."""
+    """The shape (*batch, the longer side of the matrices, rank)."""
     *batch, rows, columns = sides
     return *batch, max(rows, columns), min(rank, rows, columns)
 
 
 def projected_shape(sides, rank):
-    """That of matrices whose longer side, of equal ones the first, is projected."""
+    """The shape of the matrices with rank in the place of their longer side."""
     *batch, rows, columns = sides
     few = min(rank, rows, columns)
     return *batch, *((few, columns) if rows >= columns else (rows, few))

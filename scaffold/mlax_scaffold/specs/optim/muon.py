@@ -76,7 +76,9 @@ class Muon(Optimizer):
     def setup(self, param):
         letters = self.letters(param.shape, self.axes) if self.matrices else ""
         shape = (0,) if letters else param.shape
+        #: mean of the gradients
         self.mean = moment(zeros, param.shape, self.moment_dtype)
+        #: mean of their squares, of a weight that is no matrix
         self.square = moment(zeros, shape, self.moment_dtype)
 
     def letters(self, shape, axes):

@@ -77,8 +77,8 @@ class ActNorm(LayerModule):
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is tuple of floating (batch, height, width, features), floating
-                ().
+            `(y, params)`; y is a tuple of floating (batch, height, width, features) and
+                floating ().
 
         Raises:
             LockedError: where locked params lack a parameter.

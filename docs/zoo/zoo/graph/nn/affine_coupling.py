@@ -84,7 +84,8 @@ class AffineCoupling(LayerModule):
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is tuple of floating (*batch, features), floating (*batch,).
+            `(y, params)`; y is a tuple of floating (*batch, features) and floating
+                (*batch,).
 
         Raises:
             LockedError: where locked params lack a parameter.

@@ -139,8 +139,8 @@ class TalkingHeadsAttention(LayerModule):
             is_training: static; whether state changes and something may be random.
 
         Returns:
-            `(y, params)`; y is tuple of floating (batch, n, out_features), floating (batch,
-                n, m, value_heads).
+            `(y, params)`; y is a tuple of floating (batch, n, out_features) and floating
+                (batch, n, m, value_heads).
 
         Raises:
             LockedError: where locked params lack a parameter.
