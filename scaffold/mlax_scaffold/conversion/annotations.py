@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TypeGuard
 
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
-from mlax_scaffold.conversion.trees import expression, literal, same
+from mlax_scaffold.conversion.trees import expression, folded, literal, same
 from mlax_scaffold.conversion.values import Array, Several, Value
 
 _ALSO = {"height": "rows", "width": "columns", "depth": "slices", "time": "steps"}
@@ -180,6 +180,7 @@ def _demanded(
 
 def _told(known: ast.expr, texts: Mapping[str, str], fields: set[str]) -> str:
     """What a size is called."""
+    known = folded(known)
     if isinstance(known, ast.Name) and known.id in texts:
         return texts[known.id]
     value = literal(known)
@@ -202,6 +203,6 @@ def _told(known: ast.expr, texts: Mapping[str, str], fields: set[str]) -> str:
         or "/" in text.replace("//", "")
     ):
         return "_"
-    if "(" in text or text.startswith("-"):
+    if "(" in text or "**" in text or text.startswith("-"):
         return "_"
     return text.replace(" ", "")

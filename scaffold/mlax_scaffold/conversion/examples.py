@@ -150,12 +150,12 @@ def _value(field: Field, text: str) -> object:
 
 
 def _scaled(sizes: tuple[object, ...]) -> tuple[int, ...]:
-    """Sizes in the same proportions, of which the smallest is 8; none where that cannot be."""
+    """Sizes in the same proportions, of which the smallest is at most 8; none where that cannot be."""
     whole = [size for size in sizes if type(size) is int and size > 0]
     if not whole or len(whole) != len(sizes):
         return ()
-    by = min(whole) // 8
-    fits = by > 0 and all(size % by == 0 for size in whole)
+    by = max(1, min(whole) // 8)
+    fits = all(size % by == 0 for size in whole)
     made = tuple(size // by for size in whole) if fits else ()
     return made if made and max(made) <= _WIDEST else ()
 

@@ -161,6 +161,8 @@ def folded(node: ast.expr) -> ast.expr:
                     return node
             if isinstance(node.op, ast.Mult | ast.FloorDiv) and right == 1:
                 return node.left
+            if isinstance(node.op, ast.FloorDiv) and _multiplies(node.left, node.right):
+                return node.left.left  # type: ignore[attr-defined]
             if isinstance(node.op, ast.Mult) and left == 1:
                 return node.right
             if isinstance(node.op, ast.Add | ast.Sub) and type(right) is int:
@@ -179,6 +181,15 @@ def folded(node: ast.expr) -> ast.expr:
             return node
 
     return Fold().visit(copy.deepcopy(node))
+
+
+def _multiplies(node: ast.expr, by: ast.expr) -> bool:
+    """Whether an expression is a multiple by a number that is not zero."""
+    match node:
+        case ast.BinOp(op=ast.Mult(), right=right):
+            value = literal(by)
+            return type(value) is int and value != 0 and same(right, by)
+    return False
 
 
 def _shifted(node: ast.BinOp, by: int) -> ast.expr:
@@ -204,6 +215,7 @@ _OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Sub: lambda a, b: a - b,
     ast.Mult: lambda a, b: a * b,
     ast.FloorDiv: lambda a, b: a // b,
+    ast.Pow: lambda a, b: a**b if 0 <= b < 8 else a // 0,
 }
 
 

@@ -147,10 +147,45 @@ def _nnx(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
     flags = original.given_flags()
     module = cls(**arguments, **_taken(cls, rngs=nnx.Rngs(0)))
     module.eval()
-    graph, weights, rest = nnx.split(module, (nnx.Param, nnx.BatchStat), ...)
-    return Built(
-        weights, lambda moved: lambda *x: nnx.merge(graph, moved, rest)(*x, **flags)
-    )
+    _, weights, _ = nnx.split(module, (nnx.Param, nnx.BatchStat), ...)
+    held = nnx.to_pure_dict(weights)
+    # Plain arrays are no variables, and what they were drawn as.
+    beside = {
+        (*path, name): part
+        for path, part in nnx.iter_graph(module)
+        if isinstance(part, nnx.Module)
+        for name, value in vars(part).items()
+        if isinstance(value, jax.Array | np.ndarray)
+        and jnp.issubdtype(value.dtype, jnp.floating)
+    }
+    for path, part in beside.items():
+        _put(held, path, getattr(part, path[-1]))
+
+    def bound(moved: Any) -> Run:
+        given = jax.tree.map(lambda leaf: leaf, moved)
+        for path, part in beside.items():
+            setattr(part, path[-1], _take(given, path))
+        nnx.replace_by_pure_dict(weights, given)
+        nnx.update(module, weights)
+        return lambda *x: module(*x, **flags)
+
+    return Built(held, bound)
+
+
+def _put(tree: dict[Any, Any], path: Sequence[Any], value: Any) -> None:
+    *above, last = path
+    for key in above:
+        tree = tree.setdefault(key, {})
+    tree[last] = value
+
+
+def _take(tree: dict[Any, Any], path: Sequence[Any]) -> Any:
+    """A leaf of a tree, which is taken out of it with all that is empty then."""
+    first, *rest = path
+    found = _take(tree[first], rest) if rest else tree[first]
+    if not rest or not tree[first]:
+        del tree[first]
+    return found
 
 
 def _equinox(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:

@@ -24,7 +24,8 @@ _HELPERS = {
     "linen": ("reparameterize",),
     "haiku_": ("layer_norm",),
     "plain": ("random_layer_params", "dense"),
-    "pytorch": ("layer_init", "conv3x3", "conv1x1"),
+    "pytorch": ("layer_init", "conv3x3", "conv1x1", "GPTConfig"),
+    "nnx_": ("LlamaConfig", "llama_rotate_half", "llama_rope"),
 }
 _PAIRS = {
     "apply_linear": "linear",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from mlax_scaffold.conversion import convert
+from mlax_scaffold.conversion.trees import expression, folded
 
 FUNCTIONS = {
     "an axis that is summed over": (
@@ -386,3 +389,18 @@ def test_what_a_loop_takes_off_a_list_has_the_size_that_another_one_gave_it():
     # Each list of layers is zipped with the widths before it once.
     assert "(before, (before, " not in made.text
     assert "x: Float['batch height width in_features']" in made.text
+    # Widths that differ tell the weights of one level from those of another.
+    assert "'widths': (4, 8, 16)" in made.text
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("batch * 3**2 // 9", "batch"),
+        ("batch * 6 // 3", "batch * 6 // 3"),
+        ("batch * n // n", "batch * n // n"),
+        ("2**40 * n", "2 ** 40 * n"),
+    ],
+)
+def test_what_is_multiplied_and_divided_by_a_number_is_as_before(given, wanted):
+    assert ast.unparse(folded(expression(given))) == wanted

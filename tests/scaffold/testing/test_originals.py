@@ -1,0 +1,66 @@
+"""What people's own code computes with given weights: nothing that it holds is drawn beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from mlax_scaffold.testing.originals import BUILT, Original
+
+NNX = """\
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+@dataclasses.dataclass
+class Config:
+    width: int
+    scale: float = 1.0
+
+
+class Features(nnx.Module):
+    def __init__(self, width, *, rngs):
+        self.table = jax.random.normal(rngs.params(), (2, width))
+
+    def __call__(self, x):
+        return x @ self.table
+
+
+class Thing(nnx.Module):
+    def __init__(self, config: Config, *, rngs):
+        self.features = Features(config.width, rngs=rngs)
+        self.layers = nnx.List([nnx.Linear(config.width, 3, rngs=rngs)])
+        self.scale = config.scale
+
+    def __call__(self, x):
+        return self.layers[0](self.features(x)) * self.scale
+"""
+ORIGINAL = Original(
+    "thing.py",
+    "Thing",
+    "nnx",
+    parameters={"config.width": "width", "config.scale": "scale"},
+    settings={"config": "Config"},
+)
+
+
+def test_plain_arrays_of_nnx_are_weights(tmp_path: Path):
+    pytest.importorskip("flax")
+    (tmp_path / "thing.py").write_text(NNX)
+    thing = ORIGINAL.load(str(tmp_path / "test.py"))
+    arguments = ORIGINAL.arguments({"width": 4, "scale": 2.0}, thing)
+    assert (arguments["config"].width, arguments["config"].scale) == (4, 2.0)
+    x = jnp.ones((5, 2))
+    built = BUILT["nnx"](thing, ORIGINAL, arguments, [x])
+    assert built.weights["features"]["table"].shape == (2, 4)
+    ones = jax.tree.map(jnp.ones_like, built.weights)
+    # Each of two inputs meets four weights, and a bias is added; twice that.
+    assert jnp.allclose(built.run(ones)(x), 18.0)
+    assert built.weights["features"]["table"].shape == (2, 4)
+    assert jnp.allclose(built.run(ones)(x), 18.0)
