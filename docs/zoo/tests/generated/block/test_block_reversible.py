@@ -25,7 +25,6 @@ SPEC = find_spec("specs/block/reversible.py", near=__file__)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Reversible that fit each other."""
     count = pick("count", sizes(max=3))
-    count = pick("count", sizes(max=3))
     hyperparameters = {"fs": toys.Toy.several(count), "gs": toys.Toy.several(count)}
     hyperparams = hyperparams_of(Reversible, hyperparameters, unsaid=True)
     shapes = shapes_of(
@@ -49,7 +48,6 @@ def cases(pick: Pick) -> Case:
 @entry("inverse", "Reversible", SPEC)
 def inverse_cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Reversible.inverse that fit each other."""
-    count = pick("count", sizes(max=3))
     count = pick("count", sizes(max=3))
     hyperparameters = {"fs": toys.Toy.several(count), "gs": toys.Toy.several(count)}
     hyperparams = hyperparams_of(Reversible, hyperparameters, unsaid=True)
