@@ -105,11 +105,13 @@ class Contract(Generic[S]):
 
         left = picks.smallest(self.make, picked, fails)
         what = claim.name.replace("_", " ")
-        case = ", ".join(f"{name}={value!r}" for name, value in left.items())
+        case = _listed(left)
+        rest = _listed(picks.simplest(self.make, left))
         return (
             f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name} is claimed to "
             f"{what}, but:\n{error}\n"
-            f"The smallest case is {f'that of {case}' if case else 'the simplest one'}."
+            f"The smallest case is {f'that of {case}' if case else 'the simplest one'}"
+            f"{f'; all else is the simplest: {rest}' if rest else ''}."
             f"{''.join(_ends(self.spec, left))}"
         )
 
@@ -246,7 +248,7 @@ class Example(Generic[S]):
         self.contract.keep_in(self.contract.property, self.situation, self.picked)
 
     def __repr__(self) -> str:
-        return f"{self.contract.name}({', '.join(f'{n}={v!r}' for n, v in self.picked.items())})"
+        return f"{self.contract.name}({_listed(self.picked)})"
 
 
 def examples(*contracts: Contract[S]) -> st.SearchStrategy[Example[S]]:
@@ -257,6 +259,10 @@ def examples(*contracts: Contract[S]) -> st.SearchStrategy[Example[S]]:
 def _examples(contract: Contract[S]) -> st.SearchStrategy[Example[S]]:
     drawn = picks.examples(contract.make, lambda: contract.covering)
     return drawn.map(lambda case: Example(contract, *case))
+
+
+def _listed(picked: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in picked.items())
 
 
 def _ends(spec: Spec, picked: Mapping[str, Any]) -> Iterator[str]:

@@ -322,25 +322,36 @@ def have_finite_gradients(situation: Situation) -> None:
 
 
 def _assert_finite(situation: Situation) -> None:
+    found = ""
+    # XLA has made NaN of finite numbers where it optimizes nothing: users' code decides.
+    for options in (quick(), None):
+        found = _not_finite(situation, options)
+        if not found:
+            return
+    raise NotFinite(f"{situation}: {found}")
+
+
+def _not_finite(situation: Situation, options: dict[str, Any] | None) -> str:
+    """Which result or gradient is no number, in code that is compiled with these options."""
     program = situation.gradient
     if program is None:
-        return
+        return ""
     with situation.precision():
         inputs = situation.forward.jaxpr.in_avals
         ones = [
             jnp.ones(v.shape, v.dtype) for v in program.jaxpr.in_avals[len(inputs) :]
         ]
-        run = jax.jit(jaxpr_as_fun(program.jaxpr), compiler_options=quick())
+        run = jax.jit(jaxpr_as_fun(program.jaxpr), compiler_options=options)
         flat = [np.asarray(v) for v in run(*situation.drawn(), *ones)]
     count = len(jax.tree.leaves(situation.forward.out[0]))
     y, gradients = flat[:count], flat[-len(situation.differentiable) :]
     names = [place for _, place in situation.differentiable]
     for place, gradient in zip(names, gradients, strict=True):
         if not np.all(np.isfinite(_wide(gradient))):
-            raise NotFinite(f"{situation}: the gradient of {place} is not finite")
-    for value in y:
-        if is_inexact(value) and np.any(np.isnan(_wide(value))):
-            raise NotFinite(f"{situation}: y is not a number")
+            return f"the gradient of {place} is not finite"
+    if any(is_inexact(value) and np.any(np.isnan(_wide(value))) for value in y):
+        return "y is not a number"
+    return ""
 
 
 def _wide(value: Any) -> Any:

@@ -120,14 +120,14 @@ class _Given:
     """Picks the given values, and the simplest one for other names."""
 
     values: Mapping[str, Any]
+    picked: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, name: str, domain: Domain[T]) -> T:
         value = self.values.get(name, domain.values[0])
-        return (
-            value
-            if any(value is v or value == v for v in domain.values)
-            else domain.values[0]
-        )
+        if not any(value is v or value == v for v in domain.values):
+            value = domain.values[0]
+        self.picked[name] = value
+        return value
 
 
 def covering(make: Make[C], seeds: int = 1) -> list[tuple[C, Mapping[str, Any]]]:
@@ -211,6 +211,14 @@ def smallest(
         except Unfit:
             continue
     return left
+
+
+def simplest(make: Make[Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is picked beside these values in a case of them: the simplest value for each name."""
+    pick = _Given(values)
+    with contextlib.suppress(Unfit):
+        make(pick)
+    return {n: value for n, value in pick.picked.items() if n not in values}
 
 
 def assert_wanted(pick: Pick) -> None:

@@ -295,6 +295,22 @@ def test_gradients_that_are_not_smooth():
         assert_gradients(case)
 
 
+def test_code_that_is_not_optimized_decides_nothing_of_finite_gradients(monkeypatch):
+    """XLA makes NaN of some finite numbers where it optimizes nothing, as no user runs it."""
+    of_users = claims._not_finite
+    tried = []
+
+    def not_finite(situation, options):
+        tried.append(options)
+        return "unlike what users run" if options else of_users(situation, options)
+
+    monkeypatch.setattr(claims, "_not_finite", not_finite)
+    claims.have_finite_gradients(situation(LINEAR))
+    assert [bool(options) for options in tried] == [True, False]
+    with pytest.raises(AssertionError, match="gradient of x is not finite"):
+        claims.have_finite_gradients(situation(then(LINEAR, infinite_gradient)))
+
+
 def test_finite_gradients():
     claims.have_finite_gradients(situation(LINEAR))
     claims.have_finite_gradients(situation(BATCH_NORM, training=True))
