@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from mlax import graph
 from mlax.nn import linear as Linear
@@ -22,6 +22,7 @@ from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.fitting import hyperparams_of, known
 from mlax_scaffold.testing.kinds import layer, schedule
 from mlax_scaffold.testing.oracle import Spec, find_spec
+from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.schedule import compute_what_the_spec_says
 from mlax_scaffold.testing.strategies import choices, probabilities, sizes
 
@@ -114,7 +115,7 @@ def test_where_nothing_fits_there_is_nothing_to_claim():
 def test_that_nothing_fits_is_said_with_the_reason():
     nothing = contract(unsaid=True, shape="batch 7")
 
-    @settings(database=None)
+    @each_dtype
     @given(examples(nothing))
     def drawn(example):
         raise NotImplementedError
