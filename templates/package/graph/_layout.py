@@ -22,6 +22,13 @@ class Entry(NamedTuple):
     """When it was made: parts that are merged come back in this order."""
 
 
+class LockedError(RuntimeError, KeyError):
+    """A parameter is missing from locked `Params`, which take no new ones."""
+
+    def __str__(self) -> str:
+        return RuntimeError.__str__(self)
+
+
 class Layout:
     """Everything about `Params` but the values: the static part of the pytree.
 
@@ -74,6 +81,17 @@ class Layout:
     @cached_property
     def _hash(self) -> int:
         return hash(self._identity)
+
+    def marked_unlike(self, other: Layout) -> list[Path]:
+        """The paths whose flags or metadata differ in another layout of the same paths."""
+        if self is other:
+            return []
+        theirs, index = other.entries, other.index
+        return [
+            entry.path
+            for entry in self.entries
+            if entry[:3] != theirs[index[entry.path]][:3]
+        ]
 
     def lock(self, locked: bool) -> Layout:
         """The same, locked or not."""

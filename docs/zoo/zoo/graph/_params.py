@@ -11,16 +11,9 @@ import jax
 
 from ._graph import Path, shown_path
 from ._immutable import Immutable
-from ._layout import Entry, Layout
+from ._layout import Entry, Layout, LockedError
 from ._metadata import Metadata
 from ._param import Param, checked_flag, checked_path, checked_value, unshared
-
-
-class LockedError(RuntimeError, KeyError):
-    """A parameter is missing from locked `Params`, which take no new ones."""
-
-    def __str__(self) -> str:
-        return RuntimeError.__str__(self)
 
 
 class Params(Immutable, Mapping[Path, Param]):
@@ -205,13 +198,7 @@ class Params(Immutable, Mapping[Path, Param]):
 
     def marked_unlike(self, other: Params) -> list[Path]:
         """The paths whose flags or metadata differ in another container."""
-        if self._layout is other._layout:
-            return []
-        mine, theirs = (layout.entries for layout in (self._layout, other._layout))
-        index = other._layout.index
-        return [
-            entry.path for entry in mine if entry[:3] != theirs[index[entry.path]][:3]
-        ]
+        return self._layout.marked_unlike(other._layout)
 
     def require_unlocked(self, *missing: Path) -> None:
         """Refuse new parameters where these are locked.

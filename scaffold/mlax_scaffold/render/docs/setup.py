@@ -32,7 +32,7 @@ class Setup:
                 assert d.shape is not None
                 term = _product(self.definition.expanded(d.shape).bare)
                 if d.condition is not None:
-                    term = f"({_bare(term)} if {self.text(d.condition)} else 0)"
+                    term = f"({term} if {self.text(d.condition)} else 0)"
                 terms.append(term)
         except Unknown:
             return None
@@ -70,11 +70,6 @@ def _is_product(node: ast.expr) -> bool:
         case ast.BinOp(op=ast.Mult(), left=left, right=right):
             return all(isinstance(n, _FACTORS) or _is_product(n) for n in (left, right))
     return False
-
-
-def _bare(term: str) -> str:
-    """A term that is in parentheses as a whole, without them."""
-    return ast.unparse(ast.parse(term, mode="eval"))
 
 
 def _product(shape: ast.expr) -> str:
