@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 
 from mlax_scaffold.model.definition import Definition, Kind, Requirement, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.render.docs.accuracy import accuracy
-from mlax_scaffold.render.docs.markdown import code, prose
+from mlax_scaffold.render.docs.markdown import code, marked, prose
 from mlax_scaffold.render.text import sentence
 
 
@@ -28,25 +27,11 @@ def requirements(definition: Definition) -> Iterator[str]:
 
 def _said(requirement: Requirement, names: Collection[str]) -> str:
     """What has to hold; of an error that a spec raises itself, also where it does."""
-    message = _marked(requirement.message, names)
+    message = marked(requirement.message, names)
     if requirement.violation is None:
         return prose(sentence(message))
     where = code(requirement.violation.plain)
     return f"{prose(message.rstrip('.'))}: a ValueError where {where}."
-
-
-_EXPRESSION = re.compile(r"`[^`]*`|(\w+)(?:\.\w+)*(?:\([\w.]*\)|=\w+(?:\.\w+)*)?")
-"""Code, or a name with what follows it, as in `x.astype(jnp.float32)` or `axis=0`."""
-
-
-def _marked(text: str, names: Collection[str]) -> str:
-    """The text with parameters as code: those that no word of English is, and the first word."""
-
-    def mark(match: re.Match[str]) -> str:
-        marked = match[1] in names and (not match.start() or not match[0].isalpha())
-        return f"`{match[0]}`" if marked else match[0]
-
-    return _EXPRESSION.sub(mark, text)
 
 
 class _Contract:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from mlax_scaffold.render.docs.equations import clauses
@@ -14,6 +14,8 @@ _SPECIAL = re.compile(
     r"[\\`\[\]{}<>$~#]|&(?=[#\w])|\)(?==)|(?<![^\W_])_|_(?![^\W_])|\*(?!\s)"
 )
 _LINE_START = re.compile(r"^([-+=*%:]|\d+(?=[.)]))")
+_EXPRESSION = re.compile(r"`[^`]*`|(\w+)(?:\.\w+)*(?:\([\w.]*\)|=\w+(?:\.\w+)*)?")
+"""Code, or a name with what follows it, as in `x.astype(jnp.float32)` or `axis=0`."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,16 @@ def code(text: str) -> str:
     fence = "`" * (_longest_run(text) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}" if text else ""
+
+
+def marked(text: str, names: Collection[str]) -> str:
+    """The text with parameters as code: those that no word of English is, and the first word."""
+
+    def mark(match: re.Match[str]) -> str:
+        known = match[1] in names and (not match.start() or not match[0].isalpha())
+        return f"`{match[0]}`" if known else match[0]
+
+    return _EXPRESSION.sub(mark, text)
 
 
 def block(text: str, language: str) -> str:
