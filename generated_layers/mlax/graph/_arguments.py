@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -21,10 +22,16 @@ def initialized(
         others: the arguments that are no attributes.
     """
     init = module.functions.init
-    taken = inspect.signature(init).parameters
+    taken = _taken(init)
     given = {
         name: getattr(module, module.aliases.get(name, name))
         for name in taken
         if name != "key" and name not in others
     }
     return init(*([key] if "key" in taken else []), **given, **others)
+
+
+@functools.cache
+def _taken(init: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the parameters of a function, which to look up takes long."""
+    return tuple(inspect.signature(init).parameters)

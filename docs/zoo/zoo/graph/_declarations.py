@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ._graph import Graph
+from ._graph import Graph, Path
 from ._metadata import Metadata
 
 Declarations = Mapping[str, Any]
@@ -42,6 +42,24 @@ def keys_of(draw: Callable[[], Any], declarations: Declarations, made: Any) -> A
         else:
             keys.append(keys_of(draw, nested, part))
     return keys[0] if len(keys) == 1 else keys or None
+
+
+def declared_paths(place: Path, declarations: Declarations) -> list[Path] | None:
+    """Where the arrays of a layer are, below a place; None where a list may have any number."""
+    paths: list[Path] = []
+    for name, nested in declarations.items():
+        if nested is None:
+            paths.append((*place, name))
+            continue
+        below = (
+            declared_paths((*place, name), nested)
+            if isinstance(nested, Mapping)
+            else None
+        )
+        if below is None:
+            return None
+        paths += below
+    return paths
 
 
 def is_declared(names: Sequence[str], declarations: Declarations) -> bool:

@@ -15,10 +15,9 @@ from .._core.arrays import keyword_inputs
 from .._core.static import InitializedLayer
 from ._graph import Graph
 from ._layer import LayerModule
-from ._outlined import Outline
 from ._params import Params
 from ._rng import Rng
-from ._trees import outline_of, struct_of
+from ._trees import Outline, struct_of
 
 
 class _Applying:
@@ -101,16 +100,13 @@ class FromPair(LayerModule):
 
     def _outline(self, sizes: Mapping[str, Any]) -> Outline:
         if self._outlined is None:
-            weights, state = (outline_of(self.path, tree) for tree in self._shapes)
-            self._outlined = {}, Outline(weights, state, self._applied)
+            self._outlined = {}, Outline.of(self.path, (*self._shapes, self._applied))
         return self._outlined[1]
 
     def _with_arrays(
         self, params: Params, sizes: Mapping[str, Any], rng: Rng | None
     ) -> Params:
-        outline = self._outline(sizes)
-        paths = (*outline.trainables.paths, *outline.non_trainables.paths)
-        if missing := params.lacking(paths):
+        if missing := params.lacking(self._outline(sizes).paths):
             raise KeyError(
                 f"FromPair: there is no parameter {'/'.join(missing[0])!r}; put those of the "
                 "layer into params: pair_to_params(module, trainables, non_trainables, "

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ from ._arguments import initialized
 from ._declarations import (
     Declarations,
     checked_metadata,
+    declared_paths,
     is_declared,
     keys_of,
     reserve,
@@ -24,15 +25,7 @@ from ._graph import Graph, Path, shown_path
 from ._module import Module
 from ._params import Params
 from ._rng import Rng
-from ._trees import Tree, check_like, outline_of
-
-
-class Outline(NamedTuple):
-    """What `init` of a layer returns, with shapes in the place of arrays."""
-
-    trainables: Tree
-    non_trainables: Tree
-    hyperparams: Any
+from ._trees import Outline, check_like, outline_of
 
 
 class OutlinedModule(Module):
@@ -143,8 +136,7 @@ class OutlinedModule(Module):
     def _outline(self, sizes: Mapping[str, Any]) -> Outline:
         if self._outlined is None or self._outlined[0] != sizes:
             made = jax.eval_shape(lambda: self.init(jax.random.key(0), **sizes))
-            weights, state = (outline_of(self.path, tree) for tree in made[:2])
-            self._outlined = sizes, Outline(weights, state, made[2])
+            self._outlined = sizes, Outline.of(self.path, made)
         return self._outlined[1]
 
     def _metadata(self, path: Path) -> Mapping[str, Any] | None:
@@ -159,13 +151,7 @@ class OutlinedModule(Module):
         self, params: Params, sizes: Mapping[str, Any], rng: Rng | None
     ) -> Params:
         """The params with the arrays that the layer of these sizes lacks."""
-        outline = self._outline(sizes)
-        paths = (*outline.trainables.paths, *outline.non_trainables.paths)
-        missing = params.lacking(paths)
-        if not missing:
-            return params
-        params.require_unlocked(*missing)
-        after = [params]
+        after, made = [params], None
 
         def draw() -> Any:
             if rng is None:
@@ -173,12 +159,23 @@ class OutlinedModule(Module):
             key, after[0] = rng(after[0])
             return key
 
-        keys = keys_of(draw, self.declarations, outline.hyperparams)
-        trainables, state, _ = self._initialized(keys, sizes, rng)
+        seeded = rng is not None and not params.is_locked and rng.is_seeded(params)
+        if seeded and self._outlined is None and self._is_new(params):
+            # What is made tells its shapes: `init` need not be traced for them before.
+            made = self._initialized(keys_of(draw, self.declarations, None), sizes, rng)
+            self._outlined = sizes, Outline.of(self.path, made)
+        outline = self._outline(sizes)
+        missing = params.lacking(outline.paths)
+        if not missing:
+            return params
+        params.require_unlocked(*missing)
+        if made is None:
+            keys = keys_of(draw, self.declarations, outline.hyperparams)
+            made = self._initialized(keys, sizes, rng)
         [params] = after
         for tree, values, trainable in (
-            (outline.trainables, trainables, True),
-            (outline.non_trainables, state, False),
+            (outline.trainables, made[0], True),
+            (outline.non_trainables, made[1], False),
         ):
             for path, value in tree.by_path(values).items():
                 if path not in params:
@@ -186,6 +183,11 @@ class OutlinedModule(Module):
                         path, value, trainable=trainable, metadata=self._metadata(path)
                     )
         return params
+
+    def _is_new(self, params: Params) -> bool:
+        """Whether it is known that all arrays are missing."""
+        paths = declared_paths(self.path, self.declarations)
+        return bool(paths) and not any(path in params for path in paths)
 
     def _initialized(
         self, keys: Any, sizes: Mapping[str, Any], rng: Rng | None

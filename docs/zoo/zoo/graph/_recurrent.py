@@ -84,13 +84,13 @@ class RecurrentModule(LayerModule):
             )
             resets = jnp.moveaxis(reset, 1, 0)
         first = jax.ShapeDtypeStruct(steps.shape[1:], steps.dtype)
+        sizes = self.inferred_sizes((first, prev_state))
+        params = self._made(checked_params(self, params), sizes)
+        outline = self._outline(sizes)
         start = None
         if prev_state is None or resets is not None:
             start = self.initial_carry(first.shape, x.dtype)
         prev_state = start if prev_state is None else prev_state
-        sizes = self.inferred_sizes((first, prev_state))
-        params = self._made(checked_params(self, params), sizes)
-        outline = self._outline(sizes)
         weights = {path: params.value(path) for path in outline.trainables.paths}
         moving = {*outline.non_trainables.paths, *(self.rng.paths if self.rng else ())}
         changing, fixed = params.update(cast(weights, x.dtype)).split(

@@ -67,6 +67,25 @@ class Tree(NamedTuple):
         return dict(zip(self.paths, leaves, strict=True))
 
 
+class Outline(NamedTuple):
+    """What `init` of a layer returns, with shapes in the place of arrays."""
+
+    trainables: Tree
+    non_trainables: Tree
+    hyperparams: Any
+
+    @classmethod
+    def of(cls, place: Path, made: tuple[Any, Any, Any]) -> Outline:
+        """That of what `init` made, or of its shapes, where the names begin with those of the place."""
+        weights, state, hyperparams = made
+        return cls(outline_of(place, weights), outline_of(place, state), hyperparams)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Those of the weights, then those of the state."""
+        return (*self.trainables.paths, *self.non_trainables.paths)
+
+
 def outline_of(place: Path, tree: Any) -> Tree:
     """Where the leaves of a tree are, below a place."""
     rows, structure = jax.tree_util.tree_flatten_with_path(tree)
