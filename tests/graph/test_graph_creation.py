@@ -199,3 +199,27 @@ def test_new_params_of_a_known_module_are_made_alike():
     same(first, again)
     _, wider = module(params, jnp.ones((2, 7)))
     assert values(wider)["model/linear/kernel"].shape == (7, 3)
+
+
+def test_params_that_lack_an_array_again_get_it_again():
+    graph, rng, params = start(seed=4)
+    module = bx.Linear(graph.child("linear"), 3, rng=rng)
+    _, made = module(params, X)
+    module(made, X)  # Now the module knows that these lack nothing.
+    bias = ("model", "linear", "bias")
+    without, _ = made.split(lambda path, _: path != bias)
+    _, again = module(without, X)
+    assert bias in again
+    np.testing.assert_array_equal(values(again)["model/linear/bias"], 0.0)
+    with pytest.raises(bx.LockedError, match="model/linear/bias"):
+        module(without.locked(), X)
+
+
+def test_another_attribute_after_a_call_is_seen():
+    graph, rng, params = start(seed=4)
+    module = bx.Linear(graph.child("linear"), 3, rng=rng, use_bias=False)
+    _, params = module(params, X)
+    module(params, X)
+    module.use_bias = True
+    _, params = module(params, X)
+    assert ("model", "linear", "bias") in params

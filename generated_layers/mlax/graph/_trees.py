@@ -39,6 +39,8 @@ class Tree(NamedTuple):
             KeyError: where one is missing.
             ValueError: where one has another shape.
         """
+        if not self.paths:
+            return self.structure.unflatten(())
         try:
             leaves = params.values_at(self.paths)
         except KeyError:

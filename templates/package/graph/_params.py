@@ -97,6 +97,11 @@ class Params(Immutable, Mapping[Path, Param]):
         """Whether no parameter can be added: True at run time, False in initialization."""
         return self._layout.locked
 
+    @property
+    def layout(self) -> Layout:
+        """Their paths, flags and metadata: one object while only values change."""
+        return self._layout
+
     # Locking
 
     def locked(self) -> Params:
