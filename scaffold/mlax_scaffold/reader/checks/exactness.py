@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import dotted, self_attribute
 
 _TO_BOOLEANS = frozenset(
@@ -124,7 +125,7 @@ class _Exact:
                     inner = _Exact(self.tree, self.imports, statement)
                     values += [
                         inner.is_exact(n.value, seen | {f"self.{name}"})
-                        for n in ast.walk(statement)
+                        for n in walk(statement)
                         if isinstance(n, ast.Assign)
                         and any(self_attribute(t) == name for t in n.targets)
                     ]
@@ -163,18 +164,18 @@ class _Exact:
 
 def only_value(name: str, method: ast.FunctionDef) -> list[ast.expr]:
     """The value of a local that one statement binds, to another expression than itself."""
-    bound = [n for n in ast.walk(method) if isinstance(n, ast.Name) and n.id == name]
+    bound = [n for n in walk(method) if isinstance(n, ast.Name) and n.id == name]
     if sum(isinstance(n.ctx, ast.Store) for n in bound) != 1:
         return []
-    if any(isinstance(n, ast.arg) and n.arg == name for n in ast.walk(method)):
+    if any(isinstance(n, ast.arg) and n.arg == name for n in walk(method)):
         return []
     return [
         value
-        for node in ast.walk(method)
+        for node in walk(method)
         if isinstance(node, ast.Assign)
         for target, value in _pairs(node)
         if dotted(target) == name
-        and name not in {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+        and name not in {n.id for n in walk(value) if isinstance(n, ast.Name)}
     ]
 
 
@@ -198,7 +199,7 @@ def exact_inputs(method: ast.FunctionDef) -> set[str]:
         and dotted(a.annotation.value) in ("Int", "Bool")
     }
     own = set(map(id, (*method.args.args, *method.args.kwonlyargs)))
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
                 inputs.discard(name)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import only_value, qualified
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source
@@ -38,7 +39,7 @@ def check_half_precision(
 ) -> None:
     """Report `jnp.linalg.solve` and its kin, but of what is cast, or where `widened` is given them."""
     # Most methods name none, which is known without looking for casts.
-    if not any(_is_wide_alone(node, imports) for node in ast.walk(method)):
+    if not any(_is_wide_alone(node, imports) for node in walk(method)):
         return
     for node in _uses(method, method, imports):
         needed = word(source, "widened")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import only_value, qualified
@@ -32,7 +33,7 @@ def check_ranges(
     A method that takes no array has no dtype to compute in.
     """
     like = None
-    for node in ast.walk(method):
+    for node in walk(method):
         if (dtype := _stepped(node, imports)) is not None:
             _report_step(source, node, dtype)
         for made in _widened(node, imports, method):
@@ -53,7 +54,7 @@ def ranges_without_dtype(
     source: Source, method: ast.FunctionDef, imports: Mapping[str, Import]
 ) -> list[ast.Call]:
     """The ranges that become floats in a method or a function where no array says of which dtype."""
-    found = [m for n in ast.walk(method) for m in _widened(n, imports, method)]
+    found = [m for n in walk(method) for m in _widened(n, imports, method)]
     return found if found and _like(source, method) is None else []
 
 
