@@ -117,9 +117,7 @@ class Place:
 
     def __init__(self, name: str, *values: Any) -> None:
         self._name = name
-        self._scope = (
-            jax.named_scope(name) if any(map(is_traced, values[:2])) else None
-        )
+        self._scope = jax.named_scope(name) if any(map(is_traced, values[:2])) else None
 
     def __enter__(self) -> None:
         if self._scope is not None:
