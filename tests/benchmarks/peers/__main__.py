@@ -5,9 +5,10 @@ python -m tests.benchmarks.peers [compiled] [eager] [depth] [--models NAME ...] 
 `compiled`: the forward pass and a step of gradient descent of an MLP, a CNN with batch
 norm, a transformer encoder and an LSTM, compiled. `eager`: the forward pass of a small
 MLP, and making one with its weights, not compiled. `depth`: tracing and compiling the
-step of transformers of several depths, in a scan where the library has one. All three
-where none is named. Times are of the processor, which other load changes less. Ratios
-are to plain JAX, which is measured twice, so that its second line shows the noise.
+step of transformers of several depths, in a scan where the library has one, and tracing
+it without one. All three where none is named. Times are of the processor, which other
+load changes less. Ratios are to plain JAX, which is measured twice, so that its second
+line shows the noise.
 """
 
 from __future__ import annotations
@@ -136,29 +137,16 @@ def depth(depths: Sequence[int], sizes: Sizes, rounds: int) -> None:
             sequence=min(32, sizes.sequence),
             width=min(64, sizes.width),
         )
-        x = deep.input("encoder")
-        tracing: dict[str, Callable[[], float]] = {}
-        compiling: dict[str, Callable[[], float]] = {}
-        for library in SCANNED:
-            name = "encoder" if library == BY_HAND else "scanned_encoder"
-            model = build(library, name, deep)
-            arguments = (model.trainables, model.state, x)
-
-            def trace(model: Model = model, arguments: Any = arguments) -> float:
-                jax.clear_caches()
-                start = time.process_time()
-                jax.jit(step(model)).lower(*arguments)
-                return time.process_time() - start
-
-            def compile_(model: Model = model, arguments: Any = arguments) -> float:
-                lowered = jax.jit(step(model)).lower(*arguments)
-                jax.clear_caches()
-                start = time.process_time()
-                lowered.compile()
-                return time.process_time() - start
-
-            tracing[library], compiling[library] = trace, compile_
-        for title, subjects in (("trace", tracing), ("compile", compiling)):
+        names = {
+            library: "encoder" if library == BY_HAND else "scanned_encoder"
+            for library in SCANNED
+        }
+        for title, measured, models in (
+            ("trace", _tracing, names),
+            ("trace, no scan", _tracing, dict.fromkeys(LIBRARIES, "encoder")),
+            ("compile", _compiling, names),
+        ):
+            subjects = {n: measured(build(n, m, deep), deep) for n, m in models.items()}
             samples = measure.alternate(subjects, rounds)
             measure.print_comparison(
                 f"{layers} layers, {title}",
@@ -169,6 +157,33 @@ def depth(depths: Sequence[int], sizes: Sizes, rounds: int) -> None:
                 runs=str(rounds),
             )
             print()
+
+
+def _tracing(model: Model, sizes: Sizes) -> Callable[[], float]:
+    """The seconds in which a step is traced and lowered."""
+    arguments = (model.trainables, model.state, sizes.input("encoder"))
+
+    def seconds() -> float:
+        jax.clear_caches()
+        start = time.process_time()
+        jax.jit(step(model)).lower(*arguments)
+        return time.process_time() - start
+
+    return seconds
+
+
+def _compiling(model: Model, sizes: Sizes) -> Callable[[], float]:
+    """The seconds in which a step is compiled."""
+    arguments = (model.trainables, model.state, sizes.input("encoder"))
+
+    def seconds() -> float:
+        lowered = jax.jit(step(model)).lower(*arguments)
+        jax.clear_caches()
+        start = time.process_time()
+        lowered.compile()
+        return time.process_time() - start
+
+    return seconds
 
 
 def main() -> int:
