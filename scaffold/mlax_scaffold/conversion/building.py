@@ -11,6 +11,7 @@ from typing import Protocol
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.description import Field
 from mlax_scaffold.conversion.initial_axes import with_axes
+from mlax_scaffold.conversion.initial_rules import Rule
 from mlax_scaffold.conversion.inline_weights import typed
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.notes import Notes
@@ -81,6 +82,8 @@ class Builder:
     """Networks over time, by the method that runs each."""
     fixed: dict[str, str] = field(default_factory=dict)
     """Parameters for a class of layers, and the one that each always is: its default."""
+    rules: tuple[Rule, ...] = ()
+    """What classes that this one is a part of fill its weights with, the inner ones first."""
     consumed: set[str] = field(default_factory=set)
     """Methods that make layers, which setup does now."""
 

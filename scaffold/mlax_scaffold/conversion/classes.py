@@ -20,6 +20,7 @@ from mlax_scaffold.conversion.constructor import (
 from mlax_scaffold.conversion.description import Described, Field
 from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
+from mlax_scaffold.conversion.initial_rules import Rule
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.library import tidied
 from mlax_scaffold.conversion.loop_parts import unnumbered
@@ -58,10 +59,12 @@ class ClassReader(ClassMethods):
         own: dict[str, Interface],
         results: dict[str, Signature],
         title: str,
+        rules: tuple[Rule, ...] = (),
     ):
         prepare(origin, node)
         self.node, self.framework, self.notes = node, framework, notes
         self.builder = Builder(origin, node, framework, notes, own, title)
+        self.builder.rules = rules
         self.symbols = Symbols()
         self.fitted: Fitted | None = None
         """How its example is made, once it is read."""

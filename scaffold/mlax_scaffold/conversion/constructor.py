@@ -10,6 +10,7 @@ from mlax_scaffold.conversion.constructor_locals import ConstructorLocals
 from mlax_scaffold.conversion.constructor_weights import (
     _assigned_in_calls,
 )
+from mlax_scaffold.conversion.initial_rules import rule_of
 from mlax_scaffold.conversion.initializing import initialized, is_filling
 from mlax_scaffold.conversion.lists import Lists
 from mlax_scaffold.conversion.modules import Modules
@@ -17,6 +18,7 @@ from mlax_scaffold.conversion.parameters import (
     _arguments,
     documented,
 )
+from mlax_scaffold.conversion.rule_initializers import initialize
 from mlax_scaffold.conversion.static_arrays import numpy_of
 from mlax_scaffold.conversion.tied_weights import tied
 from mlax_scaffold.conversion.trees import (
@@ -66,6 +68,8 @@ class Constructor(ConstructorLocals):
         for node in body:
             self.statement(node, None)
         self.lists.complete()
+        for rule in self.builder.rules:
+            initialize(self.builder, rule, own=False)
         around.static = False
         # What is local to the constructor means nothing elsewhere.
         self.translator.around = Surroundings(
@@ -139,6 +143,8 @@ class Constructor(ConstructorLocals):
             return
         if isinstance(func, ast.Attribute) and func.attr == "requires_grad_":
             self._frozen(call)
+            return
+        if self._ruled(ast.copy_location(ast.Expr(call), call)):
             return
         if attribute in ("apply", "post_init", "save_hyperparameters"):
             builder.notes.remark(
@@ -341,12 +347,24 @@ class Constructor(ConstructorLocals):
         for part in node.orelse:
             self.statement(part, _and(condition, negated(test)))
 
+    def _ruled(self, node: ast.stmt) -> bool:
+        """Whether a statement fills the weights of many layers."""
+        owner = self.builder.node
+        if not isinstance(owner, ast.ClassDef):
+            return False
+        rule = rule_of(self.builder.origin, owner, node)
+        if rule is not None:
+            initialize(self.builder, rule, own=True)
+        return rule is not None
+
     def _loop(self, node: ast.For, condition: ast.expr | None) -> None:
         if self.lists.looped(node, condition):
             return
         text = ast.unparse(node.iter)
-        if "requires_grad" in ast.unparse(node):
+        if any(n in ast.unparse(node) for n in ("requires_grad =", "requires_grad_(")):
             self._frozen(node)
+            return
+        if self._ruled(node):
             return
         if "self.modules()" in text or "parameters()" in text:
             self.builder.notes.remark(

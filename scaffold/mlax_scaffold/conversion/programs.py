@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.description import Described, SpecText
 from mlax_scaffold.conversion.dictionaries import without_dictionaries
 from mlax_scaffold.conversion.draws import without_key
 from mlax_scaffold.conversion.helper_dtypes import in_dtype
+from mlax_scaffold.conversion.initial_rules import Rule, rules_of
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.layer_methods import with_layer_methods
@@ -46,6 +47,7 @@ class Program:
         self.definitions: list[Described] = []
         self.fitted: dict[str, Fitted] = {}
         self.seen: set[str] = set()
+        self.rules: dict[str, tuple[Rule, ...]] = {}
 
     def layers(self, node: ast.ClassDef, framework: str) -> SpecText:
         """The spec of a class."""
@@ -54,28 +56,47 @@ class Program:
         beside = beside_of(self.origin, self.notes, self.definitions, framework)
         return SpecText(tuple(self.definitions), tuple(beside))
 
-    def _class(self, node: ast.ClassDef, framework: str, name: str) -> None:
+    def _class(
+        self,
+        node: ast.ClassDef,
+        framework: str,
+        name: str,
+        rules: tuple[Rule, ...] = (),
+    ) -> None:
         if node.name in self.seen:
+            self._same_rules(node, rules)
             return
         self.seen.add(node.name)
+        self.rules[node.name] = rules
         node = without_dictionaries(self.origin, self._with_bases(node), self.notes)
         node, sequences = with_layer_methods(self.origin, node)
         node, loops = with_loop_stages(self.origin, node)
         node, stages = with_stages(self.origin, node)
         stages = {**sequences, **loops, **stages}
+        inner = (*rules_of(self.origin, node), *rules)
         for used in _used(node):
             other = stages.get(used) or self.origin.classes.get(used)
             if used in self.origin.copied:
                 continue
-            if other is None or other.name == node.name or used in self.own:
+            if other is None or other.name == node.name:
+                continue
+            if used in self.own:
+                self._same_rules(other, inner)
                 continue
             if is_layer_class(self.origin, other):
                 given = used
                 if used in self.taken or used in _WORDS or used == self.name:
                     given = f"{self.name}{used}"
-                self._class(other, framework_of(self.origin, other), given)
+                self._class(other, framework_of(self.origin, other), given, inner)
         reader = ClassReader(
-            self.origin, node, framework, self.notes, self.own, self.results, name
+            self.origin,
+            node,
+            framework,
+            self.notes,
+            self.own,
+            self.results,
+            name,
+            rules,
         )
         made = reader.read()
         if made is None:
@@ -88,6 +109,15 @@ class Program:
         if name != node.name:
             self.results[name] = self.results.get(name, self.results.get(node.name))  # type: ignore[assignment]
             self.own.setdefault(name, interface)
+
+    def _same_rules(self, node: ast.ClassDef, rules: tuple[Rule, ...]) -> None:
+        """Say so where a class would begin otherwise than it does where it was met first."""
+        for rule in {*rules} ^ {*self.rules.get(node.name, rules)}:
+            self.notes.remark(
+                rule.line,
+                f"what fills the weights of {node.name} holds for some of its uses alone",
+                "give the weights initializers, by hyperparameters of that class",
+            )
 
     def _with_bases(self, node: ast.ClassDef) -> ast.ClassDef:
         """A class with the methods and fields of those of the file that it is derived from."""
