@@ -6,6 +6,7 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.added_fields import AddedFields
+from mlax_scaffold.conversion.decorators import refuse_decorators
 from mlax_scaffold.conversion.key_loops import holds_keys
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.trees import (
@@ -96,6 +97,7 @@ class ClassMethods(AddedFields):
     ) -> ast.FunctionDef:
         translator = self.builder.translator
         around = translator.around
+        refuse_decorators(self.builder.origin, self.builder.notes, function)
         given = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
         kept = {a.arg for a in inputs}
         saved = around.locals, set(around.keys)

@@ -28,6 +28,7 @@ from mlax_scaffold.conversion.evaluation_order import (
     put,
     walked,
 )
+from mlax_scaffold.conversion.initial_rules import called
 from mlax_scaffold.conversion.kinds import framework_of
 from mlax_scaffold.conversion.liveness import Liveness, reads
 from mlax_scaffold.conversion.notes import Notes
@@ -69,6 +70,24 @@ def without_in_place(origin: Origin, thing: str, notes: Notes) -> None:
             if owner is not None and title == "forward":
                 title = owner.name
             others[title] = made.changed
+
+
+def _numbers(changing: Changing, function: ast.FunctionDef) -> frozenset[str]:
+    """The arguments of a function that are numbers, or settings of a layer, in all of its calls."""
+    given = [a.arg for a in function.args.args if a.arg != "self"]
+    told: dict[str, list[bool]] = {}
+    for call in ast.walk(changing.origin.tree):
+        if not isinstance(call, ast.Call):
+            continue
+        if called(call.func) != function.name:
+            continue
+        pairs = [*zip(given, call.args, strict=False)]
+        pairs += [(str(k.arg), k.value) for k in call.keywords]
+        for argument, value in pairs:
+            setting = self_attribute(value) not in (None, *changing.stored)
+            number = isinstance(value, ast.Constant) or setting
+            told.setdefault(argument, []).append(number)
+    return frozenset(a for a, found in told.items() if all(found))
 
 
 def _rebinds(node: ast.stmt, call: ast.Call, given: ast.expr) -> bool:
@@ -115,7 +134,8 @@ class _InPlace:
         given = [a.arg for a in function.args.args if a.arg != "self"]
         self.given = given
         self.plain = Plain(changing.origin)
-        self.storages = Storages(changing.origin, function, self._returned)
+        numbers = _numbers(changing, function)
+        self.storages = Storages(changing.origin, function, self._returned, numbers)
         self.changed: dict[int, str] = {}
         """What happens to the function's own arguments, by their place."""
         self.read: set[str] = set()
@@ -256,11 +276,22 @@ class _InPlace:
         """`x += y` changes every name of the tensor."""
         if self.storages.is_number(local):
             return []
+        if self.storages.is_listed(local) and isinstance(node, ast.AugAssign):
+            # A list that becomes longer: the tensors in it stay as they are.
+            return self._of_list(node, local)
         if self.storages.of_self(local, self.changing.stored):
             self._refuse(node)
             return []
         self._note_change(local, Change(True))
         return self._others(node, local, self.live.after(node))
+
+    def _of_list(self, node: ast.stmt, local: str) -> list[ast.stmt]:
+        """The other names of a list that became longer."""
+        others = [o for o in self.live.after(node) if self.storages.same(local, o)]
+        return [
+            ast.copy_location(ast.Assign([ast.Name(o, ast.Store())], name(local)), node)
+            for o in sorted({*others} - {local})
+        ]
 
     def _held(self, given: ast.expr, live: Iterable[str]) -> set[str]:
         """The names that are read again and hold what is changed."""

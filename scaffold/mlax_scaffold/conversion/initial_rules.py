@@ -97,7 +97,7 @@ def _of_part(origin: Origin, node: ast.ClassDef, part: ast.Expr) -> Rule | None:
 
 def _classes_of(origin: Origin, node: ast.ClassDef, attribute: str) -> frozenset[str]:
     """The classes of the file of what an attribute is set to, or its elements are."""
-    found: set[str] = set()
+    found: list[str] = []
     for part in ast.walk(node):
         given: list[ast.expr] = []
         match part:
@@ -108,12 +108,20 @@ def _classes_of(origin: Origin, node: ast.ClassDef, attribute: str) -> frozenset
                 if self_attribute(owner) == attribute:
                     given = part.args
         for value in given:
-            found |= {
-                n.id
-                for n in ast.walk(value)
-                if isinstance(n, ast.Name) and n.id in origin.classes
-            }
-    return frozenset(found)
+            found += [n for n in _names(value) if n in origin.classes]
+    # What fills one attribute would fill all other uses of its class, too.
+    used = [n for other in origin.classes.values() for n in _names(other)]
+    alone = all(used.count(n) == found.count(n) for n in found)
+    return frozenset(found) if alone else frozenset()
+
+
+def _names(node: ast.AST) -> list[str]:
+    """The names that are called in a tree, each as often as it is."""
+    return [
+        part.func.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
+    ]
 
 
 def _applied(

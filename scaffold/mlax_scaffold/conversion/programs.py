@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.classes import ClassReader
+from mlax_scaffold.conversion.decorators import kept_decorators
 from mlax_scaffold.conversion.description import Described, SpecText
 from mlax_scaffold.conversion.dictionaries import without_dictionaries
 from mlax_scaffold.conversion.draws import without_key
@@ -257,7 +258,7 @@ def _translated(
         translator.numbers = frozenset(sizes_in(node))
     made = translator.statements([node])[0]
     if isinstance(made, ast.FunctionDef):
-        made.decorator_list = []
+        made.decorator_list = kept_decorators(origin, notes, made)
         made.returns = None
         for argument in ast.walk(made.args):
             if isinstance(argument, ast.arg):

@@ -103,7 +103,7 @@ class _Rules:
             if rest and rest[0].startswith("["):
                 attribute = self._element(attribute, rest.pop(0))
             if attribute not in builder.attributes or len(rest) > 1:
-                if attribute not in ("weight", "bias"):
+                if attribute not in ("weight", "bias") or self.rule.kind == "part":
                     self._leave(filled.call)
             elif not self._give(attribute, rest[0] if rest else "", filled.call):
                 self._leave(filled.call)

@@ -47,6 +47,8 @@ class Storages:
     function: ast.FunctionDef
     returned: Callable[[ast.Call], ast.expr | None]
     """The tensor that a call returns, of those that it is given; None for a new one."""
+    numbers: frozenset[str] = frozenset()
+    """Arguments that are numbers wherever the function is called."""
     known: dict[str, Held] = field(default_factory=dict)
 
     def __post_init__(self):
@@ -65,6 +67,7 @@ class Storages:
             value = literal(defaults.get(argument.arg))
             number = annotation in ("int", "float", "bool", "str")
             number = number or isinstance(value, int | float | str)
+            number = number or argument.arg in self.numbers
             self.known[argument.arg] = Held(f"@{argument.arg}", number=number)
 
     def copy(self) -> Storages:
@@ -80,7 +83,8 @@ class Storages:
                 found[title] = left or right or Held()
             else:
                 number = left.number and right.number
-                found[title] = Held("", left.all | right.all, number)
+                listed = left.listed and right.listed
+                found[title] = Held("", left.all | right.all, number, listed)
         return replace(self, known=found)
 
     def passed(self, node: ast.For | ast.While) -> None:
@@ -123,7 +127,10 @@ class Storages:
                 return self.of(value)
             case ast.IfExp(body=first, orelse=second):
                 left, right = self.of(first), self.of(second)
-                return left if left == right else Held("", left.all | right.all)
+                listed = left.listed and right.listed
+                if left == right:
+                    return left
+                return Held("", left.all | right.all, listed=listed)
             case ast.BinOp(left=first, right=second):
                 left, right = self.of(first), self.of(second)
                 listed = isinstance(first, ast.List) or isinstance(second, ast.List)
