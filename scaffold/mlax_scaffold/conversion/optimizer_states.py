@@ -163,7 +163,8 @@ def _mapped(
         return _made(translator, replaced(function.body, param), marks)
     if isinstance(function, ast.Lambda):
         return None
-    last = (translator.origin.qualified(function) or "").rpartition(".")[2]
+    full = translator.origin.qualified(function) or ast.unparse(function)
+    last = full.rpartition(".")[2]
     if last in ("zeros_like", "ones_like", "copy", "array", "asarray"):
         return _made(translator, ast.Call(function, [name("param")], []), marks)
     return None

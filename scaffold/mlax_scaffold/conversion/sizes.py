@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
 from mlax_scaffold.conversion.trees import expression, folded, literal, name, same
-from mlax_scaffold.conversion.values import Array
+from mlax_scaffold.conversion.values import Array, Prefix
 
 
 class Symbols:
@@ -84,6 +84,8 @@ class Symbols:
             return len(array.axes) == len(wanted)
         if len(array.axes) > len(wanted):
             return False
+        if array.widened is not None and self._narrowed(array, wanted):
+            return True
         missing = wanted[: len(wanted) - len(array.axes)]
         for axis, hint in zip(array.axes, wanted[len(missing) :], strict=True):
             if isinstance(axis, ast.Name) and is_symbol(axis):
@@ -99,6 +101,22 @@ class Symbols:
         if array.parts and all(not part.lead for part in array.parts):
             sizes = [part.axes[array.along] for part in array.parts]
             self.equal(array.axes[array.along], _sum(sizes))
+        return True
+
+    def _narrowed(self, array: Array, wanted: list[str]) -> bool:
+        """Take the array that has one axis less to have one less than so many."""
+        assert array.widened is not None
+        inner, at = array.widened
+        if not inner.lead or not -len(wanted) <= at < len(wanted):
+            return False
+        at %= len(wanted)
+        if not self.ranked(inner, wanted[:at] + wanted[at + 1 :]):
+            return False
+        whole = [*inner.axes[:at], ast.Constant(1), *inner.axes[at:]]
+        for mine, axis in zip(reversed(array.axes), reversed(whole), strict=False):
+            self.equal(mine, axis)
+        array.tail[:] = whole
+        array.prefix = Prefix([], False)
         return True
 
     def together(self, left: Array, right: Array) -> Array:
@@ -170,9 +188,15 @@ class Symbols:
 
     def settled(self, array: Array) -> None:
         """The number of axes of an input, where the axes that are read by number tell it."""
-        if not array.lead or not array.asked or array.whole:
+        if not array.lead or array.whole:
             return
-        count = max(array.asked + 1 + len(array.tail), 3 if array.kind != "Int" else 2)
+        least = max(array.prefix.least, array.first if array.tail else 0)
+        if not array.asked and not least:
+            return
+        count = least + len(array.tail)
+        if array.asked:
+            least = 3 if array.kind != "Int" else 2
+            count = max(count, array.asked + 1 + len(array.tail), least)
         hints = ["batch", "positions", "features"] + ["_"] * count
         self.ranked(array, hints[:count])
 
