@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 
 from mlax_scaffold.conversion.annotations import annotated, result_type, symbols_named
@@ -65,6 +66,11 @@ class ClassReader(ClassMethods):
         self.node, self.framework, self.notes = node, framework, notes
         self.builder = Builder(origin, node, framework, notes, own, title)
         self.builder.rules = rules
+        self.builder.translator.declared = frozenset(
+            self_attribute(part) or ""
+            for part in ast.walk(node)
+            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+        )
         self.symbols = Symbols()
         self.fitted: Fitted | None = None
         """How its example is made, once it is read."""
@@ -73,6 +79,7 @@ class ClassReader(ClassMethods):
         if not any(self_attribute(p) == "initial_state" for p in ast.walk(node)):
             # Who calls a cell gives it the state that it begins with.
             self.builder.consumed.add("initial_state")
+        self.builder.consumed |= _of_start(self.methods)
         self.call = next((self.methods[c] for c in CALLS if c in self.methods), None)
 
     def read(self) -> tuple[Described, Interface] | None:
@@ -257,6 +264,29 @@ class ClassReader(ClassMethods):
                 return node
 
         return Resolve().visit(node)
+
+
+def _of_start(methods: Mapping[str, ast.FunctionDef]) -> set[str]:
+    """The methods that a constructor runs, and that nothing calls afterwards."""
+    found: set[str] = set()
+    queue = [methods["__init__"]] if "__init__" in methods else []
+    while queue:
+        for part in queue.pop().body:
+            call = part.value if isinstance(part, ast.Expr) else None
+            if not isinstance(call, ast.Call) or call.args:
+                continue
+            title = self_attribute(call.func)
+            if title in methods and title not in found:
+                assert title is not None
+                found.add(title)
+                queue.append(methods[title])
+    used = {
+        self_attribute(part)
+        for name, method in methods.items()
+        if name != "__init__" and name not in found
+        for part in ast.walk(method)
+    }
+    return found - {title for title in used if title}
 
 
 def _constants(node: ast.ClassDef) -> tuple[ast.stmt, ...]:

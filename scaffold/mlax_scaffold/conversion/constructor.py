@@ -107,7 +107,8 @@ class Constructor(ConstructorLocals):
             case ast.With(body=body):
                 for part in body:
                     self.statement(part, condition)
-            case ast.Return(value=None):
+            case ast.Return(value=None) | ast.FunctionDef():
+                # What a function in it does is done where it is called.
                 pass
             case ast.AugAssign() if self.lists.extended(node, condition):
                 pass
