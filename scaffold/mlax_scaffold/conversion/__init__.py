@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.functions import function_definition, library_of
 from mlax_scaffold.conversion.given_instances import without_given_instances
 from mlax_scaffold.conversion.given_layers import without_given_layers
 from mlax_scaffold.conversion.in_place import without_in_place
+from mlax_scaffold.conversion.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.leftovers import refuse_leftovers
 from mlax_scaffold.conversion.named_classes import without_class_names
@@ -109,6 +110,7 @@ def convert(
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
     origin, notes = Origin.read(path, text), Notes()
+    without_joined_inputs(origin, thing)
     without_in_place(origin, thing, notes)
     without_class_names(origin, notes)
     without_passed_keywords(origin, thing, notes)

@@ -62,7 +62,7 @@ class ClassReader(ClassMethods):
         title: str,
         rules: tuple[Rule, ...] = (),
     ):
-        prepare(origin, node)
+        prepare(origin, node, notes)
         self.node, self.framework, self.notes = node, framework, notes
         self.builder = Builder(origin, node, framework, notes, own, title)
         self.builder.rules = rules

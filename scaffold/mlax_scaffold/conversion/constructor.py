@@ -10,7 +10,7 @@ from mlax_scaffold.conversion.constructor_locals import ConstructorLocals
 from mlax_scaffold.conversion.constructor_weights import (
     _assigned_in_calls,
 )
-from mlax_scaffold.conversion.initial_rules import rule_of
+from mlax_scaffold.conversion.initial_rules import Rule, rule_of
 from mlax_scaffold.conversion.initializing import initialized, is_filling
 from mlax_scaffold.conversion.lists import Lists
 from mlax_scaffold.conversion.modules import Modules
@@ -49,6 +49,8 @@ class Constructor(ConstructorLocals):
         self.lists = Lists(builder, self.modules)
         self.parameters: dict[str, str] = {}
         self.bound: set[str] = set()
+        self.ruled: list[tuple[Rule, set[str]]] = []
+        """What fills the weights of all layers, and the attributes that it has filled."""
         self.drawn: dict[str, ast.expr] = {}
         """Locals that hold random numbers, which are written where weights begin with them."""
         self.assigned: set[str] = _assigned_in_calls(builder.node)
@@ -67,9 +69,7 @@ class Constructor(ConstructorLocals):
         self.lists.prepare(body)
         for node in body:
             self.statement(node, None)
-        self.lists.complete()
-        for rule in self.builder.rules:
-            initialize(self.builder, rule, own=False)
+        self._complete()
         around.static = False
         # What is local to the constructor means nothing elsewhere.
         self.translator.around = Surroundings(
@@ -355,8 +355,18 @@ class Constructor(ConstructorLocals):
             return False
         rule = rule_of(self.builder.origin, owner, node)
         if rule is not None:
+            known = set(self.builder.attributes)
             initialize(self.builder, rule, own=True)
+            self.ruled.append((rule, known))
         return rule is not None
+
+    def _complete(self) -> None:
+        """Declare the lists that wait for their last element, and begin their layers by rules."""
+        self.lists.complete()
+        for rule, known in self.ruled:
+            initialize(self.builder, rule, own=True, known=known)
+        for rule in self.builder.rules:
+            initialize(self.builder, rule, own=False)
 
     def _loop(self, node: ast.For, condition: ast.expr | None) -> None:
         if self.lists.looped(node, condition):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import product
 
 from mlax_scaffold.conversion.building import Attribute, Builder
@@ -31,20 +31,23 @@ _SIZES = {
 _TODO = "give the weight an initializer"
 
 
-def initialize(builder: Builder, rule: Rule, *, own: bool) -> None:
+def initialize(
+    builder: Builder, rule: Rule, *, own: bool, known: Collection[str] = ()
+) -> None:
     """Give all layers of a class that are declared so far what a rule fills them with.
 
     Args:
         builder: the class.
         rule: what fills them.
         own: whether the class states the rule itself: names of its constructor mean something there.
+        known: attributes that stay as they are.
     """
-    _Rules(builder, rule, own).run()
+    _Rules(builder, rule, own, known).run()
 
 
 class _Rules:
-    def __init__(self, builder: Builder, rule: Rule, own: bool):
-        self.builder, self.rule, self.own = builder, rule, own
+    def __init__(self, builder: Builder, rule: Rule, own: bool, left: Collection[str]):
+        self.builder, self.rule, self.own, self.left = builder, rule, own, left
 
     def run(self) -> None:
         if self.rule.kind == "part":
@@ -52,11 +55,13 @@ class _Rules:
                 self._of_class()
             return
         for attribute, known in self.builder.attributes.items():
+            if attribute in self.left:
+                continue
             if self.rule.kind == "parameters":
                 self._of_parameters(attribute, known)
             elif known.layer.startswith("@layer:"):
                 self._of_layer(attribute, known)
-        if self.rule.kind == "modules":
+        if self.rule.kind == "modules" and not self.left:
             self._of_class()
 
     def _runs(self, subjects: Iterable[Subject]) -> list[Filled]:
