@@ -10,6 +10,7 @@ from typing import Protocol
 
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.description import Field
+from mlax_scaffold.conversion.first_passes import of_comprehension
 from mlax_scaffold.conversion.initial_axes import with_axes
 from mlax_scaffold.conversion.initial_rules import Rule
 from mlax_scaffold.conversion.inline_weights import typed
@@ -125,7 +126,9 @@ class Builder:
         """Declare a list of layers of one kind."""
         assert isinstance(call.func, ast.Name)
         call.keywords = self._keywords(call)
-        self.attributes[attribute] = Attribute("layers", call.func.id, call, condition)
+        known = Attribute("layers", call.func.id, call, condition)
+        known.first = of_comprehension(generators)
+        self.attributes[attribute] = known
         self._write(attribute, ast.ListComp(call, generators), condition)
         return attribute
 

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.class_methods import ClassMethods, optional
 from mlax_scaffold.conversion.constructor import (
     Constructor,
 )
+from mlax_scaffold.conversion.counted_inputs import with_counts
 from mlax_scaffold.conversion.description import Described, Field
 from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
@@ -92,6 +93,7 @@ class ClassReader(ClassMethods):
             )
             return None
         builder, call = self.builder, self.call
+        with_counts(call)
         inputs = self._inputs(call)
         builder.calculations.first_input = inputs[0].arg if inputs else "x"
         constructor = Constructor(builder)

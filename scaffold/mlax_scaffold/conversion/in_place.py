@@ -240,7 +240,11 @@ class _InPlace:
             return [made]
         before: list[ast.stmt] = []
         after: list[ast.stmt] = []
-        for call, (given, change) in self._calls(node):
+        for call, _ in self._calls(node):
+            # What it changes has a name by now, perhaps.
+            made = self.changing.of_call(call, self.modules)
+            assert made is not None
+            given, change = made
             if change.result and _rebinds(node, call, given):
                 self._note_change(ast.unparse(given), change)
                 after += self._others(call, ast.unparse(given), self.live.after(node))
@@ -251,7 +255,7 @@ class _InPlace:
         if (local := _set_part(node)) and not self.storages.is_listed(local):
             after += self._augmented(node, local)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and before:
-            return before
+            return [*before, *after]
         return [*before, self._plain(node), *after]
 
     def _of_buffer(self, value: ast.expr) -> ast.stmt | None:

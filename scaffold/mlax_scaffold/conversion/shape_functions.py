@@ -206,6 +206,10 @@ class ShapeFunctions:
         return first.like(axes)
 
     def _split(self, array: Array, node: ast.Call) -> Value:
+        at = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
+        if isinstance(at, int) and at > 0 and array.lead and len(array.tail) == 1:
+            # Whose parts these are is the last axis where nothing tells of others.
+            self.symbols.ranked(array, ("batch", *["_"] * at))
         axis = self._axis(node, 2)
         axis = 0 if axis is None else axis
         if (

@@ -128,6 +128,7 @@ class Symbols:
             if not one:
                 self.equal(a, b)
         for one, other in ((left, right), (right, left)):
+            self._along_new(one, other)
             if one.lead and not one.axes and len(other.axes) == 1 and not other.lead:
                 axis = self.axis(one, -1)
                 if axis is not None:
@@ -161,6 +162,18 @@ class Symbols:
             # What is found out of the result later is so of the array itself.
             return longer
         return longer.like(axes)
+
+    def _along_new(self, array: Array, other: Array) -> None:
+        """What is combined with an array that has a new axis before its last ones has that axis."""
+        known = len(array.axes)
+        before = other.axes[: len(other.axes) - known]
+        if not array.lead or other.lead or not known or len(before) < 2:
+            return
+        if literal(before[-1]) == 1 and literal(before[0]) != 1:
+            self.ranked(array, ("batch", *["_"] * (len(other.axes) - 1)))
+            for mine, axis in zip(array.axes, other.axes, strict=True):
+                if literal(axis) != 1:
+                    self.equal(mine, axis)
 
     def batched(self, left: Array, right: Array) -> None:
         """Take two stacks of matrices, whose axes are known, to be of the same batches."""
