@@ -24,6 +24,7 @@ from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.leftovers import refuse_leftovers
 from mlax_scaffold.conversion.named_classes import without_class_names
 from mlax_scaffold.conversion.named_results import without_named_results
+from mlax_scaffold.conversion.no_gradients import without_no_grad
 from mlax_scaffold.conversion.notes import ConversionError, Note, Notes
 from mlax_scaffold.conversion.numeric_masks import without_numeric_masks
 from mlax_scaffold.conversion.origin import Origin
@@ -110,6 +111,7 @@ def convert(
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
     origin, notes = Origin.read(path, text), Notes()
+    without_no_grad(origin)
     without_joined_inputs(origin, thing)
     without_in_place(origin, thing, notes)
     without_class_names(origin, notes)

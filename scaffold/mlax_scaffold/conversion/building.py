@@ -127,7 +127,9 @@ class Builder:
         assert isinstance(call.func, ast.Name)
         call.keywords = self._keywords(call)
         known = Attribute("layers", call.func.id, call, condition)
-        known.first = of_comprehension(generators)
+        if self.framework not in ("flax", "haiku"):
+            # Layers of these have the sizes of what they are called with.
+            known.first = of_comprehension(generators)
         self.attributes[attribute] = known
         self._write(attribute, ast.ListComp(call, generators), condition)
         return attribute

@@ -6,11 +6,10 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.building import Builder
-from mlax_scaffold.conversion.constructor_locals import ConstructorLocals
 from mlax_scaffold.conversion.constructor_weights import (
     _assigned_in_calls,
 )
-from mlax_scaffold.conversion.initial_rules import Rule, rule_of
+from mlax_scaffold.conversion.initial_rules import Rule
 from mlax_scaffold.conversion.initializing import initialized, is_filling
 from mlax_scaffold.conversion.lists import Lists
 from mlax_scaffold.conversion.modules import Modules
@@ -18,7 +17,7 @@ from mlax_scaffold.conversion.parameters import (
     _arguments,
     documented,
 )
-from mlax_scaffold.conversion.rule_initializers import initialize
+from mlax_scaffold.conversion.ruled_layers import RuledLayers
 from mlax_scaffold.conversion.static_arrays import numpy_of
 from mlax_scaffold.conversion.tied_weights import tied
 from mlax_scaffold.conversion.trees import (
@@ -39,7 +38,7 @@ from mlax_scaffold.conversion.vocabulary import KEYS, Surroundings
 _QUIET = ("super", "print", "warnings.warn")
 
 
-class Constructor(ConstructorLocals):
+class Constructor(RuledLayers):
     """Reads `__init__` of a class, and what it calls of its own."""
 
     def __init__(self, builder: Builder):
@@ -347,26 +346,6 @@ class Constructor(ConstructorLocals):
             self.statement(part, _and(condition, test))
         for part in node.orelse:
             self.statement(part, _and(condition, negated(test)))
-
-    def _ruled(self, node: ast.stmt) -> bool:
-        """Whether a statement fills the weights of many layers."""
-        owner = self.builder.node
-        if not isinstance(owner, ast.ClassDef):
-            return False
-        rule = rule_of(self.builder.origin, owner, node)
-        if rule is not None:
-            known = set(self.builder.attributes)
-            initialize(self.builder, rule, own=True)
-            self.ruled.append((rule, known))
-        return rule is not None
-
-    def _complete(self) -> None:
-        """Declare the lists that wait for their last element, and begin their layers by rules."""
-        self.lists.complete()
-        for rule, known in self.ruled:
-            initialize(self.builder, rule, own=True, known=known)
-        for rule in self.builder.rules:
-            initialize(self.builder, rule, own=False)
 
     def _loop(self, node: ast.For, condition: ast.expr | None) -> None:
         if self.lists.looped(node, condition):

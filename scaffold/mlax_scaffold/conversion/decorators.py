@@ -11,8 +11,8 @@ _SILENT = frozenset(
     (
         *("compact", "nowrap", "transparent", "remat", "checkpoint", "named_scope"),
         *("jit", "filter_jit", "named_call", "compile", "script", "script_method"),
-        *("export", "ignore", "unused", "disable", "disallow_in_graph", "no_grad"),
-        *("autocast", "custom_fwd", "auto_fp16", "force_fp32", "inference_mode"),
+        *("export", "ignore", "unused", "disable", "disallow_in_graph"),
+        *("autocast", "custom_fwd", "auto_fp16", "force_fp32"),
         *("staticmethod", "classmethod", "property", "cached_property", "setter"),
         *("abstractmethod", "override", "final", "overload", "wraps", "cache"),
         *(

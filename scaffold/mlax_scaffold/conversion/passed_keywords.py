@@ -10,10 +10,14 @@ from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.trees import is_name
 
+_DEPTH = 4
+"""Classes that hand keywords on to one another."""
+
 
 def without_passed_keywords(origin: Origin, thing: str, notes: Notes) -> None:
     """Give such a constructor parameters of their names, in place; it is given no others."""
-    for node in origin.classes.values():
+    # What hands its keywords on to another one is done before that.
+    for node in [*origin.classes.values()] * _DEPTH:
         start = next(
             (m for m in node.body if getattr(m, "name", "") == "__init__"), None
         )

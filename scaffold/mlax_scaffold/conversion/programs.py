@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.description import Described, SpecText
 from mlax_scaffold.conversion.dictionaries import without_dictionaries
 from mlax_scaffold.conversion.draws import without_key
 from mlax_scaffold.conversion.helper_dtypes import in_dtype
+from mlax_scaffold.conversion.inherited_starts import with_inherited_start
 from mlax_scaffold.conversion.initial_rules import Rule, rules_of
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
@@ -24,7 +25,7 @@ from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.signatures import Signature
 from mlax_scaffold.conversion.stages import with_stages
 from mlax_scaffold.conversion.translation import Translator
-from mlax_scaffold.conversion.trees import names, targets
+from mlax_scaffold.conversion.trees import is_name, names, targets
 from mlax_scaffold.conversion.vocabulary import KEYS
 
 _WORDS = frozenset(
@@ -130,6 +131,10 @@ class Program:
             if other is None or other is node:
                 continue
             other = self._with_bases(other)
+            if with_inherited_start(self.origin, made, other):
+                # It has all that the base has, and is built on what that is built on.
+                made.bases = [b for b in made.bases if not is_name(b, other.name)]
+                made.bases += copy.deepcopy(other.bases)
             known = {getattr(p, "name", None) for p in made.body}
             inherited = [
                 p
