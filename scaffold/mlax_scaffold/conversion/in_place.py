@@ -47,8 +47,10 @@ _STARTS = ("__init__", "reset_parameters", "extra_repr")
 
 
 def without_in_place(origin: Origin, thing: str, notes: Notes) -> None:
-    """Change what a class or a function of a file of PyTorch is made of."""
-    if not any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    """Change what a class or a function of a file of PyTorch, or of NumPy alone, is made of."""
+    libraries = {full.partition(".")[0] for full in origin.imports.values()}
+    if "torch" not in libraries and ("numpy" not in libraries or "jax" in libraries):
+        # Arrays of jax are never changed.
         return
     used = _used(origin, thing)
     others: dict[str, dict[int, str]] = {}
@@ -56,7 +58,7 @@ def without_in_place(origin: Origin, thing: str, notes: Notes) -> None:
         (f, None) for f in origin.functions.values() if f.name in used
     ]
     for node in origin.classes.values():
-        if node.name in used and framework_of(origin, node) == "torch":
+        if node.name in used and framework_of(origin, node) in ("torch", "plain"):
             methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
             # What `forward` calls is read before it.
             methods.sort(key=lambda m: m.name == "forward")

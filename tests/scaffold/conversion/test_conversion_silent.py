@@ -271,3 +271,49 @@ class Thing(nn.Module):
 """).text
     assert "self.first = Inner(self.dim)" in text
     assert "[Inner(self.dim) for _ in range(2)]" in text
+
+
+def test_layers_that_a_mapped_function_makes_are_listed():
+    head = "import jax\nfrom flax import nnx\n\n\n"
+    given = """\
+class Inner(nnx.Module):
+    def __init__(self, dim, rngs):
+        self.fc = nnx.Linear(dim, dim, rngs=rngs)
+
+    def __call__(self, x):
+        return self.fc(x)
+
+
+class Thing(nnx.Module):
+    def __init__(self, n, dim, rngs):
+        @nnx.split_rngs(splits=n)
+        @nnx.vmap
+        def create(rngs):
+            return Inner(dim, rngs=rngs)
+
+        self.layers = create(rngs)
+
+    def __call__(self, x):
+        return self.layers(x)
+"""
+    made = convert("thing.py", head + given, "Thing", "FromThing")
+    [note] = [n for n in made.notes if n.blocks]
+    assert note.line == head.count("\n") + 16
+    assert "`create`" in note.what
+
+
+def test_arrays_of_numpy_that_are_changed_in_place_are_bound_anew():
+    head = "import numpy as np\n\n\n"
+    given = """\
+def thing(x):
+    y = x
+    y -= y.max(axis=-1, keepdims=True)
+    return np.exp(y) + x
+"""
+    text = converted(given, head, "FUNCTION").text
+    assert "keepdims=True)\n    x = y\n" in text
+    # Those of jax are never changed.
+    text = converted(
+        given.replace("np.", "jnp."), "import jax.numpy as jnp\n\n\n", "FUNCTION"
+    ).text
+    assert "x = y" not in text
