@@ -182,7 +182,10 @@ class Builder:
         else:
             if not known.layer.startswith("@layer:"):
                 return False
-            keyword = f"{weight}_initializer"
+            keyword, initializer = f"{weight}_initializer", typed(initializer)
+            if isinstance(initializer, ast.Lambda):
+                # A layer names the dtype of its weights where it is told one.
+                initializer.args.defaults = [ast.Constant(None)]
             if weight in ("kernel", "embedding"):
                 layer = known.layer.removeprefix("@layer:")
                 initializer = with_axes(initializer, layer, known.call, self.framework)

@@ -217,3 +217,9 @@ class Thing(nn.Module):
     )
     made = convert("thing.py", text, "Thing", "FromThing")
     assert made.text.count("kernel_initializer=zeros") == 2
+
+
+def test_numbers_of_a_layer_are_drawn_in_the_dtype_that_it_is_told_or_its_own():
+    made = of("self.embed.weight.data.uniform_(-1 / dim, 1 / dim)")
+    drawn = "jax.random.uniform(key, shape, dtype, -1 / self.dim, 1 / self.dim)"
+    assert f"embedding_initializer=lambda key, shape, dtype=None: {drawn}" in made.text

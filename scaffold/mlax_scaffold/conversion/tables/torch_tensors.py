@@ -281,6 +281,8 @@ FUNCTIONS = {
     **{f"torch.nn.functional.{name}": row for name, row in _LOSSES.items()},
     **{f"torch.{name}": row for name, row in _TENSORS.items()},
     **{f"torch.nn.functional.{name}": row for name, row in _FUNCTIONAL.items()},
+    "torch.finfo": Row("(dtype)", "jnp.finfo(dtype)"),
+    "torch.iinfo": Row("(dtype)", "jnp.iinfo(dtype)"),
     "torch.nn.Transformer.generate_square_subsequent_mask": Row(
         "(sz)", "calc.square_mask(sz)"
     ),
