@@ -34,6 +34,7 @@ from mlax_scaffold.conversion.printing import Printer, renamed_locals
 from mlax_scaffold.conversion.programs import Program
 from mlax_scaffold.conversion.repeats import called_once
 from mlax_scaffold.conversion.run_cells import without_runs
+from mlax_scaffold.conversion.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.sown_values import without_sown
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.unanimous_layers import with_unanimous_layers
@@ -123,6 +124,7 @@ def convert(
     without_wrappers(origin)
     without_given_layers(origin, LAYERS)
     without_given_instances(origin, LAYERS)
+    without_scanned_cells(origin)
     without_runs(origin)
     without_sown(origin, notes)
     known = origin.classes.get(thing) or origin.functions.get(thing)

@@ -43,6 +43,7 @@ _MAIN = {
     "pytorch/seresnet.py": ("SEResNet",),
     "pytorch/sets.py": ("MAB", "SetTransformer"),
     "pytorch/tokens.py": ("VisionTransformer",),
+    "linen/scanned.py": ("SentimentClassifier",),
     "nnx_/mixtures.py": ("MoEBlock",),
     "equinox_/unet.py": ("UNet",),
 }

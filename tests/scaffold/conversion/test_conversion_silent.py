@@ -317,3 +317,42 @@ def thing(x):
         given.replace("np.", "jnp."), "import jax.numpy as jnp\n\n\n", "FUNCTION"
     ).text
     assert "x = y" not in text
+
+
+SCAN = """\
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x):
+        scanned = nn.scan(
+            nn.{cell},
+            variable_broadcast="params",
+            split_rngs={{"params": False}},
+            in_axes={axes},
+            out_axes={axes},
+        )
+        lstm = scanned(self.size)
+        carry = lstm.initialize_carry(jax.random.key(0), {first}.shape)
+        carry, y = lstm({start}, x)
+        return y
+"""
+
+
+@pytest.mark.parametrize(("axes", "swaps"), [(0, False), (1, True)])
+def test_a_cell_that_is_scanned_runs_over_time(axes, swaps):
+    given = SCAN.format(cell="LSTMCell", axes=axes, first="x[:, 0]", start="carry")
+    text = converted(given, LINEN).text
+    assert "return self.cell_0(x, carry)[::-1]" in text
+    assert "lax.scan(step_0, (jnp.zeros(" in text
+    assert ("jnp.swapaxes(x, 0, 1)" in text) == swaps
+
+
+@pytest.mark.parametrize(
+    ("cell", "start"), [("LSTMCell", "x[0]"), ("ConvLSTMCell", "carry")]
+)
+def test_what_is_scanned_otherwise_is_listed(cell, start):
+    given = SCAN.format(cell=cell, axes=1, first="x[:, 0]", start=start)
+    made = convert("thing.py", LINEN + given, "Thing", "FromThing")
+    found = [(n.line, n.what) for n in made.notes if n.blocks]
+    assert (LINEN.count("\n") + 6, "`nn.scan` has no counterpart") in found
