@@ -46,6 +46,7 @@ _MAIN = {
     "linen/scanned.py": ("SentimentClassifier",),
     "nnx_/mixtures.py": ("MoEBlock",),
     "equinox_/unet.py": ("UNet",),
+    "optax_/factored.py": ("lion", "scale_by_factored"),
 }
 """What of a file is converted as a whole, with all that it is made of."""
 _HALVES = (
