@@ -96,6 +96,12 @@ class ClassReader(ClassMethods):
         with_counts(call)
         inputs = self._inputs(call)
         builder.calculations.first_input = inputs[0].arg if inputs else "x"
+        for given in filter(_static_type, inputs):
+            self.notes.refuse(
+                given,
+                f"`{given.arg}` is a number of Python, and what a layer is given is arrays",
+                "compute it of the shape of an input, or take it as a hyperparameter",
+            )
         constructor = Constructor(builder)
         self._flags()
         dataclass = self.framework in DATACLASSES and "__init__" not in self.methods

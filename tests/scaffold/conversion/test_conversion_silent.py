@@ -356,3 +356,20 @@ def test_what_is_scanned_otherwise_is_listed(cell, start):
     made = convert("thing.py", LINEN + given, "Thing", "FromThing")
     found = [(n.line, n.what) for n in made.notes if n.blocks]
     assert (LINEN.count("\n") + 6, "`nn.scan` has no counterpart") in found
+
+
+@pytest.mark.parametrize("annotation", ["", ": int"])
+def test_an_input_that_is_a_number_is_listed_with_its_line(annotation):
+    given = f"""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x, length{annotation}):
+        return self.fc(x)[:, -length:]
+"""
+    made = convert("thing.py", TORCH + given, "Thing", "FromThing")
+    [note] = [n for n in made.notes if n.blocks]
+    assert note.line == TORCH.count("\n") + 6
+    assert "`length` is a number of Python" in note.what
