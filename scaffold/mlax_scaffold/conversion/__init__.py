@@ -13,23 +13,31 @@ from dataclasses import dataclass, replace
 
 from mlax_scaffold.conversion.config_fields import Configured, dotted, with_settings
 from mlax_scaffold.conversion.description import Described, Trial
+from mlax_scaffold.conversion.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.functions import function_definition, library_of
 from mlax_scaffold.conversion.given_instances import without_given_instances
 from mlax_scaffold.conversion.given_layers import without_given_layers
+from mlax_scaffold.conversion.in_place import without_in_place
+from mlax_scaffold.conversion.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.leftovers import refuse_leftovers
+from mlax_scaffold.conversion.named_classes import without_class_names
 from mlax_scaffold.conversion.named_results import without_named_results
+from mlax_scaffold.conversion.no_gradients import without_no_grad
 from mlax_scaffold.conversion.notes import ConversionError, Note, Notes
 from mlax_scaffold.conversion.numeric_masks import without_numeric_masks
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.pairs import pair_class
+from mlax_scaffold.conversion.passed_keywords import without_passed_keywords
 from mlax_scaffold.conversion.printing import Printer, renamed_locals
 from mlax_scaffold.conversion.programs import Program
 from mlax_scaffold.conversion.repeats import called_once
 from mlax_scaffold.conversion.run_cells import without_runs
+from mlax_scaffold.conversion.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.sown_values import without_sown
 from mlax_scaffold.conversion.tables import LAYERS
+from mlax_scaffold.conversion.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.wrapped_layers import without_wrappers
 from mlax_scaffold.errors import UsageError
 
@@ -104,11 +112,19 @@ def convert(
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
     origin, notes = Origin.read(path, text), Notes()
+    without_no_grad(origin)
+    without_joined_inputs(origin, thing)
+    without_in_place(origin, thing, notes)
+    without_class_names(origin, notes)
+    without_passed_keywords(origin, thing, notes)
+    without_drawing_functions(origin)
+    with_unanimous_layers(origin, thing, LAYERS)
     configured = with_settings(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)
     without_given_layers(origin, LAYERS)
     without_given_instances(origin, LAYERS)
+    without_scanned_cells(origin)
     without_runs(origin)
     without_sown(origin, notes)
     known = origin.classes.get(thing) or origin.functions.get(thing)

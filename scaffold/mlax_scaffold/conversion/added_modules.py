@@ -46,7 +46,7 @@ def _elements(body: list[ast.stmt]) -> list[ast.stmt]:
         and ast.unparse(part.value.func).startswith("super(")
         and not part.value.args
     ]
-    if not own or len(starts) != 1:
+    if not own or len(starts) != 1 or any(map(_sets_layer, body)):
         return body
     [start] = starts
     assert isinstance(start.value, ast.Call)
@@ -54,6 +54,17 @@ def _elements(body: list[ast.stmt]) -> list[ast.stmt]:
     moved = [part for part in body if part is not start]
     moved.insert(moved.index(own[-1][0]), start)
     return [part for part in moved if not any(part is p for p, _ in own)]
+
+
+def _sets_layer(node: ast.stmt) -> bool:
+    """Whether a statement sets an attribute that is an element, too, in its place among the others."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Assign(targets=[target], value=ast.Call(func=func)):
+                last = ast.unparse(func).rpartition(".")[2]
+                if self_attribute(target) and last[:1].isupper():
+                    return True
+    return False
 
 
 def _attributes(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -9,7 +9,7 @@ from mlax_scaffold.conversion.loss_shapes import loss_shape
 from mlax_scaffold.conversion.reshaping import Reshaping
 from mlax_scaffold.conversion.sizes import Symbols
 from mlax_scaffold.conversion.trees import expression, folded, literal, same
-from mlax_scaffold.conversion.values import Array, Number, Several, Shape, Value
+from mlax_scaffold.conversion.values import Array, Each, Number, Several, Shape, Value
 
 if TYPE_CHECKING:
     from mlax_scaffold.conversion.reading import Reading
@@ -194,6 +194,13 @@ class ArrayShapes(Reshaping):
             return owner
         return None
 
+    def _named_axis(self, array: Array, node: ast.Call) -> None:
+        """An axis after the first one that is named by its number is there."""
+        for keyword in node.keywords:
+            at = literal(keyword.value) if keyword.arg == "axis" else None
+            if isinstance(at, int) and at > 0 and array.lead and array.tail:
+                array.has_axis(at)
+
     def _chosen(self, node: ast.expr, condition: Value, made: Value) -> None:
         """A condition of which nothing is known is broadcast to what it chooses from."""
         if not isinstance(condition, Array) or not isinstance(made, Array):
@@ -241,6 +248,8 @@ class ArrayShapes(Reshaping):
             return self._concatenated(node, first)
         if last == "stack" and isinstance(first, Several) and first.items:
             return self._stacked(node, first)
+        if last in ("concatenate", "concat", "stack") and isinstance(first, Each):
+            return self._joined(node, first, new=last == "stack")
         if last in ("matmul", "dot") and len(given) > 1:
             return self.matmul(first, given[1])
         if last == "einsum":
@@ -269,6 +278,7 @@ class ArrayShapes(Reshaping):
             return loss_shape(self.symbols, last, given)
         if not isinstance(first, Array):
             return None
+        self._named_axis(first, node)
         if last in _REDUCTIONS:
             return self._reduced(first, node, 1)
         if last in ("swapaxes", "transpose", "moveaxis"):

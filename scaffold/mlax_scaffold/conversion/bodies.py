@@ -206,6 +206,9 @@ class Bodies(Looping):
             return [None, *wrapped]
         if isinstance(value, Several) and len(value.items) == count:
             return value.items
+        match value:
+            case Shape(array=array, start=None, stop=stop) if stop == count:
+                array.first = 0 if starred else count
         if (
             isinstance(value, Shape)
             and value.start is not None

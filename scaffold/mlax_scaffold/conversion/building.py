@@ -10,7 +10,9 @@ from typing import Protocol
 
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.description import Field
+from mlax_scaffold.conversion.first_passes import of_comprehension
 from mlax_scaffold.conversion.initial_axes import with_axes
+from mlax_scaffold.conversion.initial_rules import Rule
 from mlax_scaffold.conversion.inline_weights import typed
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.notes import Notes
@@ -81,6 +83,8 @@ class Builder:
     """Networks over time, by the method that runs each."""
     fixed: dict[str, str] = field(default_factory=dict)
     """Parameters for a class of layers, and the one that each always is: its default."""
+    rules: tuple[Rule, ...] = ()
+    """What classes that this one is a part of fill its weights with, the inner ones first."""
     consumed: set[str] = field(default_factory=set)
     """Methods that make layers, which setup does now."""
 
@@ -122,7 +126,11 @@ class Builder:
         """Declare a list of layers of one kind."""
         assert isinstance(call.func, ast.Name)
         call.keywords = self._keywords(call)
-        self.attributes[attribute] = Attribute("layers", call.func.id, call, condition)
+        known = Attribute("layers", call.func.id, call, condition)
+        if self.framework not in ("flax", "haiku"):
+            # Layers of these have the sizes of what they are called with.
+            known.first = of_comprehension(generators)
+        self.attributes[attribute] = known
         self._write(attribute, ast.ListComp(call, generators), condition)
         return attribute
 
@@ -174,7 +182,10 @@ class Builder:
         else:
             if not known.layer.startswith("@layer:"):
                 return False
-            keyword = f"{weight}_initializer"
+            keyword, initializer = f"{weight}_initializer", typed(initializer)
+            if isinstance(initializer, ast.Lambda):
+                # A layer names the dtype of its weights where it is told one.
+                initializer.args.defaults = [ast.Constant(None)]
             if weight in ("kernel", "embedding"):
                 layer = known.layer.removeprefix("@layer:")
                 initializer = with_axes(initializer, layer, known.call, self.framework)

@@ -26,6 +26,7 @@ from mlax_scaffold.conversion.trees import (
 )
 from mlax_scaffold.conversion.values import (
     Array,
+    Each,
     Loop,
     Module,
     Number,
@@ -97,9 +98,10 @@ class Calling(Applying):
                 # Each is given the same: what one of them takes is known of the input.
                 outer, self.env = self.env, dict(self.env)
                 self.env[one.target.id] = Loop(attribute)  # type: ignore[attr-defined]
-                self.value(copy.deepcopy(elt))
+                _, value = self.value(copy.deepcopy(elt))
                 self.env = outer
-                return self._inner(node), None
+                each = Each(value, alike=False) if isinstance(value, Array) else None
+                return self._inner(node), each
             case ast.Lambda() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
                 return self._inner(node), None
             case ast.Starred():
@@ -120,7 +122,7 @@ class Calling(Applying):
         """The list of layers that a comprehension goes over; "" for another one."""
         attribute = self_attribute(loop.iter) or ""
         known = self.builder.attributes.get(attribute)
-        plain = known is not None and known.kind == "layers" and not known.first
+        plain = known is not None and known.kind == "layers"
         return attribute if plain and isinstance(loop.target, ast.Name) else ""
 
     def _either(self, test: ast.expr, one: Several, other: Several) -> Value:

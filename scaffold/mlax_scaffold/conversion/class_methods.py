@@ -6,6 +6,7 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.added_fields import AddedFields
+from mlax_scaffold.conversion.decorators import refuse_decorators
 from mlax_scaffold.conversion.key_loops import holds_keys
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.trees import (
@@ -13,6 +14,8 @@ from mlax_scaffold.conversion.trees import (
     docstring,
     expression,
     is_none,
+    name,
+    replaced,
     targets,
     without_docstring,
 )
@@ -96,13 +99,18 @@ class ClassMethods(AddedFields):
     ) -> ast.FunctionDef:
         translator = self.builder.translator
         around = translator.around
+        refuse_decorators(self.builder.origin, self.builder.notes, function)
         given = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
         kept = {a.arg for a in inputs}
         saved = around.locals, set(around.keys)
         calculations = self.builder.calculations
         first = calculations.first_input
+        attributes = around.attributes
         if inputs and first not in {a.arg for a in inputs}:
             calculations.first_input = inputs[0].arg
+            # Arrays have the dtype of what this method is given.
+            own = {first: name(inputs[0].arg)}
+            around.attributes = {k: replaced(v, own) for k, v in attributes.items()}
         around.locals = {**flags([g for g in given if g not in kept])}
         around.keys = self._keys_of(function, given)
         for key in around.keys - kept:
@@ -110,6 +118,7 @@ class ClassMethods(AddedFields):
         cleaned = [s for s in map(self._cleaned, without_docstring(function.body)) if s]
         body = translator.statements(cleaned)
         around.locals, around.keys = saved
+        around.attributes = attributes
         calculations.first_input = first
         positional = [a for a in function.args.args if a.arg in kept]
         keyword_only = [a for a in function.args.kwonlyargs if a.arg in kept]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 
 from mlax_scaffold.conversion.annotations import annotated, result_type, symbols_named
@@ -17,9 +18,11 @@ from mlax_scaffold.conversion.class_methods import ClassMethods, optional
 from mlax_scaffold.conversion.constructor import (
     Constructor,
 )
+from mlax_scaffold.conversion.counted_inputs import with_counts
 from mlax_scaffold.conversion.description import Described, Field
 from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
+from mlax_scaffold.conversion.initial_rules import Rule
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.library import tidied
 from mlax_scaffold.conversion.loop_parts import unnumbered
@@ -58,10 +61,17 @@ class ClassReader(ClassMethods):
         own: dict[str, Interface],
         results: dict[str, Signature],
         title: str,
+        rules: tuple[Rule, ...] = (),
     ):
-        prepare(origin, node)
+        prepare(origin, node, notes)
         self.node, self.framework, self.notes = node, framework, notes
         self.builder = Builder(origin, node, framework, notes, own, title)
+        self.builder.rules = rules
+        self.builder.translator.declared = frozenset(
+            self_attribute(part) or ""
+            for part in ast.walk(node)
+            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+        )
         self.symbols = Symbols()
         self.fitted: Fitted | None = None
         """How its example is made, once it is read."""
@@ -70,6 +80,7 @@ class ClassReader(ClassMethods):
         if not any(self_attribute(p) == "initial_state" for p in ast.walk(node)):
             # Who calls a cell gives it the state that it begins with.
             self.builder.consumed.add("initial_state")
+        self.builder.consumed |= _of_start(self.methods)
         self.call = next((self.methods[c] for c in CALLS if c in self.methods), None)
 
     def read(self) -> tuple[Described, Interface] | None:
@@ -82,8 +93,15 @@ class ClassReader(ClassMethods):
             )
             return None
         builder, call = self.builder, self.call
+        with_counts(call)
         inputs = self._inputs(call)
         builder.calculations.first_input = inputs[0].arg if inputs else "x"
+        for given in filter(_static_type, inputs):
+            self.notes.refuse(
+                given,
+                f"`{given.arg}` is a number of Python, and what a layer is given is arrays",
+                "compute it of the shape of an input, or take it as a hyperparameter",
+            )
         constructor = Constructor(builder)
         self._flags()
         dataclass = self.framework in DATACLASSES and "__init__" not in self.methods
@@ -254,6 +272,29 @@ class ClassReader(ClassMethods):
                 return node
 
         return Resolve().visit(node)
+
+
+def _of_start(methods: Mapping[str, ast.FunctionDef]) -> set[str]:
+    """The methods that a constructor runs, and that nothing calls afterwards."""
+    found: set[str] = set()
+    queue = [methods["__init__"]] if "__init__" in methods else []
+    while queue:
+        for part in queue.pop().body:
+            call = part.value if isinstance(part, ast.Expr) else None
+            if not isinstance(call, ast.Call) or call.args:
+                continue
+            title = self_attribute(call.func)
+            if title in methods and title not in found:
+                assert title is not None
+                found.add(title)
+                queue.append(methods[title])
+    used = {
+        self_attribute(part)
+        for name, method in methods.items()
+        if name != "__init__" and name not in found
+        for part in ast.walk(method)
+    }
+    return found - {title for title in used if title}
 
 
 def _constants(node: ast.ClassDef) -> tuple[ast.stmt, ...]:

@@ -6,10 +6,10 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.building import Builder
-from mlax_scaffold.conversion.constructor_locals import ConstructorLocals
 from mlax_scaffold.conversion.constructor_weights import (
     _assigned_in_calls,
 )
+from mlax_scaffold.conversion.initial_rules import Rule
 from mlax_scaffold.conversion.initializing import initialized, is_filling
 from mlax_scaffold.conversion.lists import Lists
 from mlax_scaffold.conversion.modules import Modules
@@ -17,6 +17,7 @@ from mlax_scaffold.conversion.parameters import (
     _arguments,
     documented,
 )
+from mlax_scaffold.conversion.ruled_layers import RuledLayers
 from mlax_scaffold.conversion.static_arrays import numpy_of
 from mlax_scaffold.conversion.tied_weights import tied
 from mlax_scaffold.conversion.trees import (
@@ -37,7 +38,7 @@ from mlax_scaffold.conversion.vocabulary import KEYS, Surroundings
 _QUIET = ("super", "print", "warnings.warn")
 
 
-class Constructor(ConstructorLocals):
+class Constructor(RuledLayers):
     """Reads `__init__` of a class, and what it calls of its own."""
 
     def __init__(self, builder: Builder):
@@ -47,6 +48,8 @@ class Constructor(ConstructorLocals):
         self.lists = Lists(builder, self.modules)
         self.parameters: dict[str, str] = {}
         self.bound: set[str] = set()
+        self.ruled: list[tuple[Rule, set[str]]] = []
+        """What fills the weights of all layers, and the attributes that it has filled."""
         self.drawn: dict[str, ast.expr] = {}
         """Locals that hold random numbers, which are written where weights begin with them."""
         self.assigned: set[str] = _assigned_in_calls(builder.node)
@@ -65,7 +68,7 @@ class Constructor(ConstructorLocals):
         self.lists.prepare(body)
         for node in body:
             self.statement(node, None)
-        self.lists.complete()
+        self._complete()
         around.static = False
         # What is local to the constructor means nothing elsewhere.
         self.translator.around = Surroundings(
@@ -103,7 +106,8 @@ class Constructor(ConstructorLocals):
             case ast.With(body=body):
                 for part in body:
                     self.statement(part, condition)
-            case ast.Return(value=None):
+            case ast.Return(value=None) | ast.FunctionDef():
+                # What a function in it does is done where it is called.
                 pass
             case ast.AugAssign() if self.lists.extended(node, condition):
                 pass
@@ -139,6 +143,8 @@ class Constructor(ConstructorLocals):
             return
         if isinstance(func, ast.Attribute) and func.attr == "requires_grad_":
             self._frozen(call)
+            return
+        if self._ruled(ast.copy_location(ast.Expr(call), call)):
             return
         if attribute in ("apply", "post_init", "save_hyperparameters"):
             builder.notes.remark(
@@ -345,8 +351,10 @@ class Constructor(ConstructorLocals):
         if self.lists.looped(node, condition):
             return
         text = ast.unparse(node.iter)
-        if "requires_grad" in ast.unparse(node):
+        if any(n in ast.unparse(node) for n in ("requires_grad =", "requires_grad_(")):
             self._frozen(node)
+            return
+        if self._ruled(node):
             return
         if "self.modules()" in text or "parameters()" in text:
             self.builder.notes.remark(

@@ -51,8 +51,9 @@ class DeclaredWeights(Parameters):
         static = numpy_of(self.translator.expression(value))
         builder.derive(place, static, "array")
         dtype = f", {builder.calculations.first_input}.dtype"
+        kept = _is_index(builder.node, place) or _is_boolean(value)
         self.translator.around.attributes[place] = expression(
-            f"jnp.asarray(self.{place}{'' if _is_index(builder.node, place) else dtype})",
+            f"jnp.asarray(self.{place}{'' if kept else dtype})",
             jnp=name("@module:jnp"),
         )
 
@@ -145,6 +146,18 @@ _VARIABLES = (
     ),
     *("equinox.nn.StateIndex", "torch.nn.Buffer"),
 )
+
+
+def _is_boolean(node: ast.expr) -> bool:
+    """Whether a value is an array of True and False."""
+    if isinstance(node, ast.Compare):
+        return True
+    for part in ast.walk(node):
+        if isinstance(part, ast.keyword) and part.arg == "dtype":
+            return ast.unparse(part.value).endswith("bool")
+        if isinstance(part, ast.Call) and ast.unparse(part.func).endswith(".bool"):
+            return True
+    return False
 
 
 def _is_index(node: ast.AST, attribute: str) -> bool:

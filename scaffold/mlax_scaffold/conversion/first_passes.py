@@ -32,6 +32,8 @@ def first_pass(
         body: the statements of a pass, as far as they are run before the values are asked for.
         translated: writes an expression of the body as one of setup.
     """
+    if isinstance(source, ast.Name):
+        source = before.get(source.id, source)
     known = {**before, **_items(target, source)}
     for part in body:
         if not isinstance(part, ast.Assign) or len(part.targets) != 1:
@@ -64,7 +66,19 @@ def _items(target: ast.expr, source: ast.expr) -> dict[str, ast.expr]:
                     found |= _items(one, part)
             return found
     first = _first(source)
+    parts = first.elts if isinstance(first, ast.Tuple | ast.List) else []
+    if isinstance(target, ast.Tuple) and len(parts) == len(target.elts):
+        pairs = zip(target.elts, parts, strict=True)
+        return {one.id: part for one, part in pairs if isinstance(one, ast.Name)}
     return {target.id: first} if isinstance(target, ast.Name) and first else {}
+
+
+def of_comprehension(generators: list[ast.comprehension]) -> dict[str, ast.expr]:
+    """What the names of a comprehension stand for at first."""
+    found: dict[str, ast.expr] = {}
+    for generator in generators:
+        found |= _items(generator.target, generator.iter)
+    return found
 
 
 def _first(source: ast.expr) -> ast.expr | None:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.building import Builder
+from mlax_scaffold.conversion.building import Attribute, Builder
+from mlax_scaffold.conversion.initial_rules import called
 from mlax_scaffold.conversion.rows import MisfitError
 from mlax_scaffold.conversion.tables.initializers import IN_PLACE
-from mlax_scaffold.conversion.trees import same, self_attribute
+from mlax_scaffold.conversion.trees import (
+    expression,
+    literal,
+    marked,
+    same,
+    self_attribute,
+)
 
 _WEIGHTS = {"weight": "kernel", "bias": "bias"}
 _NORMS = ("LayerNorm", "BatchNorm", "GroupNorm", "RMSNorm", "InstanceNorm")
@@ -16,11 +23,11 @@ _NORMS = ("LayerNorm", "BatchNorm", "GroupNorm", "RMSNorm", "InstanceNorm")
 def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) -> bool:
     """Whether a call gives a weight its initializer."""
     func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr not in IN_PLACE:
-        return False
+    if called(func) not in IN_PLACE:
+        return False if builder.framework != "torch" else _changed(builder, call)
     full = builder.origin.qualified(func)
     given = call
-    if not full.startswith("torch.nn.init."):
+    if isinstance(func, ast.Attribute) and not full:
         # `self.weight.data.uniform_(-a, a)`
         given = ast.copy_location(
             ast.Call(func, [func.value, *call.args], call.keywords), call
@@ -28,7 +35,7 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
     place = given.args[0] if given.args else None
     if isinstance(place, ast.Attribute) and place.attr == "data":
         place = place.value
-    attribute, weight = _place(place)
+    attribute, weight = _place(place, builder)
     if condition is not None and attribute is not None:
         known = builder.attributes.get(attribute)
         standing = known.condition if known is not None else None
@@ -44,7 +51,7 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
             call, f"`{ast.unparse(call)}` is left out", "give the weight an initializer"
         )
         return True
-    row = IN_PLACE[func.attr]
+    row = IN_PLACE[called(func)]
     translated = ast.Call(
         func,
         [builder.translator.expression(a) for a in given.args],
@@ -63,15 +70,7 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
         )
         return True
     known = builder.attributes.get(attribute)
-    kind = _WEIGHTS.get(weight, weight)
-    if (
-        known is not None
-        and known.layer.partition(":")[2] in _NORMS
-        and weight == "weight"
-    ):
-        kind = "scale"
-    if known is not None and known.layer == "@layer:Embed":
-        kind = "embedding"
+    kind = _kind(known, weight) if known is not None else weight
     if not builder.give_initializer(attribute, kind, initializer):
         builder.notes.remark(
             call, f"`{ast.unparse(call)}` is left out", "give the weight an initializer"
@@ -79,15 +78,57 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
     return True
 
 
+_SCALES = ("mul_", "div_")
+
+
+def _changed(builder: Builder, call: ast.Call) -> bool:
+    """Whether a call multiplies a weight as it begins: `self.head.weight.data.mul_(0.001)`."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr not in _SCALES:
+        return False
+    place = func.value
+    data = isinstance(place, ast.Attribute) and place.attr == "data"
+    attribute, weight = _place(place.value if data else place, builder)  # type: ignore[attr-defined]
+    known = builder.attributes.get(attribute or "")
+    if known is None or known.call is None or len(call.args) != 1 or call.keywords:
+        return False
+    kind = _kind(known, weight)
+    given = {k.arg: k.value for k in known.call.keywords}
+    before = given.get(f"{kind}_initializer")
+    if known.layer == "@layer:Linear" and kind == "kernel" and before is None:
+        before = marked("word_lecun_normal()")
+    elif not known.layer:
+        before = known.call.args[0]
+    by = builder.translator.expression(call.args[0])
+    operator = "*" if func.attr == "mul_" else "/"
+    form = f"lambda key, shape, dtype: f(key, shape, dtype) {operator} s"
+    done = before is not None and builder.give_initializer(
+        str(attribute), kind, expression(form, s=by, f=before)
+    )
+    if not done:
+        builder.notes.remark(
+            call, f"`{ast.unparse(call)}` is left out", "give the weight an initializer"
+        )
+    return True
+
+
+def _kind(known: Attribute, weight: str) -> str:
+    """What a weight of a layer is called here."""
+    if known.layer == "@layer:Embed":
+        return "embedding"
+    if known.layer.partition(":")[2] in _NORMS and weight == "weight":
+        return "scale"
+    return _WEIGHTS.get(weight, weight)
+
+
 def is_filling(call: ast.Call) -> bool:
     """Whether a call fills a weight of a layer: `self.linear.weight.data.zero_()`."""
-    func = call.func
-    if not isinstance(func, ast.Attribute) or func.attr not in IN_PLACE:
+    if called(call.func) not in IN_PLACE:
         return False
     return any(self_attribute(part) for part in ast.walk(call))
 
 
-def _place(node: ast.expr | None) -> tuple[str | None, str]:
+def _place(node: ast.expr | None, builder: Builder) -> tuple[str | None, str]:
     """The attribute, and the weight of it that is a layer's."""
     if node is None:
         return None, ""
@@ -95,7 +136,18 @@ def _place(node: ast.expr | None) -> tuple[str | None, str]:
     if own is not None:
         return own, ""
     if isinstance(node, ast.Attribute):
-        owner = self_attribute(node.value)
+        owner = self_attribute(_element(node.value, builder))
         if owner is not None:
             return owner, node.attr
     return None, ""
+
+
+def _element(node: ast.expr, builder: Builder) -> ast.expr:
+    """`self.net[-1]` as the layer that this element of a sequence is."""
+    if not isinstance(node, ast.Subscript):
+        return node
+    items = builder.translator.around.items.get(self_attribute(node.value) or "", [])
+    at = literal(node.slice)
+    if isinstance(at, int) and -len(items) <= at < len(items):
+        return items[at]
+    return node

@@ -25,7 +25,11 @@ def written_out(origin: Origin, node: ast.ClassDef, layers: Collection[str]) -> 
     for start in node.body:
         if not isinstance(start, ast.FunctionDef) or start.name not in _STARTS:
             continue
-        local = {f.name: f for f in start.body if isinstance(f, ast.FunctionDef)}
+        local = {
+            f.name: f
+            for f in start.body
+            if isinstance(f, ast.FunctionDef) and not f.decorator_list
+        }
         listed = {
             n: f
             for n, f in {**origin.functions, **local}.items()

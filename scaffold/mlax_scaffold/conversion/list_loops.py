@@ -7,7 +7,7 @@ import copy
 from dataclasses import dataclass, field
 
 from mlax_scaffold.conversion.building import Attribute, Builder
-from mlax_scaffold.conversion.first_passes import first_pass
+from mlax_scaffold.conversion.first_passes import first_pass, of_comprehension
 from mlax_scaffold.conversion.modules import (
     Modules,
     applied_to,
@@ -101,7 +101,9 @@ class ListLoops:
                     [],
                     0,
                 )
-            if not direct:
+            if direct:
+                builder.attributes[place].first = of_comprehension([generator])
+            else:
                 builder.attributes[place].call = (
                     made if isinstance(made, ast.Call) else call
                 )

@@ -10,9 +10,11 @@ from mlax_scaffold.conversion.tables.optax import TREE_MAPS, ZEROS
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import (
     expression,
+    is_name,
     literal,
     name,
     replaced,
+    same,
     without_docstring,
 )
 
@@ -68,6 +70,8 @@ def init_values(
     """The parts of the state that an init function returns, with their names."""
     locals_: dict[str, ast.expr] = {}
     for part in without_docstring(init.body):
+        if isinstance(part, ast.FunctionDef) and (made := _as_lambda(part)):
+            locals_[part.name] = made
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
             locals_[part.targets[0].id] = replaced(part.value, locals_)
         if isinstance(part, ast.Return) and part.value is not None:
@@ -150,23 +154,72 @@ def _kind(translator: Translator, value: ast.expr) -> ast.expr | str | None:
 def _mapped(
     translator: Translator, function: ast.expr, marks: dict[str, ast.expr]
 ) -> ast.expr | None:
-    body = function.body if isinstance(function, ast.Lambda) else function
-    head = body.func if isinstance(body, ast.Call) else body
-    last = (translator.origin.qualified(head) or ast.unparse(head)).rpartition(".")[2]
-    if last in ("zeros_like", "zeros"):
-        return expression("m(z, param.shape)", **marks)
-    if last in ("ones_like", "ones"):
-        marks = {**marks, "z": name("@word:ones")}
-        return expression("m(z, param.shape)", **marks)
-    if (
-        last in ("full_like", "full")
-        and isinstance(body, ast.Call)
-        and len(body.args) > 1
-    ):
-        made = expression(
-            "c(v)", c=name("@word:constant"), v=translator.expression(body.args[1])
-        )
-        return expression("m(z, param.shape)", **{**marks, "z": made})
-    if last in ("copy", "array", "asarray") or isinstance(body, ast.Name):
+    if isinstance(function, ast.Name):
+        own = translator.origin.functions.get(function.id)
+        function = (_as_lambda(own) if own is not None else None) or function
+    given = function.args.args if isinstance(function, ast.Lambda) else []
+    if isinstance(function, ast.Lambda) and len(given) == 1:
+        param = {given[0].arg: name("param")}
+        return _made(translator, replaced(function.body, param), marks)
+    if isinstance(function, ast.Lambda):
+        return None
+    full = translator.origin.qualified(function) or ast.unparse(function)
+    last = full.rpartition(".")[2]
+    if last in ("zeros_like", "ones_like", "copy", "array", "asarray"):
+        return _made(translator, ast.Call(function, [name("param")], []), marks)
+    return None
+
+
+def _as_lambda(function: ast.FunctionDef) -> ast.Lambda | None:
+    """A function that only returns something."""
+    body = without_docstring(function.body)
+    last = body[0] if len(body) == 1 else None
+    if not isinstance(last, ast.Return) or last.value is None:
+        return None
+    return ast.Lambda(function.args, last.value)
+
+
+def _made(
+    translator: Translator, body: ast.expr, marks: dict[str, ast.expr]
+) -> ast.expr | None:
+    """The moment that is made of a weight, which is called `param`."""
+    if is_name(body, "param"):
         return expression("m(param)", **marks)
+    if isinstance(body, ast.IfExp):
+        return _chosen(translator, body, marks)
+    if not isinstance(body, ast.Call) or not body.args:
+        return None
+    full = translator.origin.qualified(body.func) or ast.unparse(body.func)
+    last, first = full.rpartition(".")[2], body.args[0]
+    shape = expression("param.shape") if last.endswith("_like") else first
+    alike = last in ("copy", "array", "asarray") or last.endswith("_like")
+    if alike and not is_name(first, "param"):
+        return None
+    if last in ("copy", "array", "asarray"):
+        return expression("m(param)", **marks)
+    words = {"zeros": "zeros", "ones": "ones"}
+    kind = last.removesuffix("_like")
+    if kind in words:
+        begun: ast.expr = name(f"@word:{words[kind]}")
+    elif kind == "full" and len(body.args) > 1:
+        value = translator.expression(body.args[1])
+        begun = expression("c(v)", c=name("@word:constant"), v=value)
+    else:
+        return None
+    return expression("m(z, s)", m=marks["m"], z=begun, s=translator.expression(shape))
+
+
+def _chosen(
+    translator: Translator, body: ast.IfExp, marks: dict[str, ast.expr]
+) -> ast.expr | None:
+    """A moment whose shape depends on the weight."""
+    sides = [_made(translator, side, marks) for side in (body.body, body.orelse)]
+    match sides:
+        case [
+            ast.Call(args=[first, shape]),
+            ast.Call(args=[second, other]),
+        ] if same(first, second):
+            test = translator.expression(body.test)
+            chosen = ast.IfExp(test, shape, other)
+            return expression("m(z, s)", m=marks["m"], z=first, s=chosen)
     return None

@@ -14,7 +14,9 @@ from mlax_scaffold.conversion.key_loops import without_key_loops
 from mlax_scaffold.conversion.layer_functions import written_out
 from mlax_scaffold.conversion.local_functions import inlined
 from mlax_scaffold.conversion.mapped_tuples import without_mapped_tuples
+from mlax_scaffold.conversion.methods_of_classes import without_class_methods
 from mlax_scaffold.conversion.nested_loops import without_nested_loops
+from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.paired_lists import without_paired_lists
 from mlax_scaffold.conversion.part_attributes import without_part_attributes
@@ -25,8 +27,9 @@ from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
 
 
-def prepare(origin: Origin, node: ast.ClassDef) -> None:
+def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     """Change a class in place."""
+    without_class_methods(node)
     without_part_attributes(origin, node, LAYERS)
     inlined(node)
     begun(origin, node, LAYERS)
@@ -41,5 +44,5 @@ def prepare(origin: Origin, node: ast.ClassDef) -> None:
     without_key_loops(origin, node)
     without_nested_loops(origin, node, LAYERS)
     without_rebound_names(node)
-    composed(origin, node, (*LAYERS, *SEQUENTIAL))
+    composed(origin, node, (*LAYERS, *SEQUENTIAL), notes)
     publicized(node)

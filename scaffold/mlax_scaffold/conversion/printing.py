@@ -71,7 +71,8 @@ class Printer:
                 continue
             for alias in node.names:
                 bound = alias.asname or alias.name.partition(".")[0]
-                if bound not in used or bound in self.modules or bound in self.words:
+                known = {*self.modules, *self.words, *self.layers, *self.losses}
+                if bound not in used or bound in known:
                     continue
                 module = "." * getattr(node, "level", 0) + (
                     getattr(node, "module", "") or ""

@@ -8,10 +8,13 @@ from collections.abc import Collection
 
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.classes import ClassReader
+from mlax_scaffold.conversion.decorators import kept_decorators
 from mlax_scaffold.conversion.description import Described, SpecText
 from mlax_scaffold.conversion.dictionaries import without_dictionaries
 from mlax_scaffold.conversion.draws import without_key
 from mlax_scaffold.conversion.helper_dtypes import in_dtype
+from mlax_scaffold.conversion.inherited_starts import with_inherited_start
+from mlax_scaffold.conversion.initial_rules import Rule, rules_of
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.layer_methods import with_layer_methods
@@ -22,7 +25,7 @@ from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.signatures import Signature
 from mlax_scaffold.conversion.stages import with_stages
 from mlax_scaffold.conversion.translation import Translator
-from mlax_scaffold.conversion.trees import names, targets
+from mlax_scaffold.conversion.trees import is_name, names, targets
 from mlax_scaffold.conversion.vocabulary import KEYS
 
 _WORDS = frozenset(
@@ -46,6 +49,7 @@ class Program:
         self.definitions: list[Described] = []
         self.fitted: dict[str, Fitted] = {}
         self.seen: set[str] = set()
+        self.rules: dict[str, tuple[Rule, ...]] = {}
 
     def layers(self, node: ast.ClassDef, framework: str) -> SpecText:
         """The spec of a class."""
@@ -54,28 +58,47 @@ class Program:
         beside = beside_of(self.origin, self.notes, self.definitions, framework)
         return SpecText(tuple(self.definitions), tuple(beside))
 
-    def _class(self, node: ast.ClassDef, framework: str, name: str) -> None:
+    def _class(
+        self,
+        node: ast.ClassDef,
+        framework: str,
+        name: str,
+        rules: tuple[Rule, ...] = (),
+    ) -> None:
         if node.name in self.seen:
+            self._same_rules(node, rules)
             return
         self.seen.add(node.name)
+        self.rules[node.name] = rules
         node = without_dictionaries(self.origin, self._with_bases(node), self.notes)
         node, sequences = with_layer_methods(self.origin, node)
         node, loops = with_loop_stages(self.origin, node)
         node, stages = with_stages(self.origin, node)
         stages = {**sequences, **loops, **stages}
+        inner = (*rules_of(self.origin, node), *rules)
         for used in _used(node):
             other = stages.get(used) or self.origin.classes.get(used)
             if used in self.origin.copied:
                 continue
-            if other is None or other.name == node.name or used in self.own:
+            if other is None or other.name == node.name:
+                continue
+            if used in self.own:
+                self._same_rules(other, inner)
                 continue
             if is_layer_class(self.origin, other):
                 given = used
                 if used in self.taken or used in _WORDS or used == self.name:
                     given = f"{self.name}{used}"
-                self._class(other, framework_of(self.origin, other), given)
+                self._class(other, framework_of(self.origin, other), given, inner)
         reader = ClassReader(
-            self.origin, node, framework, self.notes, self.own, self.results, name
+            self.origin,
+            node,
+            framework,
+            self.notes,
+            self.own,
+            self.results,
+            name,
+            rules,
         )
         made = reader.read()
         if made is None:
@@ -89,6 +112,15 @@ class Program:
             self.results[name] = self.results.get(name, self.results.get(node.name))  # type: ignore[assignment]
             self.own.setdefault(name, interface)
 
+    def _same_rules(self, node: ast.ClassDef, rules: tuple[Rule, ...]) -> None:
+        """Say so where a class would begin otherwise than it does where it was met first."""
+        for rule in {*rules} ^ {*self.rules.get(node.name, rules)}:
+            self.notes.remark(
+                rule.line,
+                f"what fills the weights of {node.name} holds for some of its uses alone",
+                "give the weights initializers, by hyperparameters of that class",
+            )
+
     def _with_bases(self, node: ast.ClassDef) -> ast.ClassDef:
         """A class with the methods and fields of those of the file that it is derived from."""
         made = copy.deepcopy(node)
@@ -99,6 +131,10 @@ class Program:
             if other is None or other is node:
                 continue
             other = self._with_bases(other)
+            if with_inherited_start(self.origin, made, other):
+                # It has all that the base has, and is built on what that is built on.
+                made.bases = [b for b in made.bases if not is_name(b, other.name)]
+                made.bases += copy.deepcopy(other.bases)
             known = {getattr(p, "name", None) for p in made.body}
             inherited = [
                 p
@@ -227,7 +263,7 @@ def _translated(
         translator.numbers = frozenset(sizes_in(node))
     made = translator.statements([node])[0]
     if isinstance(made, ast.FunctionDef):
-        made.decorator_list = []
+        made.decorator_list = kept_decorators(origin, notes, made)
         made.returns = None
         for argument in ast.walk(made.args):
             if isinstance(argument, ast.arg):

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.trees import expression, folded, literal, same
-from mlax_scaffold.conversion.values import Array, Several, Value
+from mlax_scaffold.conversion.values import Array, Each, Several, Value
 
 
 def _difference(end: ast.expr, start: ast.expr) -> ast.expr:
@@ -143,6 +143,22 @@ class ShapeFunctions:
                     return Array([array.axes[i] for i in order], False, array.kind)
         return None
 
+    def _joined(self, node: ast.Call, each: Each, *, new: bool) -> Value:
+        """As many arrays as there are in a list, joined along an axis or a new one."""
+        axis = self._axis(node, 1)
+        axis = 0 if axis is None else axis
+        first = each.first
+        if not isinstance(first, Array) or not isinstance(axis, int) or first.lead:
+            return None
+        axes, count = list(first.axes), len(first.axes) + new
+        if not -count <= axis < count:
+            return None
+        if new:
+            axes.insert(axis % count, self.symbols.fresh("_"))
+        else:
+            axes[axis] = self.symbols.fresh("_")
+        return first.like(axes)
+
     def _concatenated(self, node: ast.Call, several: Several) -> Value:
         axis = self._axis(node, 1)
         axis = 0 if axis is None else axis
@@ -190,6 +206,10 @@ class ShapeFunctions:
         return first.like(axes)
 
     def _split(self, array: Array, node: ast.Call) -> Value:
+        at = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
+        if isinstance(at, int) and at > 0 and array.lead and len(array.tail) == 1:
+            # Whose parts these are is the last axis where nothing tells of others.
+            self.symbols.ranked(array, ("batch", *["_"] * at))
         axis = self._axis(node, 2)
         axis = 0 if axis is None else axis
         if (
@@ -245,7 +265,9 @@ class ShapeFunctions:
     def _expanded(self, array: Array, axis: object) -> Value:
         if isinstance(axis, int) and array.lead and not array.axes:
             return array.with_axis(axis)
-        if not isinstance(axis, int) or (array.lead and axis >= 0):
+        if isinstance(axis, int) and array.lead and axis >= 0:
+            return array.with_axis(axis)
+        if not isinstance(axis, int):
             return None
         axes = list(array.axes)
         if axis < 0:

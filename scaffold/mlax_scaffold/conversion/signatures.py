@@ -66,7 +66,13 @@ class Signature:
             if against is None or not isinstance(actual, Array):
                 continue
             whole = made(against)
-            if actual.lead and not actual.axes and isinstance(whole, Array):
+            told = actual.against is not None
+            if (
+                actual.lead
+                and not actual.axes
+                and isinstance(whole, Array)
+                and not told
+            ):
                 actual.broadcast_to(whole)
         return made(self.output)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
 from mlax_scaffold.conversion.trees import expression, folded, literal, name, same
-from mlax_scaffold.conversion.values import Array
+from mlax_scaffold.conversion.values import Array, Prefix
 
 
 class Symbols:
@@ -84,6 +84,8 @@ class Symbols:
             return len(array.axes) == len(wanted)
         if len(array.axes) > len(wanted):
             return False
+        if array.widened is not None and self._narrowed(array, wanted):
+            return True
         missing = wanted[: len(wanted) - len(array.axes)]
         for axis, hint in zip(array.axes, wanted[len(missing) :], strict=True):
             if isinstance(axis, ast.Name) and is_symbol(axis):
@@ -101,6 +103,22 @@ class Symbols:
             self.equal(array.axes[array.along], _sum(sizes))
         return True
 
+    def _narrowed(self, array: Array, wanted: list[str]) -> bool:
+        """Take the array that has one axis less to have one less than so many."""
+        assert array.widened is not None
+        inner, at = array.widened
+        if not inner.lead or not -len(wanted) <= at < len(wanted):
+            return False
+        at %= len(wanted)
+        if not self.ranked(inner, wanted[:at] + wanted[at + 1 :]):
+            return False
+        whole = [*inner.axes[:at], ast.Constant(1), *inner.axes[at:]]
+        for mine, axis in zip(reversed(array.axes), reversed(whole), strict=False):
+            self.equal(mine, axis)
+        array.tail[:] = whole
+        array.prefix = Prefix([], False)
+        return True
+
     def together(self, left: Array, right: Array) -> Array:
         """The result of an operation of two arrays that are broadcast."""
         left.told_by(right)
@@ -110,6 +128,7 @@ class Symbols:
             if not one:
                 self.equal(a, b)
         for one, other in ((left, right), (right, left)):
+            self._along_new(one, other)
             if one.lead and not one.axes and len(other.axes) == 1 and not other.lead:
                 axis = self.axis(one, -1)
                 if axis is not None:
@@ -144,6 +163,18 @@ class Symbols:
             return longer
         return longer.like(axes)
 
+    def _along_new(self, array: Array, other: Array) -> None:
+        """What is combined with an array that has a new axis before its last ones has that axis."""
+        known = len(array.axes)
+        before = other.axes[: len(other.axes) - known]
+        if not array.lead or other.lead or not known or len(before) < 2:
+            return
+        if literal(before[-1]) == 1 and literal(before[0]) != 1:
+            self.ranked(array, ("batch", *["_"] * (len(other.axes) - 1)))
+            for mine, axis in zip(array.axes, other.axes, strict=True):
+                if literal(axis) != 1:
+                    self.equal(mine, axis)
+
     def batched(self, left: Array, right: Array) -> None:
         """Take two stacks of matrices, whose axes are known, to be of the same batches."""
         if not left.lead and not right.lead and len(left.axes) == len(right.axes):
@@ -170,9 +201,15 @@ class Symbols:
 
     def settled(self, array: Array) -> None:
         """The number of axes of an input, where the axes that are read by number tell it."""
-        if not array.lead or not array.asked or array.whole:
+        if not array.lead or array.whole:
             return
-        count = max(array.asked + 1 + len(array.tail), 3 if array.kind != "Int" else 2)
+        least = max(array.prefix.least, array.first if array.tail else 0)
+        if not array.asked and not least:
+            return
+        count = least + len(array.tail)
+        if array.asked:
+            least = 3 if array.kind != "Int" else 2
+            count = max(count, array.asked + 1 + len(array.tail), least)
         hints = ["batch", "positions", "features"] + ["_"] * count
         self.ranked(array, hints[:count])
 

@@ -211,6 +211,11 @@ class TranslatedCalls(ast.NodeTransformer):
         )
         if func.attr == "sum" and isinstance(func.value, ast.Compare):
             return None
+        if func.attr in ("reshape", "view", "permute", "expand"):
+            # `x.reshape(shape=(2, 3))`
+            named = [k for k in given.keywords if k.arg in ("shape", "size", "dims")]
+            given.args += [k.value for k in named]
+            given.keywords = [k for k in given.keywords if k not in named]
         return self._filled(given, row)
 
     def _array(self, node: ast.expr) -> bool:

@@ -200,6 +200,10 @@ class Translator(TranslatedCalls):
             there = self._has(node)
             if there is not None:
                 return there
+        if is_name(node.func, "getattr") and len(node.args) == 3:
+            known = self._attribute_or(node)
+            if known is not None:
+                return known
         if is_name(node.func, "float") and len(node.args) == 1:
             made = self._infinity(node.args[0])
             if made is not None:
@@ -295,6 +299,19 @@ class Translator(TranslatedCalls):
             f"{module}.{attribute}" in FUNCTIONS or f"{module}.{attribute}" in LAYERS
         )
         return ast.copy_location(ast.Constant(True), node) if module and known else None
+
+    def _attribute_or(self, node: ast.Call) -> ast.expr | None:
+        """`getattr(self, "norm", None)`: what is declared under a condition is None where that fails."""
+        owner, attribute, other = node.args
+        title = literal(attribute)
+        if not is_name(owner, "self") or not isinstance(title, str):
+            return None
+        if title not in self.declared:
+            return self.visit(other)
+        return self.visit(expression(f"self.{title}")) if is_none(other) else None
+
+    declared: frozenset[str] = frozenset()
+    """The attributes that a class sets."""
 
     def _infinity(self, node: ast.expr) -> ast.expr | None:
         text = node.value if isinstance(node, ast.Constant) else None

@@ -15,6 +15,8 @@ class Prefix:
     """Whether any number of others stands before them."""
     some: bool = False
     """Whether that is one at least."""
+    least: int = 0
+    """How many there are at least, as axes are named by number."""
 
 
 class Array:
@@ -42,6 +44,8 @@ class Array:
         """The axis along which those are joined."""
         self.asked = 0
         """The axis from the first one whose size the code reads, the furthest of them."""
+        self.first = 0
+        """How many axes the code takes from the first one on, beside the last."""
         self.whole = ""
         """The hyperparameter that all axes but the first are in."""
         self.flat: ast.expr | None = None
@@ -83,6 +87,10 @@ class Array:
     def at_least_one(self) -> None:
         """Some axis stands before those that are known."""
         self.prefix.some = True
+
+    def has_axis(self, at: int) -> None:
+        """The code names an axis, counted from the first one."""
+        self.prefix.least = max(self.prefix.least, at + 1 - len(self.tail))
 
     def like(self, axes: list[ast.expr], kind: str = "") -> Array:
         """An array with other axes, which has the first ones in common where they are the same."""

@@ -33,6 +33,22 @@ _PAIRS = {
     "apply_gated_unit": "gated_unit",
     "apply_mdn": "mdn",
 }
+_MAIN = {
+    "pytorch/adversarial.py": ("Discriminator",),
+    "pytorch/densenet.py": ("DenseNet",),
+    "pytorch/dit.py": ("DiT",),
+    "pytorch/efficient.py": ("MBConvBlock",),
+    "pytorch/graphs.py": ("GraphAttentionLayer", "GAT"),
+    "pytorch/mobilenet.py": ("MobileNetV2",),
+    "pytorch/seresnet.py": ("SEResNet",),
+    "pytorch/sets.py": ("MAB", "SetTransformer"),
+    "pytorch/tokens.py": ("VisionTransformer",),
+    "linen/scanned.py": ("SentimentClassifier",),
+    "nnx_/mixtures.py": ("MoEBlock",),
+    "equinox_/unet.py": ("UNet",),
+    "optax_/factored.py": ("lion", "scale_by_factored"),
+}
+"""What of a file is converted as a whole, with all that it is made of."""
 _HALVES = (
     *("init_linear", "attention_init", "init_gated_unit", "init_mdn"),
     "init_network_params",
@@ -75,6 +91,8 @@ def _inputs() -> list[Input]:
             if not isinstance(node, ast.ClassDef | ast.FunctionDef):
                 continue
             if node.name in (*_HALVES, *_HELPERS.get(folder, ())):
+                continue
+            if node.name not in _MAIN.get(str(path), (node.name,)):
                 continue
             optimizes = folder == "optax_"
             if optimizes and isinstance(node, ast.ClassDef):

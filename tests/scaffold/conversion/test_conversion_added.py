@@ -89,10 +89,19 @@ class Thing(nn.Module):
 """
 
 
-def test_another_class_of_layers_than_the_default_is_listed_with_its_line():
-    assert of(BLOCK.format("act_layer")).whole
-    assert of(BLOCK.format("nn.GELU")).whole
-    [note] = [n for n in of(BLOCK.format("other")).notes if n.blocks]
+def test_another_class_of_layers_than_the_default_is_taken_where_all_take_it():
+    assert "approximate=False" in of(BLOCK.format("act_layer")).text
+    assert "approximate=False" in of(BLOCK.format("nn.GELU")).text
+    assert "return gelu(self.fc(x))" in of(BLOCK.format("other")).text
+    assert "return jax.nn.silu(self.fc(x))" in of(BLOCK.format("nn.SiLU")).text
+
+
+def test_several_classes_of_layers_for_one_parameter_are_listed_with_their_line():
+    line = "        self.block = Block(dim, act_layer=other)\n"
+    twice = f"{line}        self.second = Block(dim)\n"
+    [note] = [
+        n for n in of(BLOCK.format("other").replace(line, twice)).notes if n.blocks
+    ]
     assert note.line == 20
     assert "`act_layer=other` of Block" in note.what
 

@@ -206,7 +206,7 @@ class Thing(hk.Module):
         ),
         (
             "normal_(self.f.weight, 1.0, 0.02)",
-            "lambda key, shape, dtype: 1.0 + 0.02 * jax.random.normal(key, shape, dtype)",
+            "lambda key, shape, dtype=None: 1.0 + 0.02 * jax.random.normal(key, shape, dtype)",
         ),
     ],
 )

@@ -567,11 +567,51 @@ class Thing(nn.Module):
 
     def forward(self, x):
         y = torch.zeros(x.shape[0], 4)
-        y.scatter_(1, x.argmin(dim=1, keepdim=True), 1)
+        y.scatter_add_(1, x.argmin(dim=1, keepdim=True), 1)
         return self.out(x) @ y.T
 """,
         TORCH,
     )
     [(line, what)] = blocking(made)
     assert line == TORCH.count("\n") + 8
-    assert what == "`scatter_` changes a tensor in place"
+    assert what == "`scatter_add_` changes a tensor in place"
+
+
+def test_what_is_set_at_indices_is_put_along_the_axis():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.out = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        y = torch.zeros_like(x)
+        y.scatter_(1, x.argmin(dim=1, keepdim=True), 1.0)
+        return self.out(x) * y
+""").text
+    assert "y = jnp.put_along_axis(y, jnp.argmin(x, axis=1, keepdims=True), 1.0" in text
+    assert "inplace=False" in text
+
+
+def test_buffers_have_the_dtype_of_what_the_method_that_reads_them_is_given():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.register_buffer("weight", torch.ones(size))
+        self.register_buffer("mask", torch.tril(torch.ones(size, size, dtype=torch.bool)))
+
+    @classmethod
+    def _scaled(cls, logits, by):
+        return logits * by
+
+    def attend(self, query, key):
+        return torch.where(self.mask, query @ key.T, self.weight)
+
+    def forward(self, hidden):
+        return self._scaled(self.attend(hidden, hidden), 0.5) + self.weight
+""").text
+    assert "jnp.where(jnp.asarray(self.mask), query @ key.T, " in text
+    assert "jnp.asarray(self.weight, query.dtype))" in text
+    assert "+ jnp.asarray(self.weight, hidden.dtype)" in text
+    assert "@staticmethod\n    def _scaled(logits, by):" in text

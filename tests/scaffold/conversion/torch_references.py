@@ -97,6 +97,54 @@ def patches(w, x):
     return y.reshape(b, y.shape[1], -1).transpose(0, 2, 1)
 
 
+def leaky_relu(x, slope):
+    return np.where(x > 0, x, slope * x)
+
+
+def preactivated(w, x):
+    x = np.maximum(x, 0.0)
+    out = leaky_relu(linear(w.fc1, x), 0.1)
+    return (linear(w.fc2, out) + x) * w.scale + out
+
+
+def downsampled(w, x):
+    y = np.maximum(preactivated(w.first, x), 0.0)
+    return np.concatenate([np.maximum(x, 0.0), y, np.tanh(linear(w.second_1, y))], -1)
+
+
+def graph_attention(w, h, adj):
+    wh = h @ w.W
+    size = wh.shape[1]
+    e = leaky_relu(wh @ w.a[:size] + (wh @ w.a[size:]).T, 0.2)
+    y = softmax(np.where(adj > 0, e, -9e15), 1) @ wh
+    return np.where(y > 0, y, np.expm1(y))
+
+
+def multihead_block(w, q, k):
+    q, k, v = linear(w.fc_q, q), linear(w.fc_k, k), linear(w.fc_v, k)
+    heads = [np.concatenate(np.split(a, 2, 2), 0) for a in (q, k, v)]
+    weights = softmax(heads[0] @ heads[1].swapaxes(1, 2) / math.sqrt(q.shape[2]), 2)
+    y = np.concatenate(np.split(heads[0] + weights @ heads[2], 2, 0), 2)
+    return y + np.maximum(linear(w.fc_o, y), 0.0)
+
+
+def relative_attention(w, x):
+    b, t, _ = x.shape
+    q, k, v = (
+        linear(a, x).reshape(b, t, 4, -1).swapaxes(1, 2) for a in (w.q, w.k, w.v)
+    )
+    at = np.arange(t)[None, :] - np.arange(t)[:, None]
+    far = np.abs(at)
+    # 8 buckets: 4 of each sign, of which the first 2 are exact, up to a distance of 20.
+    with np.errstate(divide="ignore"):
+        large = 2 + np.log(far / 2) / math.log(20 / 2) * 2
+    large = np.minimum(np.where(far < 2, 0, large).astype(int), 3)
+    buckets = (at > 0) * 4 + np.where(far < 2, far, large)
+    bias = w.relative_attention_bias.embedding[buckets].transpose(2, 0, 1)
+    y = softmax(q @ k.swapaxes(2, 3) + bias) @ v
+    return linear(w.o, y.swapaxes(1, 2).reshape(b, t, -1))
+
+
 REFERENCES: dict[str, tuple[dict[str, Any], list[tuple[int, ...]], Any]] = {
     "RMSNorm": ({"dim": 5}, [(3, 5)], rms_norm),
     "LoRALinear": ({"in_features": 5, "out_features": 4, "r": 2}, [(3, 5)], lora),
@@ -113,4 +161,17 @@ REFERENCES: dict[str, tuple[dict[str, Any], list[tuple[int, ...]], Any]] = {
     ),
     "SqueezeExcite": ({"channels": 8, "reduction": 2}, [(2, 8, 3, 3)], squeeze_excite),
     "PatchEmbed": ({}, [(2, 3, 4, 4)], patches),
+    "PreActivated": ({"dim": 4}, [(3, 4)], preactivated),
+    "Downsampled": ({"dim": 4}, [(3, 4)], downsampled),
+    "GraphAttentionLayer": (
+        {"in_features": 5, "out_features": 3, "dropout": 0.1, "alpha": 0.2},
+        [(4, 5), (4, 4)],
+        graph_attention,
+    ),
+    "MAB": (
+        {"dim_Q": 5, "dim_K": 3, "dim_V": 4, "num_heads": 2},
+        [(2, 3, 5), (2, 4, 3)],
+        multihead_block,
+    ),
+    "T5Attention": ({}, [(2, 9, 16)], relative_attention),
 }

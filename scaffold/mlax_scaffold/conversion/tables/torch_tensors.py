@@ -119,6 +119,10 @@ METHODS = {
     ),
     "select": Row("(x, dim, index)", "jnp.take(x, index, axis=dim)"),
     "index_select": Row("(x, dim, index)", "jnp.take(x, index, axis=dim)"),
+    "scatter": Row(
+        "(x, dim, index, src)",
+        "jnp.put_along_axis(x, index, src, axis=dim, inplace=False)",
+    ),
     "gather": Row("(x, dim, index)", "jnp.take_along_axis(x, index, axis=dim)"),
     "mean": Row(_REDUCED, "word.mean(x, axis=dim, keepdims=keepdim)"),
     "sum": Row(_REDUCED, "word.sum(x, axis=dim, keepdims=keepdim)"),
@@ -277,6 +281,8 @@ FUNCTIONS = {
     **{f"torch.nn.functional.{name}": row for name, row in _LOSSES.items()},
     **{f"torch.{name}": row for name, row in _TENSORS.items()},
     **{f"torch.nn.functional.{name}": row for name, row in _FUNCTIONAL.items()},
+    "torch.finfo": Row("(dtype)", "jnp.finfo(dtype)"),
+    "torch.iinfo": Row("(dtype)", "jnp.iinfo(dtype)"),
     "torch.nn.Transformer.generate_square_subsequent_mask": Row(
         "(sz)", "calc.square_mask(sz)"
     ),
