@@ -228,11 +228,6 @@ class Params(Immutable, Mapping[Path, Param]):
         only = None if paths is None else frozenset(paths)
         return _make(self._layout.only(only), self._values)
 
-    @property
-    def changing_only(self) -> frozenset[Path] | None:
-        """The paths that change, where that is said."""
-        return self._layout.changing
-
     def remove(self, paths: Iterable[Path]) -> Params:
         """The parameters without some of them.
 

@@ -69,7 +69,7 @@ class Part(Node):
             **inputs: keyword inputs, likewise.
         """
         zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), (x, inputs))
-        before = params.changing_only
+        before = params.layout.changing
         if before is None:
             params = params.changing(self.graph.root.key_paths())
         with recording.frame():  # Zeros are nothing to look at.

@@ -145,7 +145,7 @@ class RecurrenceBase(SequenceBase):
 
     def _created(self, params: Params, *step: Any) -> Params:
         """The params with those that a step makes; of others only counters of keys change."""
-        before = params.changing_only
+        before = params.layout.changing
         if before is None:
             params = params.changing(self.graph.root.key_paths())
         _, made = self(params, *step)
