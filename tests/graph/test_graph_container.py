@@ -162,7 +162,7 @@ def test_values_stay_as_created_where_only_some_change():
     after = params.update({WEIGHT: jnp.zeros(3), COUNT: 5.0}).add(("m", "new"), 1.0)
     after = after.set(("m", "new"), 2.0).locked().unlocked()
     for part in (after, *after.split(), after.split()[0].merge(after.split()[1])):
-        assert part.changing_only == {COUNT}
+        assert part.layout.changing == {COUNT}
     assert (after[WEIGHT].value == 1).all()
     assert (after[COUNT].value, after["m", "new"].value) == (5.0, 1.0)
     assert after.changing(None).set(("m", "new"), 2.0)["m", "new"].value == 2.0

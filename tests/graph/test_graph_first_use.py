@@ -259,7 +259,7 @@ def test_a_block_creates_state_as_its_module_alone_does():
     for path in expected:
         assert (after[path].value == expected[path].value).all(), path
     assert after["model", "own", "count"].value == 1
-    assert after.changing_only is None
+    assert after.layout.changing is None
     _, after = stack(after, X)
     np.testing.assert_array_equal(after["model", "each", "count"].value, [1, 1])
     weights = [after["model", name, "w"].value for name in ("own", "each")]
