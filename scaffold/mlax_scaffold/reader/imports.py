@@ -39,6 +39,7 @@ CORE = {
     "map_chunks": "loops",
     "matrix_shape": "trees",
     "pad_axes": "windows",
+    "scales_loss": "trees",
     "scan": "loops",
     "spread": "sums",
     "selected": "sums",

@@ -50,6 +50,7 @@ _HOMES = {
     "ring_phases": "initializers",
     "ring_radii": "initializers",
     "require": "declarations",
+    "scales_loss": "trees",
     "scan": "loops",
     "spread": "arrays",
     "selected": "arrays",
@@ -156,6 +157,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.trees import all_finite as all_finite
     from mlax_scaffold.spec.trees import from_matrices as from_matrices
     from mlax_scaffold.spec.trees import matrix_shape as matrix_shape
+    from mlax_scaffold.spec.trees import scales_loss as scales_loss
     from mlax_scaffold.spec.trees import to_matrices as to_matrices
     from mlax_scaffold.spec.trees import tree_add as tree_add
     from mlax_scaffold.spec.trees import tree_dot as tree_dot
