@@ -117,6 +117,8 @@ def fwd(
     )
 
     bias = arrays.in_dtype(trainables.bias, x.dtype)
-    first = 1 + len(hyperparams.leading_features)
-    bias = lax.expand_dims(bias, range(first, first + hyperparams.spatial_dims))
+    bias = bias
+    if hyperparams.spatial_dims:
+        first = 1 + len(hyperparams.leading_features)
+        bias = lax.expand_dims(bias, range(first, first + hyperparams.spatial_dims))
     return x + spread(bias, x.shape), None

@@ -333,6 +333,7 @@ def fwd(
     y = y.reshape(*batch, *y.shape[1:])
     if bias is None:
         return y, None
-    behind = 0 if hyperparams.channel_last else n
-    bias = lax.expand_dims(bias, range(1, 1 + behind))
+    bias = bias
+    if not hyperparams.channel_last:
+        bias = lax.expand_dims(bias, range(1, 1 + n))
     return y + spread(bias, y.shape), None

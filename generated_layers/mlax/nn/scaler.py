@@ -118,6 +118,8 @@ def fwd(
     )
 
     scale = arrays.in_dtype(trainables.scale, x.dtype)
-    first = 1 + len(hyperparams.leading_features)
-    scale = lax.expand_dims(scale, range(first, first + hyperparams.spatial_dims))
+    scale = scale
+    if hyperparams.spatial_dims:
+        first = 1 + len(hyperparams.leading_features)
+        scale = lax.expand_dims(scale, range(first, first + hyperparams.spatial_dims))
     return x * spread(scale, x.shape), None

@@ -29,6 +29,8 @@ class Bias(Layer):
     def forward(
         self, x: Float["*batch *leading_features features *spatial"]
     ) -> Float["*batch *leading_features features *spatial"]:
-        first = 1 + len(self.leading_features)
-        bias = lax.expand_dims(self.bias, range(first, first + self.spatial_dims))
+        bias = self.bias
+        if self.spatial_dims:
+            first = 1 + len(self.leading_features)
+            bias = lax.expand_dims(bias, range(first, first + self.spatial_dims))
         return x + spread(bias, x.shape)

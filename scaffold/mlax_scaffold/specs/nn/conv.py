@@ -95,6 +95,7 @@ class Conv(Layer):
         )
         if self.bias is None:
             return y
-        after = 0 if self.channel_last else self.spatial_dims
-        bias = lax.expand_dims(self.bias, range(1, 1 + after))
+        bias = self.bias
+        if not self.channel_last:
+            bias = lax.expand_dims(bias, range(1, 1 + self.spatial_dims))
         return y + spread(bias, y.shape)

@@ -137,6 +137,7 @@ class ConvTranspose(Layer):
         y = y.reshape(*batch, *y.shape[1:])
         if self.bias is None:
             return y
-        behind = 0 if self.channel_last else n
-        bias = lax.expand_dims(self.bias, range(1, 1 + behind))
+        bias = self.bias
+        if not self.channel_last:
+            bias = lax.expand_dims(bias, range(1, 1 + n))
         return y + spread(bias, y.shape)

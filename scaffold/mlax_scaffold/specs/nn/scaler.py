@@ -29,6 +29,8 @@ class Scaler(Layer):
     def forward(
         self, x: Float["*batch *leading_features features *spatial"]
     ) -> Float["*batch *leading_features features *spatial"]:
-        first = 1 + len(self.leading_features)
-        scale = lax.expand_dims(self.scale, range(first, first + self.spatial_dims))
+        scale = self.scale
+        if self.spatial_dims:
+            first = 1 + len(self.leading_features)
+            scale = lax.expand_dims(scale, range(first, first + self.spatial_dims))
         return x * spread(scale, x.shape)
