@@ -175,6 +175,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Count as Count
     from mlax_scaffold.spec.typing import Decay as Decay
     from mlax_scaffold.spec.typing import DType as DType
+    from mlax_scaffold.spec.typing import Extended as Extended
     from mlax_scaffold.spec.typing import Float as Float
     from mlax_scaffold.spec.typing import Fraction as Fraction
     from mlax_scaffold.spec.typing import Function as Function
