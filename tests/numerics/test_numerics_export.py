@@ -140,6 +140,45 @@ def test_sizes_may_be_symbols(name: str, training: bool):
         np.testing.assert_allclose(exported.call(x), apply(x), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_sizes_may_be_symbols_in_16_bits(name: str, dtype: str):
+    (trainables, state, hyperparams), dims = LAYERS[name]
+    apply = jax.jit(lambda x: hyperparams.apply(x, trainables, state, True)[0])
+    shape = export.symbolic_shape(dims)
+    exported = export.export(apply)(jax.ShapeDtypeStruct(shape, dtype))
+    environment = {s: 3 + i for i, s in enumerate("bthw")}
+    actual = tuple(eval(part, environment) for part in dims.split(","))
+    x = jax.random.normal(KEY, actual, dtype)
+    y, error = exported.call(x), 8 * float(jnp.finfo(dtype).eps)
+    assert y.dtype == dtype
+    expected = np.asarray(apply(x), np.float64)
+    np.testing.assert_allclose(np.asarray(y, np.float64), expected, error, error)
+
+
+REDUCED = ("mean", "std", "moments", "max", "softmax", "log_softmax", "logsumexp")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("name", [*REDUCED, "l2_norm", "layer_norm"])
+def test_gradients_of_reductions_take_sizes_that_are_symbols(name: str, dtype: str):
+    reduction = getattr(functional, name)
+
+    @jax.jit
+    @jax.grad
+    def slopes(x: jax.Array) -> Any:
+        y = jax.tree.leaves(reduction(x, axis=(0, 1)))
+        return sum(jnp.sum(part.astype(jnp.float32) ** 2) for part in y)
+
+    shape = jax.ShapeDtypeStruct(export.symbolic_shape("b, t, 3"), dtype)
+    exported = export.export(slopes)(shape)
+    x = jax.random.normal(KEY, (4, 5, 3), dtype)
+    y, error = exported.call(x), 16 * float(jnp.finfo(dtype).eps)
+    assert y.dtype == dtype
+    expected = np.asarray(slopes(x), np.float64)
+    np.testing.assert_allclose(np.asarray(y, np.float64), expected, error, error)
+
+
 def test_gradients_too_take_sizes_that_are_symbols():
     trainables, _, conv = nn.Conv.init(KEY, 1, 3, 4, 3, strides=2)
     _, _, pool = nn.MaxPool.init(1, 3, strides=2, padding="SAME")

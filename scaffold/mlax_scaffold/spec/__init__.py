@@ -28,6 +28,7 @@ _HOMES = {
     "cast": "arrays",
     "constant": "initializers",
     "cudnn_attention": "arrays",
+    "doublings": "arrays",
     "explicit_padding": "arrays",
     "from_matrices": "trees",
     "function": "functions",
@@ -49,6 +50,7 @@ _HOMES = {
     "pad_axes": "arrays",
     "ring_phases": "initializers",
     "ring_radii": "initializers",
+    "ratio": "arrays",
     "require": "declarations",
     "scales_loss": "trees",
     "scan": "loops",
@@ -108,8 +110,10 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.arrays import add_at as add_at
     from mlax_scaffold.spec.arrays import cast as cast
     from mlax_scaffold.spec.arrays import cudnn_attention as cudnn_attention
+    from mlax_scaffold.spec.arrays import doublings as doublings
     from mlax_scaffold.spec.arrays import explicit_padding as explicit_padding
     from mlax_scaffold.spec.arrays import pad_axes as pad_axes
+    from mlax_scaffold.spec.arrays import ratio as ratio
     from mlax_scaffold.spec.arrays import segment_sum as segment_sum
     from mlax_scaffold.spec.arrays import selected as selected
     from mlax_scaffold.spec.arrays import spread as spread
