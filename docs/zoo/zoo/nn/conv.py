@@ -284,6 +284,7 @@ def fwd(
     )
     if bias is None:
         return y, None
-    after = 0 if hyperparams.channel_last else hyperparams.spatial_dims
-    bias = lax.expand_dims(bias, range(1, 1 + after))
+    bias = bias
+    if not hyperparams.channel_last:
+        bias = lax.expand_dims(bias, range(1, 1 + hyperparams.spatial_dims))
     return y + spread(bias, y.shape), None
