@@ -258,11 +258,11 @@ def test_devices_count_by_what_they_select():
 @pytest.mark.parametrize("devices", [1, 2])
 @pytest.mark.parametrize("name", ["BatchNorm", "RunningZNorm"])
 def test_averages_of_what_a_mask_leaves_out_stay(name: str, devices: int):
-    key, norms = jax.random.key(0), {"axis_name": "device" if devices > 1 else None}
+    key, axis_name = jax.random.key(0), "device" if devices > 1 else None
     weights, state, hyperparams = (
-        nn.BatchNorm.init(key, 3, channel_last=True, **norms)
+        nn.BatchNorm.init(key, 3, channel_last=True, axis_name=axis_name)
         if name == "BatchNorm"
-        else nn.RunningZNorm.init(key, (3,), (0, 1), **norms)
+        else nn.RunningZNorm.init(key, (3,), (0, 1), axis_name=axis_name)
     )
     state = state._replace(mean=jnp.asarray([0.1, 0.3, 0.7], state.mean.dtype))
     x = jax.random.normal(key, (devices, 4, 5, 3))

@@ -29,8 +29,7 @@ class Bias(Layer):
     def forward(
         self, x: Float["*batch *leading_features features *spatial"]
     ) -> Float["*batch *leading_features features *spatial"]:
-        bias = self.bias
-        if self.spatial_dims:
-            first = 1 + len(self.leading_features)
-            bias = lax.expand_dims(bias, range(first, first + self.spatial_dims))
+        first = 1 + len(self.leading_features)
+        behind = range(first, first + self.spatial_dims)
+        bias = lax.expand_dims(self.bias, behind) if behind else self.bias
         return x + spread(bias, x.shape)

@@ -95,7 +95,6 @@ class Conv(Layer):
         )
         if self.bias is None:
             return y
-        bias = self.bias
-        if not self.channel_last:
-            bias = lax.expand_dims(bias, range(1, 1 + self.spatial_dims))
+        behind = range(1, 1 if self.channel_last else 1 + self.spatial_dims)
+        bias = lax.expand_dims(self.bias, behind) if behind else self.bias
         return y + spread(bias, y.shape)

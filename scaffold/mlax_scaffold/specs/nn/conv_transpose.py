@@ -137,7 +137,6 @@ class ConvTranspose(Layer):
         y = y.reshape(*batch, *y.shape[1:])
         if self.bias is None:
             return y
-        bias = self.bias
-        if not self.channel_last:
-            bias = lax.expand_dims(bias, range(1, 1 + n))
+        behind = range(1, 1 if self.channel_last else 1 + n)
+        bias = lax.expand_dims(self.bias, behind) if behind else self.bias
         return y + spread(bias, y.shape)

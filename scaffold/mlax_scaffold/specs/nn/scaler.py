@@ -29,8 +29,7 @@ class Scaler(Layer):
     def forward(
         self, x: Float["*batch *leading_features features *spatial"]
     ) -> Float["*batch *leading_features features *spatial"]:
-        scale = self.scale
-        if self.spatial_dims:
-            first = 1 + len(self.leading_features)
-            scale = lax.expand_dims(scale, range(first, first + self.spatial_dims))
+        first = 1 + len(self.leading_features)
+        behind = range(first, first + self.spatial_dims)
+        scale = lax.expand_dims(self.scale, behind) if behind else self.scale
         return x * spread(scale, x.shape)
