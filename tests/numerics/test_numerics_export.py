@@ -77,6 +77,12 @@ LAYERS: dict[str, tuple[Any, str]] = {
     "MaxPool of parts": (nn.MaxPool.init(2, 3, 2, ceil_mode=True), "b, 3, 2+h, 2+w"),
     "AdaptiveAvgPool": (nn.AdaptiveAvgPool.init(2, 2), "b, 3, 2*h, 2*w"),
     "AdaptiveMaxPool": (nn.AdaptiveMaxPool.init(2, 2), "b, 3, 2*h, 2*w"),
+    "AdaptiveAvgPool of any size": (nn.AdaptiveAvgPool.init(2, 3), "b, 3, 2+h, 2+w"),
+    "AdaptiveMaxPool of any size": (
+        nn.AdaptiveMaxPool.init(2, 3, channel_last=True),
+        "b, 2+h, 2+w, 3",
+    ),
+    "PatchEmbed": (nn.PatchEmbed.init(KEY, 2, 3, 8, 2), "b, 3, 2*h, 2*w"),
     "GlobalAvgPool": (nn.GlobalAvgPool.init(2), "b, 3, h, w"),
     "GlobalMaxPool": (nn.GlobalMaxPool.init(2), "b, 3, h, w"),
     "Recurrent": (block.Recurrent.init(nn.GRUCell.init(KEY, 8, 4)), "b, t, 8"),
@@ -134,6 +140,45 @@ def test_sizes_may_be_symbols(name: str, training: bool):
         np.testing.assert_allclose(exported.call(x), apply(x), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_sizes_may_be_symbols_in_16_bits(name: str, dtype: str):
+    (trainables, state, hyperparams), dims = LAYERS[name]
+    apply = jax.jit(lambda x: hyperparams.apply(x, trainables, state, True)[0])
+    shape = export.symbolic_shape(dims)
+    exported = export.export(apply)(jax.ShapeDtypeStruct(shape, dtype))
+    environment = {s: 3 + i for i, s in enumerate("bthw")}
+    actual = tuple(eval(part, environment) for part in dims.split(","))
+    x = jax.random.normal(KEY, actual, dtype)
+    y, error = exported.call(x), 8 * float(jnp.finfo(dtype).eps)
+    assert y.dtype == dtype
+    expected = np.asarray(apply(x), np.float64)
+    np.testing.assert_allclose(np.asarray(y, np.float64), expected, error, error)
+
+
+REDUCED = ("mean", "std", "moments", "max", "softmax", "log_softmax", "logsumexp")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("name", [*REDUCED, "l2_norm", "layer_norm"])
+def test_gradients_of_reductions_take_sizes_that_are_symbols(name: str, dtype: str):
+    reduction = getattr(functional, name)
+
+    @jax.jit
+    @jax.grad
+    def slopes(x: jax.Array) -> Any:
+        y = jax.tree.leaves(reduction(x, axis=(0, 1)))
+        return sum(jnp.sum(part.astype(jnp.float32) ** 2) for part in y)
+
+    shape = jax.ShapeDtypeStruct(export.symbolic_shape("b, t, 3"), dtype)
+    exported = export.export(slopes)(shape)
+    x = jax.random.normal(KEY, (4, 5, 3), dtype)
+    y, error = exported.call(x), 16 * float(jnp.finfo(dtype).eps)
+    assert y.dtype == dtype
+    expected = np.asarray(slopes(x), np.float64)
+    np.testing.assert_allclose(np.asarray(y, np.float64), expected, error, error)
+
+
 def test_gradients_too_take_sizes_that_are_symbols():
     trainables, _, conv = nn.Conv.init(KEY, 1, 3, 4, 3, strides=2)
     _, _, pool = nn.MaxPool.init(1, 3, strides=2, padding="SAME")
@@ -154,6 +199,31 @@ def test_gradients_too_take_sizes_that_are_symbols():
             exported.call(trainables, x),
             slopes(trainables, x),
         )
+
+
+def test_windows_of_a_size_that_is_a_symbol_are_those_of_any_size():
+    pool = nn.AdaptiveAvgPool.init(1, 4)[2]
+    slopes = jax.jit(jax.grad(lambda x: jnp.sum(pool.apply(x, None, None)[0] ** 3)))
+    shape = export.symbolic_shape("b, n", constraints=["n >= 4"])
+    exported = export.export(slopes)(jax.ShapeDtypeStruct(shape, jnp.float32))
+    for n in range(4, 13):
+        x = jax.random.normal(KEY, (2, n), jnp.float32)
+        np.testing.assert_allclose(exported.call(x), slopes(x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_size_that_patches_divide_is_one_with_a_constraint():
+    trainables, state, hyperparams = nn.PatchEmbed.init(KEY, 1, 3, 8, 4)
+    apply = jax.jit(lambda x: hyperparams.apply(x, trainables, state, True)[0])
+
+    def exported(*constraints: str) -> Any:
+        shape = export.symbolic_shape("b, 3, n", constraints=constraints)
+        return export.export(apply)(jax.ShapeDtypeStruct(shape, jnp.float32))
+
+    x = jax.random.normal(KEY, (2, 3, 12), jnp.float32)
+    y = exported("mod(n, 4) == 0").call(x)
+    np.testing.assert_allclose(y, apply(x), rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match="patch_size must divide the size"):
+        exported()
 
 
 def test_a_length_that_a_table_bounds_is_one_with_a_bound():

@@ -255,6 +255,36 @@ def test_devices_count_by_what_they_select():
     )
 
 
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("name", ["BatchNorm", "RunningZNorm"])
+def test_averages_of_what_a_mask_leaves_out_stay(name: str, devices: int):
+    key, axis_name = jax.random.key(0), "device" if devices > 1 else None
+    weights, state, hyperparams = (
+        nn.BatchNorm.init(key, 3, channel_last=True, axis_name=axis_name)
+        if name == "BatchNorm"
+        else nn.RunningZNorm.init(key, (3,), (0, 1), axis_name=axis_name)
+    )
+    state = state._replace(mean=jnp.asarray([0.1, 0.3, 0.7], state.mean.dtype))
+    x = jax.random.normal(key, (devices, 4, 5, 3))
+
+    def after(where: Any) -> Any:
+        def step(x: jax.Array, where: jax.Array) -> Any:
+            return hyperparams.apply(x, weights, state, mask=where)[1]
+
+        where = jnp.broadcast_to(jnp.asarray(where), x.shape)
+        if devices == 1:
+            return step(x[0], where[0])
+        return jax.vmap(step, axis_name="device", out_axes=None)(x, where)
+
+    # Nothing of the first channel, of the second one on the last device only.
+    where = np.ones((devices, 4, 5, 3), bool)
+    where[..., 0] = where[:-1, ..., 1] = False
+    for old, new in zip(state, after(where), strict=True):
+        assert (np.asarray(old == new) == [True, False, False]).all()
+    for old, new in zip(state, after(False), strict=True):
+        assert jnp.array_equal(old, new)
+
+
 def test_modules_take_a_mask():
     x, where = draw(0, (2, 5, 6), jnp.dtype("float32")), jnp.asarray(MASK)
     graph = bx.Graph("root")

@@ -241,6 +241,31 @@ def test_a_subspace_is_none_for_what_keeps_weights(name):
     assert all_finite(updates)
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda inner: optim.ScheduleFree.init(WEIGHTS, inner, 0.1),
+        lambda inner: optim.Mechanic.init(WEIGHTS, inner),
+    ],
+    ids=["ScheduleFree", "Mechanic"],
+)
+def test_weights_that_updates_lead_to_are_none_of_a_scaled_or_averaged_run(around):
+    kept = kept_in_others() | {
+        "weights": optim.AverageWeights.init(WEIGHTS, optim.Sgd.init(WEIGHTS, 0.1)),
+        "mechanic": optim.Mechanic.init(WEIGHTS, optim.Sgd.init(WEIGHTS, 1.0)),
+    }
+    for inner in kept.values():
+        match = r"optimizer keeps weights.*, as in Lookahead\.init"
+        with pytest.raises(ValueError, match=match):
+            around(inner)
+    adam = optim.AdamW.init(WEIGHTS, 0.1, b1=0.0)
+    clip = optim.ClipByGlobalNorm.init(WEIGHTS, 1.0)
+    given = around(optim.Chain.init([clip, adam]))
+    state, hyperparams = optim.Lookahead.init(WEIGHTS, given)
+    updates, _ = hyperparams.apply(WEIGHTS, state, WEIGHTS)
+    assert all_finite(updates)
+
+
 def all_finite(tree: Any) -> bool:
     return all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(tree))
 

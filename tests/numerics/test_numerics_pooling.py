@@ -204,8 +204,8 @@ def test_what_a_dilated_input_is_refused_for():
 )
 @pytest.mark.parametrize(
     ("reduction", "initial"),
-    [(jnp.logaddexp, -1e30), (lax.mul, 1.0)],
-    ids=["logaddexp", "mul"],
+    [(jnp.logaddexp, -1e30), (lax.mul, 1.0), (lax.max, -np.inf), (lax.min, np.inf)],
+    ids=["logaddexp", "mul", "max", "min"],
 )
 def test_any_reduction_as_of_lax(reduction, initial, options, dtype):
     hyper = {"spatial_dims": 2, "channel_last": True, **options}

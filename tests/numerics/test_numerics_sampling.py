@@ -1,5 +1,6 @@
 """What tokens are drawn from: beside NumPy, and by how often each is drawn."""
 
+import functools
 from typing import Any
 
 import jax
@@ -7,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mlax import functional
+from mlax import functional, generation
 
 _LOGITS = np.random.default_rng(3).normal(size=(6, 9)) * 2.0
 _DTYPES = ("float16", "bfloat16", "float32", "float64")
@@ -87,6 +88,35 @@ def test_rare_classes_are_drawn_in_half_precision(dtype):
     drawn = np.asarray(jax.jit(functional.categorical)(logits, jax.random.key(2)))
     assert abs(drawn.mean() / 10_000 - 1.0) < 0.1
     assert len(np.unique(drawn)) > 950
+
+
+@pytest.mark.parametrize("dtype", _DTYPES)
+@pytest.mark.parametrize("temperature", [1e-3, 1e-4, 1e-30, 1e-320])
+def test_a_low_temperature_takes_the_largest(dtype, temperature):
+    logits = jnp.asarray([[1.0, 20.0, 30.0, -jnp.inf], [-3e4, -6e4, -5e4, -4e4]], dtype)
+    keys = jax.random.split(jax.random.key(5), 20)
+    draw = functools.partial(functional.categorical, logits, temperature=temperature)
+    assert (jax.vmap(draw)(keys) == jnp.asarray([2, 0])).all()
+    for sampler in (
+        generation.Sampler(temperature),
+        generation.Sampler(temperature, top_k=2),
+        generation.Sampler(temperature, top_p=0.9),
+        generation.Sampler(temperature, min_p=0.1),
+    ):
+        drawn = jax.vmap(lambda key, s=sampler: s(logits, key, logits))(keys)
+        assert (drawn == jnp.asarray([2, 0])).all()
+
+
+def test_a_draw_without_a_key_is_told_so():
+    no_key: Any = None
+    with pytest.raises(
+        ValueError, match="a key is needed, unless the temperature is 0"
+    ):
+        functional.categorical(jnp.asarray(_LOGITS), no_key)
+    with pytest.raises(
+        ValueError, match="a key is needed, unless the temperature is 0"
+    ):
+        generation.Sampler()(jnp.asarray(_LOGITS), no_key, jnp.asarray(_LOGITS))
 
 
 def test_without_temperature_the_largest_is_taken_and_no_key_asked_for():

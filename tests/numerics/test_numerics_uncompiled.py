@@ -44,6 +44,33 @@ def test_shapes_that_fitted_are_not_compared_again(
         call(jnp.ones((2, 5, 3)))
 
 
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (nn.Bias.init(KEY, 3), (2, 3)),
+        (nn.Scaler.init(KEY, 3, leading_features=(4,)), (2, 4, 3)),
+        (nn.Conv.init(KEY, 1, 3, 4, 2, channel_last=True), (1, 5, 3)),
+        (nn.DepthwiseConv.init(KEY, 1, 3, 2, channel_last=True), (1, 5, 3)),
+        (nn.SeparableConv.init(KEY, 1, 3, 4, 2, channel_last=True), (1, 5, 3)),
+        (nn.ConvTranspose.init(KEY, 1, 3, 4, 2, channel_last=True), (1, 5, 3)),
+    ],
+    ids=["Bias", "Scaler", "Conv", "DepthwiseConv", "SeparableConv", "ConvTranspose"],
+)
+def test_weights_of_the_last_axis_get_no_others(
+    monkeypatch: pytest.MonkeyPatch, layer: Any, shape: tuple[int, ...]
+):
+    added: list[Any] = []
+    expanded = jax.lax.expand_dims
+
+    def expand(x: Any, axes: Any) -> Any:
+        added.append(tuple(axes))
+        return expanded(x, axes)
+
+    monkeypatch.setattr(jax.lax, "expand_dims", expand)
+    layer[2].apply(jnp.ones(shape), *layer[:2])
+    assert () not in added
+
+
 def test_so_many_shapes_are_remembered_and_the_last_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ):

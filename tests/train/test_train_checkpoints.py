@@ -42,6 +42,19 @@ def test_a_resumed_run_is_exact(tmp_path: Path, library: Library):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
+def test_arrays_without_elements_come_back(tmp_path: Path, library: Library):
+    state, _, _ = created(lambda weights: optim.Galore.init(weights, 0.01, rank=2))
+    shapes = [leaf.shape for leaf in jax.tree.leaves(state.optimizer.projection)]
+    assert (0,) in shapes
+    train.save(tmp_path, state, library=library)
+    equal(train.restore(tmp_path, jax.eval_shape(lambda: state)), state)
+    other = state._replace(average=jnp.zeros((0, 3)))
+    train.save(tmp_path / "other", other, library=library)
+    with pytest.raises(ValueError, match=r"different|unexpected|missing"):
+        train.restore(tmp_path / "other", other._replace(average=jnp.zeros((2, 3))))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
 def test_another_process_resumes(tmp_path: Path, library: Library):
     state, made, loss = created()
     step = jax.jit(train.step(loss, made))

@@ -11,7 +11,7 @@ from . import arrays, checks, scopes
 from .checks._errors import invalid
 from .paths import listed, named_leaves, path_name, shown
 from .static import InitializedOptimizer, OfOptimizer, OptimizerHyperparams, static
-from .trees import labels_of_tree, tree_merge, tree_prune, tree_select
+from .trees import labels_of_tree, scales_loss, tree_merge, tree_prune, tree_select
 
 
 @static
@@ -89,9 +89,17 @@ def partition(
 
     Raises:
         ValueError: where a weight has a label that no optimizer has, or an optimizer a
-            label that no weight has, naming them.
+            label that no weight has, naming them; where DynamicLossScaling is in one of
+            several groups.
     """
     names, states, hyperparams = _named("partition", optimizers)
+    scaled = [n for n, s in zip(names, states, strict=True) if scales_loss(s)]
+    if scaled and len(names) > 1:
+        raise ValueError(
+            f"partition: DynamicLossScaling is in the group {scaled[0]!r}, and the gradients "
+            "of all groups would have the scale of the loss; put it around all of them: "
+            "DynamicLossScaling.init(partition(trainables, {...}, labels))"
+        )
     if not callable(labels):
         expected = (
             "a hashable function of a weight's path and the weight that gives a label, or "
@@ -152,8 +160,16 @@ def named_chain(
 
     Returns:
         `(state, hyperparams)`; the state is a dictionary of their states.
+
+    Raises:
+        ValueError: where DynamicLossScaling is in another one than the first.
     """
     names, states, hyperparams = _named("named_chain", optimizers)
+    if any(map(scales_loss, states[1:])):
+        raise ValueError(
+            "named_chain: what stands before DynamicLossScaling would see gradients with the "
+            "scale of the loss; put that around the chain, or first in it"
+        )
     return dict(zip(names, states, strict=True)), NamedChainHyperparams(
         names, hyperparams
     )

@@ -38,9 +38,14 @@ def categorical(
 
     if temperature == 0.0:
         return jnp.argmax(logits, axis=-1)
+    checks.require(
+        "categorical", key is not None, "a key is needed, unless the temperature is 0"
+    )
     top = jnp.max(logits, axis=-1, keepdims=True)
     top = jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
-    shares = softmax((logits - top) / temperature) * 2.0**12
+    # A temperature below the numbers of the dtype would be 0 there, and 0 / 0 no number.
+    divisor = max(temperature, float(jnp.finfo(logits.dtype).tiny))
+    shares = softmax((logits - top) / divisor) * 2.0**12
     # To integers without a wider float: 12 bits, and the 12 below them.
     upper = jnp.floor(shares)
     lower = jnp.floor((shares - upper) * 2.0**12)

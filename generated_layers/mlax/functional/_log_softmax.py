@@ -13,7 +13,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
-from mlax._core.sums import spread, spread_mean
+from mlax._core.sums import doublings, spread, spread_mean
 from mlax.functional._logsumexp import logsumexp
 from mlax.functional._sum import sum
 
@@ -67,8 +67,8 @@ def log_softmax(
     # The rounding of a large sum would be in every element.
     top = jnp.max(lax.stop_gradient(wide), axis=axis, keepdims=True, initial=-jnp.inf)
     wide = wide - jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
-    size = max(1, math.prod(x.shape[a] for a in axis))
-    half = 2.0 ** (math.ceil(math.log2(size)) // 2)
+    size = max(math.prod(x.shape[a] for a in axis), 1)
+    half = 2.0 ** (doublings(size) // 2)
     logarithm = jax.custom_jvp(plain)
 
     @logarithm.defjvp
@@ -77,7 +77,9 @@ def log_softmax(
         weights = jnp.exp(primals[0])
         total = sum(weights, axis=axis, keepdims=True, factor=1.0 / half)
         total = total + (total == 0.0).astype(total.dtype)
-        few = lax.rsqrt(total) * (size / half) ** 0.5
+        more = (size / half) ** 0.5
+        more = more if isinstance(size, int) else jnp.asarray(more, total.dtype)
+        few = lax.rsqrt(total) * more
         root = lax.sqrt(few)
         weights = weights * spread(few * root, weights.shape)
         mean = spread_mean(weights * tangents[0], axis)

@@ -13,6 +13,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
+from mlax._core.sums import doublings
 from mlax.functional._sum import sum
 
 
@@ -64,8 +65,8 @@ def logsumexp(
     share = 1.0
     if jnp.finfo(wide.dtype).maxexp <= 16:
         # As many ones have no sum in float16.
-        size = max(1, math.prod(x.shape[a] for a in axes))
-        share = 2.0 ** min(0, 15 - math.ceil(math.log2(size)))
+        size = max(math.prod(x.shape[a] for a in axes), 1)
+        share = 2.0 ** min(0, 15 - doublings(size))
     total = sum(jnp.exp(wide - top), axis=axis, keepdims=True, factor=share)
     # The logarithm of a stand-in keeps the gradient of an empty sum from dividing by 0.
     empty = total == 0.0

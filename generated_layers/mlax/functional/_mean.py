@@ -13,7 +13,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
-from mlax._core.sums import selected
+from mlax._core.sums import doublings, ratio, selected
 from mlax.functional._sum import sum
 
 
@@ -68,9 +68,9 @@ def mean(
         y = sum(wide, axis=axes, keepdims=keepdims) / size
     else:
         # A power of two, and not below the smallest number of float16.
-        part = 2.0 ** -min(math.ceil(math.log2(size)), 24)
+        part = 2.0 ** -min(doublings(size), 24)
         y = sum(wide, axis=axes, keepdims=keepdims, factor=part)
-        y = y * (1.0 / (part * size))
+        y = y * ratio(1.0 / part, size, y.dtype)
     y = y if axis_name is None else lax.pmean(y, axis_name)
     if share is not None:
         y = y / (share if keepdims else lax.squeeze(share, axes))

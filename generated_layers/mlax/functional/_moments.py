@@ -12,7 +12,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from mlax._core import checks
-from mlax._core.sums import selected, spread
+from mlax._core.sums import ratio, selected, spread
 from mlax.functional._deviations import deviations
 from mlax.functional._sum import sum
 
@@ -72,13 +72,13 @@ def moments(
         center, deviation, square, scale = deviations(
             *primals, axis=axes, axis_name=axis_name
         )
-        half = 2.0 ** (size.bit_length() // 2)
+        half = 2.0 ** ((size.bit_length() if isinstance(size, int) else 8) // 2)
 
         def average(x):
             share = None
             if primals[1] is not None:
                 x, share = selected(x, primals[1], axes, axis_name)
-            total = sum(x, axis=axes, keepdims=True) * (half / size)
+            total = sum(x, axis=axes, keepdims=True) * ratio(half, size, x.dtype)
             total = total if axis_name is None else lax.pmean(total, axis_name)
             return total if share is None else total / share
 

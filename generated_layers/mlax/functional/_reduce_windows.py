@@ -40,8 +40,8 @@ def reduce_windows(
             *spatial).
         reduction: what is made of two elements, such as jax.lax.add (a hashable,
             associative function of two arrays).
-        initial: what the input is padded with: an identity of the reduction (a finite
-            number).
+        initial: what the input is padded with: an identity of the reduction (a number,
+            or an infinite one).
         spatial_dims: number of spatial axes (an integer of at least 1).
         window: size of the window (an integer of at least 1, or a sequence of one for
             each spatial axis).
@@ -64,7 +64,7 @@ def reduce_windows(
         ValueError, TypeError: where an argument does not fit.
     """
     reduction = checks.function("reduce_windows", reduction=reduction)
-    initial = checks.number("reduce_windows", initial=initial)
+    initial = checks.extended("reduce_windows", initial=initial)
     spatial_dims = checks.size("reduce_windows", spatial_dims=spatial_dims)
     window = checks.per_dim("reduce_windows", checks.size, spatial_dims, window=window)
     strides = checks.per_dim(

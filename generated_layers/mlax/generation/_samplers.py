@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from .._core import checks
 from .._core.static import static
@@ -58,7 +59,10 @@ class Sampler:
             logits = repetition_penalty(logits, tokens, penalty=self.repetition)
         if self.temperature == 0.0:
             return categorical(logits, key, temperature=0.0)
-        logits = logits / self.temperature
+        # Less the largest one, a quotient beyond the range of the dtype is never drawn.
+        top = jnp.max(logits, axis=-1, keepdims=True)
+        logits = logits - jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
+        logits = logits / max(self.temperature, float(jnp.finfo(logits.dtype).tiny))
         if self.top_k is not None:
             logits = top_k_logits(logits, k=min(self.top_k, logits.shape[-1]))
         if self.top_p is not None:

@@ -6,7 +6,8 @@ y = (x - mean) / sqrt(var + epsilon) * scale + bias, with the moments of the bat
 in training, and with their moving averages at inference.
 
 Ioffe & Szegedy, 2015, arXiv:1502.03167. The averages are computed and kept in at
-least float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone.
+least float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone,
+and so does a mask those of a channel of which it selects nothing.
 Deviation: the moving average is that of the biased variance, as in flax; PyTorch's
 is that of the unbiased one. `momentum` is the decay, as in flax and equinox, whose
 default is 0.99; 0.9 is the decay of PyTorch, which calls its complement momentum.
@@ -269,6 +270,13 @@ def fwd(
         var = var * lax.square(scale.reshape(-1).astype(var.dtype))
         # The average of an infinite variance would never be finite again.
         var = jnp.minimum(var, jnp.finfo(var.dtype).max)
+        if mask is not None:
+            # There are no moments where nothing is selected.
+            there = jnp.any(jnp.broadcast_to(mask, x.shape), axes)
+            if hyperparams.axis_name is not None:
+                there = lax.psum(there.astype(jnp.int32), hyperparams.axis_name) > 0
+            mean = jnp.where(there, mean, non_trainables.mean)
+            var = jnp.where(there, var, non_trainables.var)
         non_trainables = non_trainables._replace(
             mean=jnp.asarray(
                 ema(non_trainables.mean, mean, decay=hyperparams.momentum),

@@ -118,5 +118,6 @@ def fwd(
 
     bias = arrays.in_dtype(trainables.bias, x.dtype)
     first = 1 + len(hyperparams.leading_features)
-    bias = lax.expand_dims(bias, range(first, first + hyperparams.spatial_dims))
+    behind = range(first, first + hyperparams.spatial_dims)
+    bias = lax.expand_dims(bias, behind) if behind else bias
     return x + spread(bias, x.shape), None

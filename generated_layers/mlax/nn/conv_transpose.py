@@ -333,6 +333,6 @@ def fwd(
     y = y.reshape(*batch, *y.shape[1:])
     if bias is None:
         return y, None
-    behind = 0 if hyperparams.channel_last else n
-    bias = lax.expand_dims(bias, range(1, 1 + behind))
+    behind = range(1, 1 if hyperparams.channel_last else 1 + n)
+    bias = lax.expand_dims(bias, behind) if behind else bias
     return y + spread(bias, y.shape), None

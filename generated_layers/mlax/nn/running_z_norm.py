@@ -7,8 +7,9 @@ those of x over `axis` in training, where averages of them move: one for each el
 of the other axes. BatchNorm is this over all axes but that of channels, with weights.
 
 Ioffe & Szegedy, 2015, arXiv:1502.03167. The averages are computed and kept in at least
-float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone. The
-moments of x are of the elements that the mask selects.
+float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone, and
+so does a mask those of which it selects nothing. The moments of x are of the elements
+that the mask selects.
 """
 
 from __future__ import annotations
@@ -191,6 +192,13 @@ def fwd(
             var = var.reshape(hyperparams.features)
             # The average of an infinite variance would never be finite again.
             var = jnp.minimum(var, jnp.finfo(kept).max)
+            if mask is not None:
+                # There are no moments where nothing is selected.
+                there = jnp.any(jnp.broadcast_to(mask, x.shape), axes)
+                if hyperparams.axis_name is not None:
+                    there = lax.psum(there.astype(jnp.int32), hyperparams.axis_name) > 0
+                mean = jnp.where(there, mean, non_trainables.mean)
+                var = jnp.where(there, var, non_trainables.var)
             non_trainables = non_trainables._replace(
                 mean=jnp.asarray(
                     ema(non_trainables.mean, mean, decay=hyperparams.momentum),

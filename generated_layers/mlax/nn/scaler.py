@@ -119,5 +119,6 @@ def fwd(
 
     scale = arrays.in_dtype(trainables.scale, x.dtype)
     first = 1 + len(hyperparams.leading_features)
-    scale = lax.expand_dims(scale, range(first, first + hyperparams.spatial_dims))
+    behind = range(first, first + hyperparams.spatial_dims)
+    scale = lax.expand_dims(scale, behind) if behind else scale
     return x * spread(scale, x.shape), None

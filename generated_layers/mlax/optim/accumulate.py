@@ -29,7 +29,7 @@ from mlax._core.static import (
     Weights,
     static,
 )
-from mlax._core.trees import all_finite, tree_dot, tree_where
+from mlax._core.trees import all_finite, scales_loss, tree_dot, tree_where
 from mlax.functional import running_sum, saturate
 
 __all__ = ["AccumulateHyperparams", "AccumulateState", "init", "step"]
@@ -98,6 +98,9 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: what is skipped are gradients with the scale of the loss, which
+            DynamicLossScaling has to see: put it around, as in
+            DynamicLossScaling.init(Accumulate.init(...)).
         TypeError: where a weight is not floating.
     """
     trees.check_weights("Accumulate", trainables)
@@ -116,6 +119,16 @@ def init(
         use_mean=use_mean,
         skip_not_finite=skip_not_finite,
         skip_above=skip_above,
+    )
+    checks.require(
+        "Accumulate",
+        not scales_loss(optimizer_state)
+        or (skip_above is None and not skip_not_finite),
+        "what is skipped are gradients with the scale of the loss, which "
+        "DynamicLossScaling has to see: put it around, as in "
+        "DynamicLossScaling.init(Accumulate.init(...))",
+        skip_above=skip_above,
+        skip_not_finite=skip_not_finite,
     )
     calls = placement.create_state(zeros, (), jnp.int32, trainables)
     loss = placement.create_state(zeros, (), None, trainables)

@@ -27,7 +27,7 @@ from mlax._core.static import (
     Weights,
     static,
 )
-from mlax._core.trees import tree_add
+from mlax._core.trees import scales_loss, tree_add
 
 __all__ = ["AdversarialHyperparams", "AdversarialState", "init", "step"]
 
@@ -77,6 +77,9 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: gradients that are evaluated here have no scale of the loss: put
+            DynamicLossScaling around, as in
+            DynamicLossScaling.init(Adversarial.init(...)).
     """
     optimizer_state, optimizer_hyperparams = checks.sub_optimizer(
         "Adversarial", optimizer=optimizer
@@ -91,6 +94,12 @@ def init(
         adversary=adversary_hyperparams,
         ascents=ascents,
         reset=reset,
+    )
+    checks.require(
+        "Adversarial",
+        not scales_loss(optimizer_state) and not scales_loss(adversary_state),
+        "gradients that are evaluated here have no scale of the loss: put "
+        "DynamicLossScaling around, as in DynamicLossScaling.init(Adversarial.init(...))",
     )
     state = AdversarialState(optimizer=optimizer_state, adversary=adversary_state)
     return state, hyperparams

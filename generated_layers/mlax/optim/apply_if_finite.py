@@ -26,7 +26,7 @@ from mlax._core.static import (
     Weights,
     static,
 )
-from mlax._core.trees import all_finite
+from mlax._core.trees import all_finite, scales_loss
 
 __all__ = ["ApplyIfFiniteHyperparams", "ApplyIfFiniteState", "init", "step"]
 
@@ -70,6 +70,8 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: the steps that are skipped are those that DynamicLossScaling has to
+            see, and skips itself: leave ApplyIfFinite out.
     """
     optimizer_state, optimizer_hyperparams = checks.sub_optimizer(
         "ApplyIfFinite", optimizer=optimizer
@@ -79,6 +81,12 @@ def init(
     )
     hyperparams = ApplyIfFiniteHyperparams(
         optimizer=optimizer_hyperparams, max_consecutive_errors=max_consecutive_errors
+    )
+    checks.require(
+        "ApplyIfFinite",
+        not scales_loss(optimizer_state),
+        "the steps that are skipped are those that DynamicLossScaling has to see, and skips "
+        "itself: leave ApplyIfFinite out",
     )
     errors = placement.create_state(zeros, (), jnp.int32, optimizer_state)
     total = placement.create_state(zeros, (), jnp.int32, optimizer_state)

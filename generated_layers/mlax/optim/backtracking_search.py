@@ -35,7 +35,7 @@ from mlax._core.static import (
     Weights,
     static,
 )
-from mlax._core.trees import tree_add, tree_dot, tree_where
+from mlax._core.trees import scales_loss, tree_add, tree_dot, tree_where
 
 __all__ = ["BacktrackingSearchHyperparams", "BacktrackingSearchState", "init", "step"]
 
@@ -111,6 +111,9 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: gradients that are evaluated here have no scale of the loss: put
+            DynamicLossScaling around, as in
+            DynamicLossScaling.init(BacktrackingSearch.init(...)).
     """
     optimizer_state, optimizer_hyperparams = checks.sub_optimizer(
         "BacktrackingSearch", optimizer=optimizer
@@ -141,6 +144,12 @@ def init(
         atol=atol,
         rtol=rtol,
         accum_dtype=accum_dtype,
+    )
+    checks.require(
+        "BacktrackingSearch",
+        not scales_loss(optimizer_state),
+        "gradients that are evaluated here have no scale of the loss: put "
+        "DynamicLossScaling around, as in DynamicLossScaling.init(BacktrackingSearch.init(...))",
     )
     size = placement.create_state(ones, (), None, optimizer_state)
     state = BacktrackingSearchState(size=size, optimizer=optimizer_state)

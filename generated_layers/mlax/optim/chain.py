@@ -21,6 +21,7 @@ from mlax._core.static import (
     Weights,
     static,
 )
+from mlax._core.trees import scales_loss
 
 __all__ = ["ChainHyperparams", "ChainState", "init", "step"]
 
@@ -100,16 +101,22 @@ def step(
     trees.check_gradients("Chain", gradients, trainables)
     states = list(state.transformations)
     transformation_keys = arrays.split_keys(key, len(hyperparams.transformations))
-    for i, transformation in enumerate(hyperparams.transformations):
-        gradients, states[i] = scopes.apply_at(
-            i,
+    for place, transformation in enumerate(hyperparams.transformations):
+        checks.require(
+            "Chain",
+            place == 0 or not scales_loss(states[place]),
+            "what stands before DynamicLossScaling sees gradients with the scale of "
+            "the loss: put that around the Chain, or first in it",
+        )
+        gradients, states[place] = scopes.apply_at(
+            place,
             transformation,
             gradients,
-            states[i],
+            states[place],
             trainables,
             value=value,
             value_and_gradients=value_and_gradients,
-            key=transformation_keys[i],
+            key=transformation_keys[place],
         )
     state = state._replace(transformations=tuple(states))
     return gradients, state

@@ -25,6 +25,7 @@ from mlax._core.static import (
     Weights,
     static,
 )
+from mlax._core.trees import scales_loss
 
 __all__ = ["ConditionallyHyperparams", "ConditionallyState", "init", "step"]
 
@@ -70,6 +71,9 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: gradients that pass, or are left out, have the scale of the loss:
+            put DynamicLossScaling around, as in
+            DynamicLossScaling.init(Conditionally.init(...)).
     """
     optimizer_state, optimizer_hyperparams = checks.sub_optimizer(
         "Conditionally", optimizer=optimizer
@@ -78,6 +82,12 @@ def init(
     otherwise = checks.choice("Conditionally", ("pass", "zero"), otherwise=otherwise)
     hyperparams = ConditionallyHyperparams(
         optimizer=optimizer_hyperparams, condition=condition, otherwise=otherwise
+    )
+    checks.require(
+        "Conditionally",
+        not scales_loss(optimizer_state),
+        "gradients that pass, or are left out, have the scale of the loss: put "
+        "DynamicLossScaling around, as in DynamicLossScaling.init(Conditionally.init(...))",
     )
     state = ConditionallyState(
         step=placement.create_count(optimizer_state), optimizer=optimizer_state

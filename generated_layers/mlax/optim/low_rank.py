@@ -34,7 +34,13 @@ from mlax._core.static import (
     Weights,
     static,
 )
-from mlax._core.trees import from_matrices, matrix_shape, to_matrices, tree_add
+from mlax._core.trees import (
+    from_matrices,
+    matrix_shape,
+    scales_loss,
+    to_matrices,
+    tree_add,
+)
 from mlax.functional import saturate
 
 __all__ = ["LowRankHyperparams", "LowRankState", "init", "step"]
@@ -180,6 +186,9 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: projections would be of gradients with the scale of the loss, which
+            need not be finite: put DynamicLossScaling around, as in
+            DynamicLossScaling.init(LowRank.init(...)).
         ValueError: optimizer keeps weights, or what they moved by, in a subspace that
             the next projection changes: give one that keeps means of gradients, such as
             Adam or Sgd, and put one that is around others around LowRank, as in
@@ -206,6 +215,12 @@ def init(
         matrices=matrices,
         decomposition_dtype=decomposition_dtype,
         axes=axes,
+    )
+    checks.require(
+        "LowRank",
+        not scales_loss(optimizer_state),
+        "projections would be of gradients with the scale of the loss, which need not be "
+        "finite: put DynamicLossScaling around, as in DynamicLossScaling.init(LowRank.init(...))",
     )
     letters = jax.tree.map(
         hyperparams.letters,

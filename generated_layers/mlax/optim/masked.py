@@ -23,7 +23,7 @@ from mlax._core.static import (
     Weights,
     static,
 )
-from mlax._core.trees import tree_merge, tree_prune, tree_select
+from mlax._core.trees import scales_loss, tree_merge, tree_prune, tree_select
 
 __all__ = ["MaskedHyperparams", "MaskedState", "init", "step"]
 
@@ -68,6 +68,9 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: the gradients that pass would have the scale of the loss: put
+            DynamicLossScaling around what updates all weights, as in
+            DynamicLossScaling.init(partition(trainables, {...}, labels)).
         ValueError: where mask selects no weight.
         TypeError: where a weight is not floating.
     """
@@ -77,6 +80,15 @@ def init(
     )
     mask = trees.mask("Masked", trainables, mask=mask, required=True)
     hyperparams = MaskedHyperparams(optimizer=optimizer_hyperparams, mask=mask)
+    checks.require(
+        "Masked",
+        not scales_loss(optimizer_state)
+        or all(jax.tree.leaves(trees.selected(mask, trainables))),
+        "the gradients that pass would have the scale of the loss: put "
+        "DynamicLossScaling around what updates all weights, as in "
+        "DynamicLossScaling.init(partition(trainables, {...}, labels))",
+        mask=trees.selected(mask, trainables),
+    )
     optimizer_state = tree_prune(
         optimizer_state, trainables, trees.selected(mask, trainables)
     )

@@ -33,7 +33,7 @@ from mlax._core.static import (
     Weights,
     static,
 )
-from mlax._core.trees import tree_dot
+from mlax._core.trees import scales_loss, tree_dot
 from mlax.functional import running_sum, saturate, sum
 from mlax.initializers import constant
 
@@ -109,6 +109,14 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: the gradients here would have the scale of the loss: put
+            DynamicLossScaling around, as in
+            DynamicLossScaling.init(Mechanic.init(...)).
+        ValueError: optimizer keeps weights, or what they moved by, which are not those
+            that its updates would lead to, as Mechanic scales these: give one that
+            keeps means of gradients, such as AdamW or Sgd, and put one that is around
+            others around Mechanic, as in Lookahead.init(trainables,
+            Mechanic.init(trainables, ...)).
         TypeError: where a weight is not floating.
     """
     trees.check_weights("Mechanic", trainables)
@@ -127,6 +135,20 @@ def init(
         first_scale=first_scale,
         num_betas=num_betas,
         moment_dtype=moment_dtype,
+    )
+    checks.require(
+        "Mechanic",
+        not scales_loss(optimizer_state),
+        "the gradients here would have the scale of the loss: put DynamicLossScaling "
+        "around, as in DynamicLossScaling.init(Mechanic.init(...))",
+    )
+    checks.require(
+        "Mechanic",
+        not optimizer_hyperparams.keeps_weights(trainables),
+        "optimizer keeps weights, or what they moved by, which are not those that its "
+        "updates would lead to, as Mechanic scales these: give one that keeps means of "
+        "gradients, such as AdamW or Sgd, and put one that is around others around "
+        "Mechanic, as in Lookahead.init(trainables, Mechanic.init(trainables, ...))",
     )
     shape = (num_betas,)
     scales = placement.create_state(constant(first_scale), shape, None, trainables)

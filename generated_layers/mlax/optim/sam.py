@@ -29,7 +29,7 @@ from mlax._core.static import (
     Weights,
     static,
 )
-from mlax._core.trees import tree_add, tree_dot
+from mlax._core.trees import scales_loss, tree_add, tree_dot
 
 __all__ = ["SamHyperparams", "SamState", "init", "step"]
 
@@ -78,6 +78,8 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: gradients that are evaluated here have no scale of the loss: put
+            DynamicLossScaling around, as in DynamicLossScaling.init(Sam.init(...)).
     """
     optimizer_state, optimizer_hyperparams = checks.sub_optimizer(
         "Sam", optimizer=optimizer
@@ -90,6 +92,12 @@ def init(
         rho=rho,
         ascents=ascents,
         accum_dtype=accum_dtype,
+    )
+    checks.require(
+        "Sam",
+        not scales_loss(optimizer_state),
+        "gradients that are evaluated here have no scale of the loss: put "
+        "DynamicLossScaling around, as in DynamicLossScaling.init(Sam.init(...))",
     )
     state = SamState(optimizer=optimizer_state)
     return state, hyperparams

@@ -104,6 +104,11 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: optimizer keeps weights, or what they moved by, which would be those
+            of y, and its updates are those of z: give one that keeps means of
+            gradients, such as AdamW or Sgd, and put one that is around others around
+            ScheduleFree, as in Lookahead.init(trainables, ScheduleFree.init(trainables,
+            ...)).
         TypeError: where a weight is not floating.
     """
     trees.check_weights("ScheduleFree", trainables)
@@ -122,6 +127,14 @@ def init(
         b1=b1,
         weight_power=weight_power,
         moment_dtype=moment_dtype,
+    )
+    checks.require(
+        "ScheduleFree",
+        not optimizer_hyperparams.keeps_weights(trainables),
+        "optimizer keeps weights, or what they moved by, which would be those of y, and "
+        "its updates are those of z: give one that keeps means of gradients, such as "
+        "AdamW or Sgd, and put one that is around others around ScheduleFree, as in "
+        "Lookahead.init(trainables, ScheduleFree.init(trainables, ...))",
     )
     largest = placement.create_state(zeros, (), None, trainables)
     total = placement.create_state(zeros, (), None, trainables)

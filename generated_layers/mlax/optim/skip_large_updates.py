@@ -25,7 +25,7 @@ from mlax._core.static import (
     Weights,
     static,
 )
-from mlax._core.trees import all_finite, tree_dot
+from mlax._core.trees import all_finite, scales_loss, tree_dot
 
 __all__ = ["SkipLargeUpdatesHyperparams", "SkipLargeUpdatesState", "init", "step"]
 
@@ -72,6 +72,9 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: max_norm would be compared with gradients that have the scale of the
+            loss: put DynamicLossScaling around, as in
+            DynamicLossScaling.init(SkipLargeUpdates.init(...)).
     """
     optimizer_state, optimizer_hyperparams = checks.sub_optimizer(
         "SkipLargeUpdates", optimizer=optimizer
@@ -82,6 +85,12 @@ def init(
     )
     hyperparams = SkipLargeUpdatesHyperparams(
         optimizer=optimizer_hyperparams, max_norm=max_norm, accum_dtype=accum_dtype
+    )
+    checks.require(
+        "SkipLargeUpdates",
+        not scales_loss(optimizer_state),
+        "max_norm would be compared with gradients that have the scale of the loss: put "
+        "DynamicLossScaling around, as in DynamicLossScaling.init(SkipLargeUpdates.init(...))",
     )
     skipped = placement.create_state(zeros, (), jnp.int32, optimizer_state)
     state = SkipLargeUpdatesState(skipped=skipped, optimizer=optimizer_state)

@@ -35,7 +35,7 @@ from mlax._core.static import (
     Weights,
     static,
 )
-from mlax._core.trees import tree_add, tree_dot, tree_where
+from mlax._core.trees import scales_loss, tree_add, tree_dot, tree_where
 
 __all__ = ["ZoomSearchHyperparams", "ZoomSearchState", "init", "step"]
 
@@ -154,6 +154,9 @@ def init(
 
     Raises:
         ValueError: where a hyperparameter is not what it may be.
+        ValueError: gradients that are evaluated here have no scale of the loss: put
+            DynamicLossScaling around, as in
+            DynamicLossScaling.init(ZoomSearch.init(...)).
     """
     optimizer_state, optimizer_hyperparams = checks.sub_optimizer(
         "ZoomSearch", optimizer=optimizer
@@ -184,6 +187,12 @@ def init(
         decrease_rtol=decrease_rtol,
         size_precision=size_precision,
         accum_dtype=accum_dtype,
+    )
+    checks.require(
+        "ZoomSearch",
+        not scales_loss(optimizer_state),
+        "gradients that are evaluated here have no scale of the loss: put "
+        "DynamicLossScaling around, as in DynamicLossScaling.init(ZoomSearch.init(...))",
     )
     size = placement.create_state(ones, (), None, optimizer_state)
     state = ZoomSearchState(size=size, optimizer=optimizer_state)

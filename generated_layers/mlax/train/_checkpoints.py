@@ -137,18 +137,27 @@ def _write_folder(folder: Path, state: Any) -> None:
         name: jax.random.key_data(leaf) if is_key(leaf) else jnp.asarray(leaf)
         for name, leaf in flatten(state).items()
     }
+    # It refuses arrays without elements, such as moments of what has none.
+    plain = {name: array for name, array in plain.items() if array.size}
     with _orbax().StandardCheckpointer() as writer:
         writer.save(folder.absolute(), plain)
 
 
 def _read_folder(folder: Path, like: Any) -> Any:
     expected = jax.tree.map(_expected, like)
+    named = flatten(expected)
+    empty = {name: shape for name, shape in named.items() if not shape.size}
     with _orbax().StandardCheckpointer() as reader:
         stored = reader.metadata(folder.absolute()).item_metadata
         shapes = {n: jax.ShapeDtypeStruct(a.shape, a.dtype) for n, a in stored.items()}
         # It would cast what has another dtype.
-        unflatten(shapes, expected)
-        arrays = reader.restore(folder.absolute(), flatten(expected))
+        unflatten(empty | shapes, expected)
+        held = {name: shape for name, shape in named.items() if name not in empty}
+        arrays = reader.restore(folder.absolute(), held)
+    arrays |= {
+        name: jnp.zeros(shape.shape, shape.dtype, device=shape.sharding)
+        for name, shape in empty.items()
+    }
     leaves = [
         jax.random.wrap_key_data(arrays[name], impl=_implementation(leaf))
         if is_key(leaf)

@@ -184,6 +184,8 @@ class Method:
     """What it calls before it looks at `self.training`, and so at inference, too: of what may draw."""
     taken_apart: tuple[tuple[str, int], ...] = ()
     """Attributes of `self` that several names are assigned, as `a, b = self.pair`, and how many."""
+    renewed: frozenset[str] = frozenset()
+    """Names of the optimizers of `self` whose state it sets."""
 
     @property
     def function(self) -> str:

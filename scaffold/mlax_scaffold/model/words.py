@@ -86,6 +86,15 @@ _NUMBERS = (
         ('"0.5"', _NAN, _INF),
     ),
     Word(
+        "Extended",
+        "a number, or an infinite one",
+        "extended",
+        "float",
+        "finite_floats()",
+        "0.5",
+        ('"0.5"', _NAN, "True"),
+    ),
+    Word(
         "Positive",
         "a finite number above 0",
         "positive",

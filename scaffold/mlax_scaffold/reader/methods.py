@@ -118,6 +118,7 @@ def read_method(
         handed=_handed(method, attributes),
         unasked=tuple(dict.fromkeys(facts.unasked)),
         taken_apart=tuple(dict.fromkeys(facts.taken_apart)),
+        renewed=frozenset(facts.renewed),
     )
 
 
@@ -237,6 +238,7 @@ class _Facts(ast.NodeVisitor):
         self.stored: set[str] = set()
         self.compared: set[str] = set()
         self.taken_apart: list[tuple[str, int]] = []
+        self.renewed: set[str] = set()
 
     def visit_Assign(self, node: ast.Assign) -> None:
         name = self_attribute(node.value)
@@ -333,9 +335,12 @@ class _Facts(ast.NodeVisitor):
         if self.attributes.get(owner) in ("sub-layer", "layers", "container"):
             # It may be a weight of the sub-layer.
             self.reads.add(f"{owner}.{node.attr}")
+        sets = isinstance(node.ctx, ast.Store)
+        if self.attributes.get(owner) == "optimizer" and sets:
+            self.renewed.add(owner)
         if name == "training":
             self.training = True
-        elif name and isinstance(node.ctx, ast.Store):
+        elif name and sets:
             self.assigns.append(name)
         elif name:
             self.reads.add(name)

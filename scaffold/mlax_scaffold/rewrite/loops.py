@@ -87,6 +87,9 @@ class _Loops(Transformer):
             replaced = _Replaced(of_pass, f"{keys}[{index}]")
             body = cst.ensure_type(body.visit(replaced), cst.IndentedBlock)
         body = body.visit(Hoister(wanted, emit, self.taken, inline))
+        if self._optimizes:
+            states = _States({t.variable: f"{t.states}[{t.index}]" for t in loop})
+            body = cst.ensure_type(body, cst.IndentedBlock).visit(states)
         target, iterated = updated_node.target, updated_node.iter
         if not own and (key or any(thread.indexed for thread in loop)):
             target = _enumerated_target(index, target)
@@ -127,6 +130,23 @@ class _Loops(Transformer):
             called = f"{reference.name}.fwd"
         owner = self.context.definition.name
         return _Layers(field, variable, index, states, called, traits, owner)
+
+
+class _States(Transformer):
+    """`transformation.state`, of the variable of a loop: the state of this turn."""
+
+    def __init__(self, states: dict[str, str]):
+        super().__init__()
+        self.states = states
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        match updated_node:
+            case cst.Attribute(value=cst.Name(value=name), attr=cst.Name("state")):
+                if name in self.states:
+                    return expression(self.states[name])
+        return updated_node
 
 
 @dataclass(frozen=True)

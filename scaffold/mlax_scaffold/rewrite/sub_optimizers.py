@@ -28,7 +28,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     taken = local_names(function) | context.taken
     # Those whose state `setup_tree` sets may have moments of other shapes than the weights.
     tree = context.definition.method("setup_tree")
-    others = context.sub_optimizers & tree.reads if tree else frozenset()
+    others = context.sub_optimizers & tree.renewed if tree else frozenset()
 
     def wanted(call: cst.Call) -> str | None:
         name = self_attribute(call.func)

@@ -28,6 +28,7 @@ _HOMES = {
     "cast": "arrays",
     "constant": "initializers",
     "cudnn_attention": "arrays",
+    "doublings": "arrays",
     "explicit_padding": "arrays",
     "from_matrices": "trees",
     "function": "functions",
@@ -49,7 +50,9 @@ _HOMES = {
     "pad_axes": "arrays",
     "ring_phases": "initializers",
     "ring_radii": "initializers",
+    "ratio": "arrays",
     "require": "declarations",
+    "scales_loss": "trees",
     "scan": "loops",
     "spread": "arrays",
     "selected": "arrays",
@@ -107,8 +110,10 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.arrays import add_at as add_at
     from mlax_scaffold.spec.arrays import cast as cast
     from mlax_scaffold.spec.arrays import cudnn_attention as cudnn_attention
+    from mlax_scaffold.spec.arrays import doublings as doublings
     from mlax_scaffold.spec.arrays import explicit_padding as explicit_padding
     from mlax_scaffold.spec.arrays import pad_axes as pad_axes
+    from mlax_scaffold.spec.arrays import ratio as ratio
     from mlax_scaffold.spec.arrays import segment_sum as segment_sum
     from mlax_scaffold.spec.arrays import selected as selected
     from mlax_scaffold.spec.arrays import spread as spread
@@ -156,6 +161,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.trees import all_finite as all_finite
     from mlax_scaffold.spec.trees import from_matrices as from_matrices
     from mlax_scaffold.spec.trees import matrix_shape as matrix_shape
+    from mlax_scaffold.spec.trees import scales_loss as scales_loss
     from mlax_scaffold.spec.trees import to_matrices as to_matrices
     from mlax_scaffold.spec.trees import tree_add as tree_add
     from mlax_scaffold.spec.trees import tree_dot as tree_dot
@@ -173,6 +179,7 @@ if TYPE_CHECKING:
     from mlax_scaffold.spec.typing import Count as Count
     from mlax_scaffold.spec.typing import Decay as Decay
     from mlax_scaffold.spec.typing import DType as DType
+    from mlax_scaffold.spec.typing import Extended as Extended
     from mlax_scaffold.spec.typing import Float as Float
     from mlax_scaffold.spec.typing import Fraction as Fraction
     from mlax_scaffold.spec.typing import Function as Function

@@ -21,6 +21,8 @@ pad_axes: Callable[..., jax.Array] = runtime("_core.windows").pad_axes
 segment_sum: Callable[..., jax.Array] = runtime("_core.sums").segment_sum
 selected: Callable[..., tuple[jax.Array, jax.Array]] = runtime("_core.sums").selected
 spread: Callable[..., jax.Array] = runtime("_core.sums").spread
+doublings: Callable[[Any], int] = runtime("_core.sums").doublings
+ratio: Callable[..., Any] = runtime("_core.sums").ratio
 spread_mean: Callable[..., jax.Array] = runtime("_core.sums").spread_mean
 stored_moments: Callable[..., tuple[jax.Array, jax.Array, jax.Array, jax.Array]] = (
     runtime("_core.arrays").stored_moments

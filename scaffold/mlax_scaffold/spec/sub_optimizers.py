@@ -93,6 +93,11 @@ class Given:
         self.optimizer.state = new
         return updates
 
+    @property
+    def state(self) -> Any:
+        """Its state."""
+        return self.optimizer.state
+
     def apply(
         self, grads: Any, state: Any, params: Any, **inputs: Any
     ) -> tuple[Any, Any]:

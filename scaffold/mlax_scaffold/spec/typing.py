@@ -26,6 +26,7 @@ LayerOutput = Any
 Size = int
 Sizes = tuple[int, ...]
 Count = int
+Extended = float
 Positive = float
 NonNegative = float
 Probability = float

@@ -14,6 +14,21 @@ import jax.numpy as jnp
 from jax import lax
 
 
+def ratio(number: float, size: Any, dtype: Any) -> Any:
+    """A number over a size: a number, and over a size that is a symbol a scalar of a dtype."""
+    if isinstance(size, int):
+        return number / size
+    return jnp.asarray(number / size, dtype)
+
+
+def doublings(size: Any) -> int:
+    """The power of two that a size is at most: of a size that is a symbol, the 8th.
+
+    As a factor of sums in float16 it leaves numbers of 1 in range for 2^24 of them.
+    """
+    return math.ceil(math.log2(size)) if isinstance(size, int) else 8
+
+
 def weighted_sum(x: jax.Array, axes: Sequence[int], weight: float = 1.0) -> jax.Array:
     """Sum of weight * x over axes, in the dtype of x, as a product.
 
@@ -82,8 +97,8 @@ def selected(
     if jnp.finfo(x.dtype).bits > 16:
         share = lax.reduce(ones, x.dtype.type(0), lax.add, axes) / size
     else:
-        part = 2.0 ** -min(math.ceil(math.log2(size)), 24)
-        share = weighted_sum(ones, axes, part) * (1.0 / (part * size))
+        part = 2.0 ** -min(doublings(size), 24)
+        share = weighted_sum(ones, axes, part) * ratio(1.0 / part, size, x.dtype)
     share = lax.expand_dims(share, axes)
     share = share if axis_name is None else lax.pmean(share, axis_name)
     share = jnp.where(share == 0.0, jnp.ones_like(share), share)
@@ -112,9 +127,10 @@ def spread_mean(
     if where is not None:
         x, share = selected(x, where, axes, axis_name)
     size = max(math.prod(x.shape[a] for a in axes), 1)
-    bits = min(math.ceil(math.log2(size)), 32)
+    bits = min(doublings(size), 32)
     before, after = 2.0 ** -(bits // 4), 2.0 ** -(bits - bits // 4)
-    total = weighted_sum(x, axes, before) * (1.0 / (before * after * size))
+    rest = ratio(1.0 / (before * after), size, x.dtype)
+    total = weighted_sum(x, axes, before) * rest
     total = total if axis_name is None else lax.pmean(total, axis_name)
     total = lax.expand_dims(total, axes)
     total = total if share is None else total / share

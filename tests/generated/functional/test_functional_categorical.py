@@ -44,6 +44,7 @@ def cases(pick: Pick) -> Case:
         functional.categorical,
         x=(shapes.array("logits"), abstract_key()),
         hyperparameters=hyperparameters,
+        requirements=("a key is needed, unless the temperature is 0",),
         shapes=shapes,
         y=shapes.expected("*batch"),
     )

@@ -41,7 +41,7 @@ SPEC = find_spec(
         ("reduction", None),
         ("initial", "0.5"),
         ("initial", float("nan")),
-        ("initial", float("inf")),
+        ("initial", True),
         ("initial", None),
         ("spatial_dims", 0),
         ("spatial_dims", -1),

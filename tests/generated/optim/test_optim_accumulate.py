@@ -47,6 +47,7 @@ def cases(pick: Pick) -> OptimizerCase:
         other_dtypes=(accum_dtype,),
         partial_moments=("optimizer", "calls", "loss"),
         requirements=(
+            "what is skipped are gradients with the scale of the loss, which",
             "a call knows the loss of its own part only, which the optimizer evaluates;",
         ),
     )

@@ -36,6 +36,9 @@ def cases(pick: Pick) -> OptimizerCase:
         },
         partial_moments=("optimizer", "adversary"),
         needs=("value_and_gradients",),
+        requirements=(
+            "gradients that are evaluated here have no scale of the loss: put",
+        ),
     )
 
 

@@ -31,6 +31,9 @@ def cases(pick: Pick) -> OptimizerCase:
             "max_consecutive_errors": max_consecutive_errors,
         },
         partial_moments=("optimizer", "errors", "total"),
+        requirements=(
+            "the steps that are skipped are those that DynamicLossScaling has to see, and",
+        ),
     )
 
 

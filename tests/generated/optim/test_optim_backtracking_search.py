@@ -57,6 +57,9 @@ def cases(pick: Pick) -> OptimizerCase:
         other_dtypes=(accum_dtype,),
         partial_moments=("optimizer", "size"),
         needs=("value_and_gradients",),
+        requirements=(
+            "gradients that are evaluated here have no scale of the loss: put",
+        ),
     )
 
 

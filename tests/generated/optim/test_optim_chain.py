@@ -27,6 +27,9 @@ def cases(pick: Pick) -> OptimizerCase:
         Chain,
         {"transformations": toys.ToyOptimizer.several(count)},
         partial_moments=("transformations",),
+        requirements=(
+            "what stands before DynamicLossScaling sees gradients with the scale of the",
+        ),
     )
 
 

@@ -33,6 +33,9 @@ def cases(pick: Pick) -> OptimizerCase:
             "otherwise": otherwise,
         },
         partial_moments=("optimizer",),
+        requirements=(
+            "gradients that pass, or are left out, have the scale of the loss: put",
+        ),
     )
 
 

@@ -53,6 +53,7 @@ def cases(pick: Pick) -> OptimizerCase:
         other_dtypes=(decomposition_dtype,),
         partial_moments=("optimizer",),
         requirements=(
+            "projections would be of gradients with the scale of the loss, which need not be",
             "optimizer keeps weights, or what they moved by, in a subspace that the next",
         ),
     )

@@ -28,6 +28,7 @@ def cases(pick: Pick) -> OptimizerCase:
         Masked,
         {"optimizer": toys.ToyOptimizer.one(traced), "mask": mask},
         partial_moments=("optimizer",),
+        requirements=("the gradients that pass would have the scale of the loss: put",),
     )
 
 

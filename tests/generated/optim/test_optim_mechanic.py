@@ -47,6 +47,10 @@ def cases(pick: Pick) -> OptimizerCase:
         },
         moment_dtype=moment_dtype,
         partial_moments=("optimizer", "scales", "reward", "bound", "squares"),
+        requirements=(
+            "the gradients here would have the scale of the loss: put DynamicLossScaling",
+            "optimizer keeps weights, or what they moved by, which are not those that its",
+        ),
     )
 
 

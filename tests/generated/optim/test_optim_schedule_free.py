@@ -45,6 +45,9 @@ def cases(pick: Pick) -> OptimizerCase:
         },
         moment_dtype=moment_dtype,
         partial_moments=("optimizer", "largest", "total"),
+        requirements=(
+            "optimizer keeps weights, or what they moved by, which would be those of y, and",
+        ),
     )
 
 

@@ -36,6 +36,9 @@ def cases(pick: Pick) -> OptimizerCase:
         },
         other_dtypes=(accum_dtype,),
         partial_moments=("optimizer", "skipped"),
+        requirements=(
+            "max_norm would be compared with gradients that have the scale of the loss: put",
+        ),
     )
 
 

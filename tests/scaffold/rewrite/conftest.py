@@ -30,8 +30,8 @@ WORDS = (
     "Axis, Block, Bool, Cell, DType, Float, Initializer, Int, Layer, Literal, Mask, "
     "Optimizer, Positive, Probability, PyTree, Schedule, Scheduled, Size, SubLayer, "
     "SubLayers, SubOptimizer, SubOptimizers, cast, constant, ema, function, lecun_normal, "
-    "mean, moment, normal, ones, require, state, sum, trainable, tree_dot, tree_where, "
-    "zeros"
+    "mean, moment, normal, ones, require, scales_loss, state, sum, trainable, "
+    "tree_dot, tree_where, zeros"
 )
 SUB_LAYERS = {
     "plain": """

@@ -13,7 +13,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from zoo._core import checks
-from zoo._core.sums import spread
+from zoo._core.sums import doublings, spread
 from zoo.functional._range_scale import range_scale
 from zoo.functional._sum import sum
 
@@ -61,8 +61,8 @@ def softmax(
     share = 1.0
     if jnp.finfo(wide.dtype).maxexp <= 16:
         # As many ones have no sum in float16.
-        size = max(1, math.prod(x.shape[a] for a in axis))
-        share = 2.0 ** min(0, 15 - math.ceil(math.log2(size)))
+        size = max(math.prod(x.shape[a] for a in axis), 1)
+        share = 2.0 ** min(0, 15 - doublings(size))
     total = sum(weights, axis=axis, keepdims=True, factor=share)
     # It is zero where everything is -inf.
     total = total + (total == 0.0).astype(total.dtype)

@@ -13,7 +13,7 @@ from jax import lax
 from jax.typing import DTypeLike
 
 from zoo._core import checks
-from zoo._core.sums import selected, spread
+from zoo._core.sums import ratio, selected, spread
 from zoo.functional._mean import mean
 from zoo.functional._range_scale import range_scale
 from zoo.functional._sum import sum
@@ -88,13 +88,13 @@ def std(
     def tangent(primals, tangents):
         # The scale would be a factor of a gradient, which has a range of its own.
         y, scores = parts(*primals)
-        half = 2.0 ** (size.bit_length() // 2)
+        half = 2.0 ** ((size.bit_length() if isinstance(size, int) else 8) // 2)
 
         def average(x):
             share = None
             if primals[1] is not None:
                 x, share = selected(x, primals[1], axes)
-            total = sum(x / half, axis=axes, keepdims=True) * (half / size)
+            total = sum(x / half, axis=axes, keepdims=True) * ratio(half, size, x.dtype)
             return total if share is None else total / share
 
         # Without their mean, the rounding of the mean of x would be in every score.

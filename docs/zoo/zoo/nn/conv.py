@@ -284,6 +284,6 @@ def fwd(
     )
     if bias is None:
         return y, None
-    after = 0 if hyperparams.channel_last else hyperparams.spatial_dims
-    bias = lax.expand_dims(bias, range(1, 1 + after))
+    behind = range(1, 1 if hyperparams.channel_last else 1 + hyperparams.spatial_dims)
+    bias = lax.expand_dims(bias, behind) if behind else bias
     return y + spread(bias, y.shape), None

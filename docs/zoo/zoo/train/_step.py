@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from .._core import checks
 from .._core.static import InitializedOptimizer, StepHyperparams
-from .._core.trees import apply_updates
+from .._core.trees import apply_updates, loss_scales
 from ._parts import Measure, each_example, in_parts, number_of_examples
 from ._state import State, moved_average
 
@@ -208,11 +208,7 @@ def _described(result: Any) -> str:
 
 def _loss_scale(optimizer: Any, per_example: bool) -> Any:
     """The scale that an optimizer expects of the loss, or None."""
-
-    def scales(node: Any) -> bool:
-        return type(node).__name__ == "DynamicLossScalingState"
-
-    found = [n for n in jax.tree.leaves(optimizer, is_leaf=scales) if scales(n)]
+    found = loss_scales(optimizer)
     if len(found) > 1:
         raise ValueError(
             "train.step: the optimizer has two DynamicLossScaling, and a loss has one scale"

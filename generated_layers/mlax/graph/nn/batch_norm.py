@@ -27,7 +27,8 @@ class BatchNorm(LayerModule):
     in training, and with their moving averages at inference.
 
     Ioffe & Szegedy, 2015, arXiv:1502.03167. The averages are computed and kept in at
-    least float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone.
+    least float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone,
+    and so does a mask those of a channel of which it selects nothing.
     Deviation: the moving average is that of the biased variance, as in flax; PyTorch's
     is that of the unbiased one. `momentum` is the decay, as in flax and equinox, whose
     default is 0.99; 0.9 is the decay of PyTorch, which calls its complement momentum.

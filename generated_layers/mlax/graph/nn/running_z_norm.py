@@ -27,8 +27,9 @@ class RunningZNorm(LayerModule):
     of the other axes. BatchNorm is this over all axes but that of channels, with weights.
 
     Ioffe & Szegedy, 2015, arXiv:1502.03167. The averages are computed and kept in at least
-    float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone. The
-    moments of x are of the elements that the mask selects.
+    float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone, and
+    so does a mask those of which it selects nothing. The moments of x are of the elements
+    that the mask selects.
 
     Args:
         graph: a node of its own, `graph.child(...)`.

@@ -1,4 +1,5 @@
 import jax.numpy as jnp
+from jax import lax
 
 from mlax_scaffold.spec import (
     DType,
@@ -11,6 +12,17 @@ from mlax_scaffold.spec import (
     mean,
     require,
 )
+
+
+def windows_of(x, axis, count):
+    """Windows of a size that is a symbol, all as long as the largest, and what is theirs."""
+    length, larger = divmod(x.shape[axis], count)
+    place = lax.iota(jnp.int32, count)
+    begin = place * length + jnp.minimum(place, larger)
+    offset = lax.iota(jnp.int32, length + 1)
+    own = offset < (length + (place < larger))[:, None]
+    windows = jnp.take(x, begin[:, None] + offset, axis, mode="clip")
+    return windows, lax.expand_dims(own, range(2, 1 + x.ndim - axis))
 
 
 @function
@@ -40,6 +52,13 @@ def adaptive_pool(
     )
     for axis, windows in enumerate(output_size, before):
         length, larger = divmod(x.shape[axis], windows)
+        if not isinstance(larger, int):
+            parts, own = windows_of(x, axis, windows)
+            if reduction == "avg":
+                x = mean(parts, own, axis=axis + 1, accum_dtype=accum_dtype)
+            else:
+                x = max(parts, own, axis=axis + 1)
+            continue
         halves = jnp.split(x, [larger * (length + 1)], axis)
         reduced = []
         for part, n in zip(halves, (length + 1, length), strict=True):

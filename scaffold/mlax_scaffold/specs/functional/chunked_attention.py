@@ -62,7 +62,8 @@ def chunked_attention(
     *batch, queries, heads, _ = query.shape
     keys, features = key.shape[-3], value.shape[-1]
     rows, columns = -(-queries // size), -(-keys // size)
-    share = 2.0 ** -(columns - 1).bit_length()
+    more = (columns - 1).bit_length() if isinstance(columns, int) else 8
+    share = 2.0**-more
 
     def split(x, count):
         """Chunks of the positions, along a new first axis; the last is filled up."""

@@ -35,7 +35,8 @@ def l2_norm(
         wide = jnp.where(where, wide, jnp.zeros_like(wide))
     axes = tuple(range(x.ndim)) if axis is None else axis
     # Squares of at most 1 / sqrt(size) add up to at most sqrt(size), also in float16.
-    share = 2.0 ** (math.log2(max(1, math.prod(x.shape[a] for a in axes))) // 4)
+    size = max(math.prod(x.shape[a] for a in axes), 1)
+    share = 2.0 ** ((math.log2(size) if isinstance(size, int) else 16) // 4)
 
     def parts(x):
         """The norm, and the unit vector, which is the gradient of the norm."""

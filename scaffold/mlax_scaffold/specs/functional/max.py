@@ -37,7 +37,7 @@ def max(
         return jnp.max(x, axis=axes, keepdims=keepdims)
     # Neither sum is out of the range of float16.
     size = math.prod(x.shape[a] for a in axes)
-    factor = 0.5 ** (size.bit_length() // 2)
+    factor = 0.5 ** ((size.bit_length() if isinstance(size, int) else 8) // 2)
 
     @jax.custom_jvp
     def largest(x):

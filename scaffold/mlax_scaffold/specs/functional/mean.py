@@ -9,7 +9,9 @@ from mlax_scaffold.spec import (
     Bool,
     DType,
     Float,
+    doublings,
     function,
+    ratio,
     selected,
     sum,
 )
@@ -40,9 +42,9 @@ def mean(
         y = sum(wide, axis=axes, keepdims=keepdims) / size
     else:
         # A power of two, and not below the smallest number of float16.
-        part = 2.0 ** -min(math.ceil(math.log2(size)), 24)
+        part = 2.0 ** -min(doublings(size), 24)
         y = sum(wide, axis=axes, keepdims=keepdims, factor=part)
-        y = y * (1.0 / (part * size))
+        y = y * ratio(1.0 / part, size, y.dtype)
     y = y if axis_name is None else lax.pmean(y, axis_name)
     if share is not None:
         y = y / (share if keepdims else lax.squeeze(share, axes))

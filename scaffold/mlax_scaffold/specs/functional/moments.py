@@ -11,6 +11,7 @@ from mlax_scaffold.spec import (
     Float,
     deviations,
     function,
+    ratio,
     selected,
     spread,
     sum,
@@ -47,13 +48,13 @@ def moments(
         center, deviation, square, scale = deviations(
             *primals, axis=axes, axis_name=axis_name
         )
-        half = 2.0 ** (size.bit_length() // 2)
+        half = 2.0 ** ((size.bit_length() if isinstance(size, int) else 8) // 2)
 
         def average(x):
             share = None
             if primals[1] is not None:
                 x, share = selected(x, primals[1], axes, axis_name)
-            total = sum(x, axis=axes, keepdims=True) * (half / size)
+            total = sum(x, axis=axes, keepdims=True) * ratio(half, size, x.dtype)
             total = total if axis_name is None else lax.pmean(total, axis_name)
             return total if share is None else total / share
 

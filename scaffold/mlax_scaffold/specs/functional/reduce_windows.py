@@ -1,6 +1,7 @@
 from jax import lax
 
 from mlax_scaffold.spec import (
+    Extended,
     Float,
     Padding,
     PerDim,
@@ -16,7 +17,7 @@ def reduce_windows(
     x: Float["*batch *spatial channels if channel_last else *batch *spatial"],
     *,
     reduction: Reduction,  #: what is made of two elements, such as jax.lax.add
-    initial: float,  #: what the input is padded with: an identity of the reduction
+    initial: Extended,  #: what the input is padded with: an identity of the reduction
     spatial_dims: Size,  #: number of spatial axes
     window: PerDim[Size],  #: size of the window
     strides: PerDim[Size] = 1,  #: steps from window to window

@@ -8,6 +8,7 @@ from mlax_scaffold.spec import (
     Bool,
     DType,
     Float,
+    doublings,
     function,
     range_scale,
     spread,
@@ -38,8 +39,8 @@ def softmax(
     share = 1.0
     if jnp.finfo(wide.dtype).maxexp <= 16:
         # As many ones have no sum in float16.
-        size = max(1, math.prod(x.shape[a] for a in axis))
-        share = 2.0 ** min(0, 15 - math.ceil(math.log2(size)))
+        size = max(math.prod(x.shape[a] for a in axis), 1)
+        share = 2.0 ** min(0, 15 - doublings(size))
     total = sum(weights, axis=axis, keepdims=True, factor=share)
     # It is zero where everything is -inf.
     total = total + (total == 0.0).astype(total.dtype)

@@ -13,6 +13,7 @@ from mlax_scaffold.spec import (
     function,
     mean,
     range_scale,
+    ratio,
     selected,
     spread,
     sum,
@@ -63,13 +64,13 @@ def std(
     def tangent(primals, tangents):
         # The scale would be a factor of a gradient, which has a range of its own.
         y, scores = parts(*primals)
-        half = 2.0 ** (size.bit_length() // 2)
+        half = 2.0 ** ((size.bit_length() if isinstance(size, int) else 8) // 2)
 
         def average(x):
             share = None
             if primals[1] is not None:
                 x, share = selected(x, primals[1], axes)
-            total = sum(x / half, axis=axes, keepdims=True) * (half / size)
+            total = sum(x / half, axis=axes, keepdims=True) * ratio(half, size, x.dtype)
             return total if share is None else total / share
 
         # Without their mean, the rounding of the mean of x would be in every score.

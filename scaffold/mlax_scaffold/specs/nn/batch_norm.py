@@ -34,7 +34,8 @@ class BatchNorm(
     in training, and with their moving averages at inference.
 
     Ioffe & Szegedy, 2015, arXiv:1502.03167. The averages are computed and kept in at
-    least float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone.
+    least float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone,
+    and so does a mask those of a channel of which it selects nothing.
     Deviation: the moving average is that of the biased variance, as in flax; PyTorch's
     is that of the unbiased one. `momentum` is the decay, as in flax and equinox, whose
     default is 0.99; 0.9 is the decay of PyTorch, which calls its complement momentum.
@@ -112,6 +113,13 @@ class BatchNorm(
             var = var * lax.square(scale.reshape(-1).astype(var.dtype))
             # The average of an infinite variance would never be finite again.
             var = jnp.minimum(var, jnp.finfo(var.dtype).max)
+            if mask is not None:
+                # There are no moments where nothing is selected.
+                there = jnp.any(jnp.broadcast_to(mask, x.shape), axes)
+                if self.axis_name is not None:
+                    there = lax.psum(there.astype(jnp.int32), self.axis_name) > 0
+                mean = jnp.where(there, mean, self.stored.mean)
+                var = jnp.where(there, var, self.stored.var)
             self.mean = ema(self.stored.mean, mean, decay=self.momentum)
             self.var = ema(self.stored.var, var, decay=self.momentum)
         elif jnp.finfo(wide.dtype).maxexp > 16:

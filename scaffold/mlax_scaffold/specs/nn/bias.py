@@ -30,5 +30,6 @@ class Bias(Layer):
         self, x: Float["*batch *leading_features features *spatial"]
     ) -> Float["*batch *leading_features features *spatial"]:
         first = 1 + len(self.leading_features)
-        bias = lax.expand_dims(self.bias, range(first, first + self.spatial_dims))
+        behind = range(first, first + self.spatial_dims)
+        bias = lax.expand_dims(self.bias, behind) if behind else self.bias
         return x + spread(bias, x.shape)

@@ -95,6 +95,6 @@ class Conv(Layer):
         )
         if self.bias is None:
             return y
-        after = 0 if self.channel_last else self.spatial_dims
-        bias = lax.expand_dims(self.bias, range(1, 1 + after))
+        behind = range(1, 1 if self.channel_last else 1 + self.spatial_dims)
+        bias = lax.expand_dims(self.bias, behind) if behind else self.bias
         return y + spread(bias, y.shape)

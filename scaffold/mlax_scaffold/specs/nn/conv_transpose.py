@@ -137,6 +137,6 @@ class ConvTranspose(Layer):
         y = y.reshape(*batch, *y.shape[1:])
         if self.bias is None:
             return y
-        behind = 0 if self.channel_last else n
-        bias = lax.expand_dims(self.bias, range(1, 1 + behind))
+        behind = range(1, 1 if self.channel_last else 1 + n)
+        bias = lax.expand_dims(self.bias, behind) if behind else self.bias
         return y + spread(bias, y.shape)

@@ -33,8 +33,9 @@ class RunningZNorm(Layer):
     of the other axes. BatchNorm is this over all axes but that of channels, with weights.
 
     Ioffe & Szegedy, 2015, arXiv:1502.03167. The averages are computed and kept in at least
-    float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone. The
-    moments of x are of the elements that the mask selects.
+    float32: in bfloat16 a decay of 0.999 is 1. An empty batch leaves them alone, and
+    so does a mask those of which it selects nothing. The moments of x are of the elements
+    that the mask selects.
     """
 
     features: Shape  #: sizes of the axes that are not normalized, in order
@@ -82,6 +83,13 @@ class RunningZNorm(Layer):
                 var = var.reshape(self.features)
                 # The average of an infinite variance would never be finite again.
                 var = jnp.minimum(var, jnp.finfo(kept).max)
+                if mask is not None:
+                    # There are no moments where nothing is selected.
+                    there = jnp.any(jnp.broadcast_to(mask, x.shape), axes)
+                    if self.axis_name is not None:
+                        there = lax.psum(there.astype(jnp.int32), self.axis_name) > 0
+                    mean = jnp.where(there, mean, self.stored.mean)
+                    var = jnp.where(there, var, self.stored.var)
                 self.mean = ema(self.stored.mean, mean, decay=self.momentum)
                 self.var = ema(self.stored.var, var, decay=self.momentum)
             return y.astype(x.dtype)

@@ -30,5 +30,6 @@ class Scaler(Layer):
         self, x: Float["*batch *leading_features features *spatial"]
     ) -> Float["*batch *leading_features features *spatial"]:
         first = 1 + len(self.leading_features)
-        scale = lax.expand_dims(self.scale, range(first, first + self.spatial_dims))
+        behind = range(first, first + self.spatial_dims)
+        scale = lax.expand_dims(self.scale, behind) if behind else self.scale
         return x * spread(scale, x.shape)

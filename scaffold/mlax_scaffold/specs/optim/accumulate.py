@@ -13,6 +13,7 @@ from mlax_scaffold.spec import (
     require,
     running_sum,
     saturate,
+    scales_loss,
     state,
     tree_dot,
     tree_where,
@@ -41,6 +42,13 @@ class Accumulate(Optimizer):
         self.mean = moment(zeros, param.shape, self.accum_dtype)
 
     def setup_tree(self, params):
+        require(
+            not scales_loss(self.optimizer.state)
+            or (self.skip_above is None and not self.skip_not_finite),
+            "what is skipped are gradients with the scale of the loss, which "
+            "DynamicLossScaling has to see: put it around, as in "
+            "DynamicLossScaling.init(Accumulate.init(...))",
+        )
         self.calls = state(zeros, (), jnp.int32)  #: number of calls since the last step
         self.loss = state(zeros, ())  #: mean of the values of these calls
 

@@ -1,4 +1,11 @@
-from mlax_scaffold.spec import Optimizer, Size, SubOptimizer, tree_add
+from mlax_scaffold.spec import (
+    Optimizer,
+    Size,
+    SubOptimizer,
+    require,
+    scales_loss,
+    tree_add,
+)
 
 
 class Adversarial(Optimizer):
@@ -17,6 +24,14 @@ class Adversarial(Optimizer):
     adversary: SubOptimizer  #: an optimizer, whose updates are subtracted
     ascents: Size = 1  #: number of steps of the adversary
     reset: bool = True  #: whether the adversary begins anew in each step
+
+    def setup_tree(self, params):
+        require(
+            not scales_loss(self.optimizer.state)
+            and not scales_loss(self.adversary.state),
+            "gradients that are evaluated here have no scale of the loss: put "
+            "DynamicLossScaling around, as in DynamicLossScaling.init(Adversarial.init(...))",
+        )
 
     def step(self, grads, params):
         worst, steepest = params, grads

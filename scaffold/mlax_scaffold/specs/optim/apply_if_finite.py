@@ -2,7 +2,16 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Count, Optimizer, SubOptimizer, all_finite, state, zeros
+from mlax_scaffold.spec import (
+    Count,
+    Optimizer,
+    SubOptimizer,
+    all_finite,
+    require,
+    scales_loss,
+    state,
+    zeros,
+)
 
 
 class ApplyIfFinite(Optimizer):
@@ -17,6 +26,11 @@ class ApplyIfFinite(Optimizer):
     max_consecutive_errors: Count = 5  #: number of steps in a row that are skipped
 
     def setup_tree(self, params):
+        require(
+            not scales_loss(self.optimizer.state),
+            "the steps that are skipped are those that DynamicLossScaling has to see, and skips "
+            "itself: leave ApplyIfFinite out",
+        )
         self.errors = state(zeros, (), jnp.int32)  #: number of errors in a row
         self.total = state(zeros, (), jnp.int32)  #: number of all errors
 

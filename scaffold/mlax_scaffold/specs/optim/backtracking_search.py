@@ -11,6 +11,8 @@ from mlax_scaffold.spec import (
     Probability,
     SubOptimizer,
     ones,
+    require,
+    scales_loss,
     state,
     tree_add,
     tree_dot,
@@ -45,6 +47,11 @@ class BacktrackingSearch(Optimizer):
     accum_dtype: DType | None = None  #: dtype of the slope; None: of each weight
 
     def setup_tree(self, params):
+        require(
+            not scales_loss(self.optimizer.state),
+            "gradients that are evaluated here have no scale of the loss: put "
+            "DynamicLossScaling around, as in DynamicLossScaling.init(BacktrackingSearch.init(...))",
+        )
         self.size = state(ones, ())  #: the last step size
 
     def step(self, grads, params):

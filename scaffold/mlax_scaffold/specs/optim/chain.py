@@ -1,4 +1,4 @@
-from mlax_scaffold.spec import Optimizer, SubOptimizers
+from mlax_scaffold.spec import Optimizer, SubOptimizers, require, scales_loss
 
 
 class Chain(Optimizer):
@@ -10,6 +10,11 @@ class Chain(Optimizer):
     transformations: SubOptimizers  #: initialized optimizers, in order
 
     def step(self, grads, params):
-        for transformation in self.transformations:
+        for place, transformation in enumerate(self.transformations):
+            require(
+                place == 0 or not scales_loss(transformation.state),
+                "what stands before DynamicLossScaling sees gradients with the scale of "
+                "the loss: put that around the Chain, or first in it",
+            )
             grads = transformation(grads, params)
         return grads

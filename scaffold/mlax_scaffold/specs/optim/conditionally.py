@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Function, Optimizer, SubOptimizer
+from mlax_scaffold.spec import Function, Optimizer, SubOptimizer, require, scales_loss
 
 
 class Conditionally(Optimizer):
@@ -18,6 +18,13 @@ class Conditionally(Optimizer):
     optimizer: SubOptimizer  #: the optimizer
     condition: Function  #: a function of the number of steps before
     otherwise: Literal["pass", "zero"] = "pass"  #: what becomes of their gradients
+
+    def setup_tree(self, params):
+        require(
+            not scales_loss(self.optimizer.state),
+            "gradients that pass, or are left out, have the scale of the loss: put "
+            "DynamicLossScaling around, as in DynamicLossScaling.init(Conditionally.init(...))",
+        )
 
     def step(self, grads, params):
         def take(inner):

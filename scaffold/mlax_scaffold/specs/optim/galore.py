@@ -20,6 +20,7 @@ from mlax_scaffold.spec import (
     moment,
     require,
     saturate,
+    scales_loss,
     to_matrices,
     tree_add,
     zeros,
@@ -133,6 +134,11 @@ class LowRank(Optimizer):
         self.projection = moment(zeros, shape)  #: first singular vectors of each matrix
 
     def setup_tree(self, params):
+        require(
+            not scales_loss(self.optimizer.state),
+            "projections would be of gradients with the scale of the loss, which need not be "
+            "finite: put DynamicLossScaling around, as in DynamicLossScaling.init(LowRank.init(...))",
+        )
         letters = jax.tree.map(self.letters, params, self.matrices, self.axes)
         low = jax.tree.map(self.in_the_place_of, params, letters)
         require(

@@ -1,7 +1,11 @@
+import jax
+
 from mlax_scaffold.spec import (
     Mask,
     Optimizer,
     SubOptimizer,
+    require,
+    scales_loss,
     tree_merge,
     tree_prune,
     tree_select,
@@ -20,6 +24,12 @@ class Masked(Optimizer):
     mask: Mask  #: the weights that it is for
 
     def setup_tree(self, params):
+        require(
+            not scales_loss(self.optimizer.state) or all(jax.tree.leaves(self.mask)),
+            "the gradients that pass would have the scale of the loss: put "
+            "DynamicLossScaling around what updates all weights, as in "
+            "DynamicLossScaling.init(partition(trainables, {...}, labels))",
+        )
         self.optimizer.state = tree_prune(self.optimizer.state, params, self.mask)
 
     def step(self, grads, params):

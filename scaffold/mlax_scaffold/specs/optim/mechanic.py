@@ -11,8 +11,10 @@ from mlax_scaffold.spec import (
     SubOptimizer,
     constant,
     moment,
+    require,
     running_sum,
     saturate,
+    scales_loss,
     state,
     sum,
     tree_dot,
@@ -45,6 +47,18 @@ class Mechanic(Optimizer, keeps_weights=True):
         self.moved = moment(zeros, param.shape, self.moment_dtype)  #: w - w0.
 
     def setup_tree(self, params):
+        require(
+            not scales_loss(self.optimizer.state),
+            "the gradients here would have the scale of the loss: put DynamicLossScaling "
+            "around, as in DynamicLossScaling.init(Mechanic.init(...))",
+        )
+        require(
+            not self.optimizer.keeps_weights(params),
+            "optimizer keeps weights, or what they moved by, which are not those that its "
+            "updates would lead to, as Mechanic scales these: give one that keeps means of "
+            "gradients, such as AdamW or Sgd, and put one that is around others around "
+            "Mechanic, as in Lookahead.init(trainables, Mechanic.init(trainables, ...))",
+        )
         shape = (self.num_betas,)
         self.scales = state(constant(self.first_scale), shape)  #: the factors s_b
         self.reward = state(zeros, shape)  #: the sums r

@@ -7,6 +7,8 @@ from mlax_scaffold.spec import (
     Positive,
     Size,
     SubOptimizer,
+    require,
+    scales_loss,
     tree_add,
     tree_dot,
 )
@@ -27,6 +29,13 @@ class Sam(Optimizer):
     rho: Positive = 0.05  #: distance of the worst weights
     ascents: Size = 1  #: number of steps toward them
     accum_dtype: DType | None = None  #: dtype of the squares; None: of each gradient
+
+    def setup_tree(self, params):
+        require(
+            not scales_loss(self.optimizer.state),
+            "gradients that are evaluated here have no scale of the loss: put "
+            "DynamicLossScaling around, as in DynamicLossScaling.init(Sam.init(...))",
+        )
 
     def step(self, grads, params):
         worst, steepest = params, grads

@@ -9,6 +9,7 @@ from mlax_scaffold.spec import (
     Scheduled,
     SubOptimizer,
     moment,
+    require,
     running_sum,
     state,
     zeros,
@@ -39,6 +40,13 @@ class ScheduleFree(Optimizer):
         )  #: the weights without averaging.
 
     def setup_tree(self, params):
+        require(
+            not self.optimizer.keeps_weights(params),
+            "optimizer keeps weights, or what they moved by, which would be those of y, and "
+            "its updates are those of z: give one that keeps means of gradients, such as "
+            "AdamW or Sgd, and put one that is around others around ScheduleFree, as in "
+            "Lookahead.init(trainables, ScheduleFree.init(trainables, ...))",
+        )
         self.largest = state(zeros, ())  #: the largest learning rate so far
         self.total = state(zeros, ())  #: the sum of the weights of the average
 

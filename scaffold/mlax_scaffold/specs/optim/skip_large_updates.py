@@ -8,6 +8,8 @@ from mlax_scaffold.spec import (
     Positive,
     SubOptimizer,
     all_finite,
+    require,
+    scales_loss,
     state,
     tree_dot,
     zeros,
@@ -25,6 +27,11 @@ class SkipLargeUpdates(Optimizer):
     accum_dtype: DType | None = None  #: dtype of the squares; None: of each gradient
 
     def setup_tree(self, params):
+        require(
+            not scales_loss(self.optimizer.state),
+            "max_norm would be compared with gradients that have the scale of the loss: put "
+            "DynamicLossScaling around, as in DynamicLossScaling.init(SkipLargeUpdates.init(...))",
+        )
         self.skipped = state(zeros, (), jnp.int32)  #: number of steps that were skipped
 
     def step(self, grads, params):

@@ -12,6 +12,8 @@ from mlax_scaffold.spec import (
     Size,
     SubOptimizer,
     ones,
+    require,
+    scales_loss,
     state,
     tree_add,
     tree_dot,
@@ -48,6 +50,11 @@ class ZoomSearch(Optimizer):
     accum_dtype: DType | None = None  #: dtype of slopes; None: of each weight
 
     def setup_tree(self, params):
+        require(
+            not scales_loss(self.optimizer.state),
+            "gradients that are evaluated here have no scale of the loss: put "
+            "DynamicLossScaling around, as in DynamicLossScaling.init(ZoomSearch.init(...))",
+        )
         self.size = state(ones, ())  #: the last step size that was not zero
 
     def interpolated(self, low, high, reference):

@@ -143,6 +143,16 @@ def number(owner: str, /, **value: Any) -> float:
     return float(given)
 
 
+def extended(owner: str, /, **value: Any) -> float:
+    """A number, or an infinite one."""
+    name, given = named(value)
+    if _is_array(given):
+        return given
+    if not is_number(given) and not (isinstance(given, float) and math.isinf(given)):
+        raise invalid(owner, name, "a number, or an infinite one", given)
+    return float(given)
+
+
 def positive(owner: str, /, **value: Any) -> float:
     """A finite number above 0."""
     name, given = named(value)

@@ -18,6 +18,7 @@ from ._leaves import (
 )
 from ._masks import mask, selected, tree_merge, tree_prune, tree_select
 from ._matrices import from_matrices, matrix_shape, to_matrices
+from ._scales import loss_scales, scales_loss
 
 __all__ = [
     "Held",
@@ -32,12 +33,14 @@ __all__ = [
     "from_matrices",
     "incremented",
     "labels_of_tree",
+    "loss_scales",
     "map_leaves",
     "mask",
     "matrix_axes",
     "matrix_shape",
     "required",
     "scalar",
+    "scales_loss",
     "scheduled",
     "selected",
     "stored",
