@@ -24,11 +24,11 @@ from mlax_scaffold.reader.checks.scatters import check_scatters
 from mlax_scaffold.reader.checks.starts import check_starts
 from mlax_scaffold.reader.checks.widening import (
     NARROW_WORDS,
+    adds_integers,
     narrow_word,
     strict_hint,
     strict_word,
     untyped,
-    widens_floats,
 )
 from mlax_scaffold.reader.evaluation import REPEATED, parts
 from mlax_scaffold.reader.looping import loop_layers
@@ -205,9 +205,11 @@ class BodyChecker:
                 node.func,
                 f"`{unparsed(node.func)}` computes half-precision input in float32",
                 strict_hint(node, word),
-                strict_call(self.source, node, word)
-                if widens_floats(node, self.source.tree, self.imports, self.method)
-                else None,
+                None
+                if adds_integers(
+                    node, word, self.source.tree, self.imports, self.method
+                )
+                else strict_call(self.source, node, word),
             )
         if narrow := narrow_word(node, self.source.tree, self.imports, self.method):
             self.source.report(
