@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.model.definition import Import
-from mlax_scaffold.reader.source import self_attribute
+from mlax_scaffold.reader.source import dotted, self_attribute
 
 FLOATING = ("Float", "Real")
 """Words of arrays that a body may compute in the dtype of."""
@@ -71,6 +71,22 @@ def array_given(method: ast.FunctionDef, imports: Mapping[str, Import]) -> str |
     plain = {a.arg for a in given if a.annotation is None} - {"self", "key", "rng"}
     arrays = _arrays(method, imports)
     return next((n for n in arrays if n in plain - _rebound(method)), None)
+
+
+def array_handed(tree: ast.Module, method: ast.FunctionDef) -> str | None:
+    """The first argument that a caller gives a floating input of its own: `x` of `self.bound(x)`."""
+    given = [*method.args.posonlyargs, *method.args.args]
+    member = bool(given) and given[0].arg == "self"
+    for caller in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
+        inputs = {a.arg for a in caller.args.args if first_of([a], *FLOATING)}
+        for call in (n for n in ast.walk(caller) if inputs and isinstance(n, ast.Call)):
+            called = self_attribute(call.func) if member else dotted(call.func)
+            if called != method.name:
+                continue
+            for argument, value in zip(given[member:], call.args, strict=False):
+                if isinstance(value, ast.Name) and value.id in inputs:
+                    return None if argument.arg in _rebound(method) else argument.arg
+    return None
 
 
 def _rebound(method: ast.FunctionDef) -> set[str]:

@@ -11,7 +11,7 @@ from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import is_integer, only_value, qualified
 from mlax_scaffold.reader.checks.integers import Integers
-from mlax_scaffold.reader.checks.likeness import FLOATING, first_of
+from mlax_scaffold.reader.checks.likeness import FLOATING, array_handed, first_of
 from mlax_scaffold.reader.remedies.bodies import typed_like
 from mlax_scaffold.reader.source import Source
 
@@ -283,7 +283,8 @@ def _like(source: Source, method: ast.FunctionDef) -> str | None:
     floating = first_of(given, *FLOATING)
     if floating is not None:
         return floating
-    if any(argument.annotation is not None for argument in given):
+    if any(isinstance(a.annotation, ast.Subscript) for a in given):
         return None
     known = Evidence(Scope(source.tree)).of(method)
-    return next((a.arg for a in given if known[a.arg].told), None)
+    told = next((a.arg for a in given if known[a.arg].told), None)
+    return told or array_handed(source.tree, method)
