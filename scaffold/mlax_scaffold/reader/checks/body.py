@@ -199,27 +199,23 @@ class BodyChecker:
 
     def _call(self, node: ast.Call, context: str) -> None:
         function = dotted(node.func)
-        word = strict_word(node, self.source.tree, self.imports, self.method)
-        if word:
+        within = (self.source.tree, self.imports, self.method)
+        if word := strict_word(node, *within):
+            fixed = not adds_integers(node, word, *within)
             self.source.report(
                 node.func,
                 f"`{unparsed(node.func)}` computes half-precision input in float32",
                 strict_hint(node, word),
-                None
-                if adds_integers(
-                    node, word, self.source.tree, self.imports, self.method
-                )
-                else strict_call(self.source, node, word),
+                strict_call(self.source, node, word) if fixed else None,
             )
-        if narrow := narrow_word(node, self.source.tree, self.imports, self.method):
+        if narrow := narrow_word(node, *within):
             self.source.report(
                 node.func,
                 f"`{unparsed(node.func)}` adds half-precision numbers one after another",
                 f"Use the strict `{narrow}` of mlax_scaffold.spec, {NARROW_WORDS[narrow]}.",
                 strict_call(self.source, node, narrow),
             )
-        given = (self.source.tree, self.imports, self.method, self.attributes)
-        if like := untyped(node, *given):
+        if like := untyped(node, *within, self.attributes):
             self.source.report(
                 node,
                 f"`{unparsed(node.func)}` makes float32, whatever {like} is",

@@ -10,7 +10,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.reader.checks.handed import handed
 from mlax_scaffold.reader.source import dotted, self_attribute
 
-_TO_BOOLEANS = frozenset(
+TO_BOOLEANS = frozenset(
     [
         *("all", "any", "equal", "greater", "greater_equal", "isfinite", "isin"),
         *("isinf", "isnan", "less", "less_equal", "logical_and", "logical_not"),
@@ -59,6 +59,8 @@ _MADE_OF = ("broadcasted_iota", "iota")
 """Functions whose first argument is a dtype."""
 _WHOLE_NUMBERS = ("len", "int")
 """Functions of Python whose results are integers."""
+_OF_NUMBERS = ("abs", "max", "min")
+"""Those whose results are integers where all that they are given are."""
 _WORDS = frozenset(["Boundaries", "Count", "Shape", "Size", "Sizes", "bool", "int"])
 """Words of fields that are integers, or sequences of them."""
 _BITWISE = ast.BitAnd | ast.BitOr | ast.BitXor
@@ -160,7 +162,7 @@ class _Exact:
         if module in ("functional", "jax.random") and name == "bernoulli":
             return True
         if module in ("jax.numpy", "numpy"):
-            if name in _TO_BOOLEANS | _TO_INTEGERS:
+            if name in TO_BOOLEANS | _TO_INTEGERS:
                 return True
             # A second or a third argument may be a floating number.
             if name == "arange":
@@ -178,8 +180,11 @@ class _Exact:
             return True
         if module == "jax.lax" and name in _MADE_OF and node.args:
             return self._is_integer(node.args[0])
-        if dotted(node.func) in _WHOLE_NUMBERS:
+        called = dotted(node.func)
+        if called in _WHOLE_NUMBERS or (called == "round" and len(node.args) == 1):
             return True
+        if called in _OF_NUMBERS and called not in self.imports:
+            return bool(node.args) and all(self.is_exact(g, seen) for g in node.args)
         match node.func:
             case ast.Attribute(attr="astype") if not module and len(node.args) == 1:
                 return self._is_integer(node.args[0])

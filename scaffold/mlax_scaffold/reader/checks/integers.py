@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.reader.checks.exactness import (
+    TO_BOOLEANS,
     is_exact,
     item_of,
     only_value,
@@ -41,6 +42,30 @@ class Integers:
         return self.is_array(node) and is_exact(
             node, self.tree, self.imports, self.method
         )
+
+    def are_booleans(self, node: ast.expr) -> bool:
+        """Whether it is certain to be an array of booleans."""
+        if not self.is_array(node):
+            return False
+        match node:
+            case ast.Compare():
+                return True
+            case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
+                return self.are_booleans(inner)
+            case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
+                return self.are_booleans(left) and self.are_booleans(right)
+            case ast.Name(id=name) if name not in self.seen:
+                inner = replace(self, seen=self.seen | {name})
+                given = (*self.method.args.args, *self.method.args.kwonlyargs)
+                typed = any(a.arg == name and _is_array_type(a, "Bool") for a in given)
+                values = only_value(name, self.method)
+                return typed or any(map(inner.are_booleans, values))
+            case ast.Call(func=function):
+                module, _, name = (qualified(function, self.imports) or "").rpartition(
+                    "."
+                )
+                return module == "jax.numpy" and name in TO_BOOLEANS
+        return False
 
     def is_array(self, node: ast.expr) -> bool:
         """Whether it is certain to be an array of jax."""
@@ -147,8 +172,8 @@ class Integers:
         return bool(values) and all(values)
 
 
-def _is_array_type(argument: ast.arg) -> bool:
+def _is_array_type(argument: ast.arg, *words: str) -> bool:
     match argument.annotation:
         case ast.Subscript(value=word) | ast.BinOp(left=ast.Subscript(value=word)):
-            return dotted(word) in _ARRAYS
+            return dotted(word) in (words or _ARRAYS)
     return False

@@ -13,7 +13,7 @@ from mlax_scaffold.reader.checks.exactness import is_integer, only_value, qualif
 from mlax_scaffold.reader.checks.integers import Integers
 from mlax_scaffold.reader.checks.likeness import FLOATING, array_handed, first_of
 from mlax_scaffold.reader.remedies.bodies import typed_like
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.source import Source, dotted
 
 _OF_FLOATS = frozenset(
     f"jax.numpy.{name}"
@@ -54,6 +54,7 @@ def check_ranges(
     known = Integers(source.tree, imports, method, attributes)
     like = None
     exact: set[ast.AST] | None = None
+    _check_masks(source, method, imports, known)
     for node in ast.walk(method):
         if (dtype := _stepped(node, imports)) is not None:
             _report_step(source, node, dtype)
@@ -77,6 +78,39 @@ def check_ranges(
                 fix=typed_like(source, made, like),
             )
 
+
+def _check_masks(
+    source: Source,
+    method: ast.FunctionDef,
+    imports: Mapping[str, Import],
+    known: Integers,
+) -> None:
+    """Report `(a == b).astype(jnp.float32)`, which nothing casts to the dtype of the input again."""
+    casts = [
+        (call.func.value, call.args[0])
+        for call in ast.walk(method)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "astype"
+        and len(call.args) == 1
+    ]
+    if any(isinstance(d, ast.Attribute) and d.attr == "dtype" for _, d in casts):
+        return  # it says itself in which dtype what is computed
+    for given, dtype in casts:
+        if (qualified(dtype, imports) or dotted(dtype)) not in _SINGLE:
+            continue
+        like = _like(source, method) if known.are_booleans(given) else None
+        if like is not None:
+            source.report(
+                dtype,
+                f"`{source.text_of(dtype)}` makes float32 of what these booleans meet, "
+                f"whatever {like} is",
+                f"0 and 1 are the same in any dtype: `{like}.dtype`.",
+                fix=Fix((source.edit(dtype, f"{like}.dtype"),)),
+            )
+
+
+_SINGLE = ("float", "jax.numpy.float32")
 
 _LARGE = (
     "Where integers above 256 matter in bfloat16, cast by a field of the word DType."
