@@ -147,11 +147,14 @@ def test_an_array_that_is_there_is_kept_and_takes_its_key():
         np.testing.assert_array_equal(right[name], expected, err_msg=name)
 
 
-def test_a_layer_without_arrays_draws_no_key():
+def test_a_layer_without_arrays_keeps_no_key():
     graph, rng, params = start()
     dropout = bx.Dropout(graph.child("dropout"), 0.0, rng=rng)
-    _, after = dropout(params, X, is_training=False)
-    same(params, after)
+    # It declares a scale and a bias, and is to make none of them.
+    norm = bx.LayerNorm(graph.child("norm"), use_scale=False, use_bias=False, rng=rng)
+    for module in (dropout, norm):
+        _, after = module(params, X, is_training=False)
+        same(params, after)
 
 
 @pytest.mark.parametrize("outlined", [False, True])

@@ -63,7 +63,7 @@ class OutlinedModule(Module):
         self.dtype = checks.optional(checks.dtype, name, dtype=dtype)
         self.metadata = checked_metadata(name, metadata, self.declarations)
         self._outlined: tuple[Mapping[str, Any], Outline] | None = None
-        self._complete: tuple[Layout, Outline] | None = None
+        self._complete: tuple[Layout | None, Outline | None] = None, None
         self._known: dict[str, Any] | None = None
         self._is_settled = False
         reserve(graph, self.declarations)
@@ -129,7 +129,7 @@ class OutlinedModule(Module):
 
     def __getstate__(self) -> dict[str, Any]:
         # An outline is made again; it knows classes that have no way into a pickle.
-        return super().__getstate__() | {"_outlined": None, "_complete": None}
+        return super().__getstate__() | {"_outlined": None, "_complete": (None, None)}
 
     def outline(self, x: Any) -> Outline:
         """What `init` makes for an input of this shape; nothing is computed for it."""
@@ -153,9 +153,9 @@ class OutlinedModule(Module):
         self, params: Params, sizes: Mapping[str, Any], rng: Rng | None
     ) -> Params:
         """The params with the arrays that the layer of these sizes lacks."""
-        if self._complete is not None and params.layout is self._complete[0]:
-            if self._outline(sizes) is self._complete[1]:
-                return params
+        layout, complete = self._complete
+        if params.layout is layout and self._outline(sizes) is complete:
+            return params
         after, made = [params], None
 
         def draw() -> Any:

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import jax
+
 from .._core import checks, scopes
 from .._core.arrays import keyword_inputs, taken
 from ._call import call
@@ -68,11 +70,23 @@ class Sequential(Module):
         """
         checks.static_flag("Sequential", is_training=is_training)
         checks.passed("Sequential", self, inputs)
-        for i, layer in enumerate(self.layers):
-            with scopes.Place(f"Sequential[{i}]", x):
-                if isinstance(layer, Module):
-                    given = taken(layer, inputs)
-                    x, params = call(layer, params, x, is_training, **given)
+        at = 0
+        try:
+            for at, layer in enumerate(self.layers):
+                if scopes.is_traced(x):
+                    with jax.named_scope(f"Sequential[{at}]"):
+                        x, params = _applied(layer, params, x, is_training, inputs)
                 else:
-                    x = layer(x)
+                    x, params = _applied(layer, params, x, is_training, inputs)
+        except Exception as error:
+            scopes.located(error, f"Sequential[{at}]")
+            raise
         return x, params
+
+
+def _applied(
+    layer: Any, params: Params, x: Any, is_training: bool, inputs: dict[str, Any]
+) -> tuple[Any, Params]:
+    if isinstance(layer, Module):
+        return call(layer, params, x, is_training, **taken(layer, inputs))
+    return layer(x), params

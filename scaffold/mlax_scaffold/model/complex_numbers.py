@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
+from mlax_scaffold.model.walking import walk
+
 DTYPES = ("complex64", "complex128")
 _MAKERS = frozenset(
     [
@@ -34,7 +36,7 @@ def makes_complex(nodes: Iterable[ast.AST], meanings: Mapping[str, str]) -> bool
         nodes: the code.
         meanings: the dotted name of what each imported name stands for.
     """
-    return any(_is_complex(n, meanings) for node in nodes for n in ast.walk(node))
+    return any(_is_complex(n, meanings) for node in nodes for n in walk(node))
 
 
 def _is_complex(node: ast.AST, meanings: Mapping[str, str]) -> bool:

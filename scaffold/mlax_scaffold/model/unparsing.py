@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from copy import deepcopy
 
+from mlax_scaffold.model.walking import walk
+
 _QUOTES = ("'", '"', '"""', "'''")
 _MARKS = {-1: "", ord("s"): "!s", ord("r"): "!r", ord("a"): "!a"}
 
@@ -16,7 +18,7 @@ def unparsed(node: ast.AST) -> str:
     those that stand inside of them, which Python 3.11 cannot read. Here no quotes are those of a
     part.
     """
-    if any(isinstance(part, ast.JoinedStr) for part in ast.walk(node)):
+    if any(isinstance(part, ast.JoinedStr) for part in walk(node)):
         node = _Strings().visit(deepcopy(node))
     return ast.unparse(node)
 

@@ -21,6 +21,7 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.expressions import Origin
 from mlax_scaffold.model.reserved import OF_OPTIMIZERS, RESERVED
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.body import BodyChecker
 from mlax_scaffold.reader.checks.defaults import check_scope
 from mlax_scaffold.reader.checks.helpers import check_constant
@@ -283,7 +284,7 @@ class ClassReader:
                     )
             attributes |= {name: name for name in OF_STEPS}
             for method in (m for m in methods if m.name == "prepare"):
-                for n in ast.walk(method):
+                for n in walk(method):
                     if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store):
                         attributes.setdefault(self_attribute(n) or "", "coefficient")
             attributes.pop("", None)
@@ -382,5 +383,5 @@ def _fields_of(hyperparameters: list[Hyperparameter]) -> dict[str, str]:
 def _inside(scope: Scope, method: ast.FunctionDef) -> Scope:
     """The scope of the body of a method."""
     _, bound = names_of(method)
-    inputs = [a.arg for a in ast.walk(method.args) if isinstance(a, ast.arg)]
+    inputs = [a.arg for a in walk(method.args) if isinstance(a, ast.arg)]
     return scope.within(Origin.LOCAL, bound).within(Origin.INPUT, inputs)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.constructs import (
     CONSTRUCTS,
     NONE,
@@ -84,7 +85,7 @@ def effects_in(
     """
     variables = {
         name: self_attribute(iterated) or ""
-        for node in ast.walk(method)
+        for node in walk(method)
         if isinstance(node, ast.For | ast.comprehension)
         for name, iterated in looped(node)
         if self_attribute(iterated) in sequences
@@ -121,7 +122,7 @@ class _Reader:
         self.named: dict[str, ast.AST] = {}
         """Nested functions, and values of locals that are bound once."""
         bound: dict[str, int] = {}
-        for node in ast.walk(method):
+        for node in walk(method):
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
             match node:
@@ -350,7 +351,7 @@ def _own(nodes: list[ast.AST]) -> Iterator[ast.AST]:
 
 def inside(method: ast.FunctionDef) -> frozenset[str]:
     """Attributes of self that functions inside of a method call, and those that are values."""
-    nodes = [*ast.walk(method)]
+    nodes = [*walk(method)]
     owners = {n.value for n in nodes if isinstance(n, ast.Attribute)}
     values = {
         argument
@@ -362,7 +363,7 @@ def inside(method: ast.FunctionDef) -> frozenset[str]:
         part
         for node in nodes
         if isinstance(node, _FUNCTIONS) and node is not method
-        for part in ast.walk(node)
+        for part in walk(node)
     }
     return frozenset(
         name

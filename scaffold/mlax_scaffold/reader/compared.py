@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import self_attribute
 
 
@@ -19,7 +20,7 @@ def compared_texts(
     method = isinstance(node, ast.ClassDef)
     tables = {**constants, **dict(_assigned(node))}
     found: dict[str, dict[str, None]] = {}
-    for part in ast.walk(node):
+    for part in walk(node):
         for read, texts in _compared(part, tables):
             name = self_attribute(read) if method else None
             if not method and isinstance(read, ast.Name):
@@ -30,7 +31,7 @@ def compared_texts(
 
 
 def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 yield name, value
@@ -51,7 +52,7 @@ def _compared(
         case ast.Call(func=ast.Attribute(value=table, attr="get"), args=[read, *_]):
             yield read, _held(table, tables, mappings=True)
         case ast.Match(subject=read, cases=cases):
-            patterns = (p for c in cases for p in ast.walk(c.pattern))
+            patterns = (p for c in cases for p in walk(c.pattern))
             values = (p.value for p in patterns if isinstance(p, ast.MatchValue))
             yield read, [text for value in values for text in _texts(value)]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mlax_scaffold.model.import_time import Refused, meaning
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.model.wrappers import RULES, check_wrapper, rule_of
 from mlax_scaffold.reader.remedies.classes import decorated
 from mlax_scaffold.reader.smooth import FORM, read_smooth_at
@@ -62,19 +63,19 @@ def stops_gradients(nodes: Iterable[ast.AST], meanings: Mapping[str, str]) -> bo
     return any(
         meaning(node, meanings) == "jax.lax.stop_gradient"
         for tree in nodes
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.Attribute | ast.Name)
     ) or any(
         isinstance(tree, ast.FunctionDef)
         and any(_gives_rule(d, meanings) for d in tree.decorator_list)
-        and any(_steps(node, meanings) for node in ast.walk(tree))
+        and any(_steps(node, meanings) for node in walk(tree))
         for tree in nodes
     )
 
 
 def _gives_rule(decorator: ast.expr, meanings: Mapping[str, str]) -> bool:
     rules = ("jax.custom_jvp", "jax.custom_vjp")
-    parts = (p for p in ast.walk(decorator) if isinstance(p, ast.Attribute | ast.Name))
+    parts = (p for p in walk(decorator) if isinstance(p, ast.Attribute | ast.Name))
     return any(meaning(part, meanings) in rules for part in parts)
 
 

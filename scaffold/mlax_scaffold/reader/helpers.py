@@ -13,6 +13,7 @@ from mlax_scaffold.model.definition import Helper, Import
 from mlax_scaffold.model.import_time import inlined
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.defaults import check_type
 from mlax_scaffold.reader.checks.helpers import (
     as_function,
@@ -72,7 +73,7 @@ class HelperReader:
             self.function(as_function(target.id, node.value))
             return
         value = inlined(node.value, self.constants)
-        if sum(1 for _ in ast.walk(value)) > MAX_NODES:
+        if sum(1 for _ in walk(value)) > MAX_NODES:
             self.source.report(node, f"the constant `{target.id}` is too long")
             return
         annotation = node.annotation if isinstance(node, ast.AnnAssign) else None
@@ -88,7 +89,7 @@ class HelperReader:
             node,
             Helper(
                 target.id,
-                frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name)),
+                frozenset(n.id for n in walk(node) if isinstance(n, ast.Name)),
                 value=Scope(self.source, given).expression(value) if plain else None,
                 kind="constant",
                 location=self.source.location(node),
@@ -109,9 +110,7 @@ class HelperReader:
             self._ruled(owner, {node.name})
         names, bound = names_of(node)
         defaults = (*node.args.defaults, *filter(None, node.args.kw_defaults))
-        names |= {
-            n.id for d in defaults for n in ast.walk(d) if isinstance(n, ast.Name)
-        }
+        names |= {n.id for d in defaults for n in walk(d) if isinstance(n, ast.Name)}
         place = self.source.location(node)
         doc = docstring(node)
         self._add(
@@ -220,7 +219,7 @@ class HelperReader:
 
     def check_changes(self, tree: ast.AST) -> None:
         """Report what changes a constant: each call would see what another left."""
-        for node in ast.walk(tree):
+        for node in walk(tree):
             match node:
                 case ast.Subscript(ctx=ast.Store() | ast.Del()):
                     name = _root(node)
@@ -239,7 +238,7 @@ class HelperReader:
 
 def types_of(source: Source, node: ast.FunctionDef) -> Iterable[tuple[str, str]]:
     """The parameters whose types have words of specs in them, with what these stand for."""
-    args = [a for a in ast.walk(node.args) if isinstance(a, ast.arg)]
+    args = [a for a in walk(node.args) if isinstance(a, ast.arg)]
     pairs = [(a.arg, a.annotation) for a in args] + [("return", node.returns)]
     for name, annotation in pairs:
         if annotation is not None:

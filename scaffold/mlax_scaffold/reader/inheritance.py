@@ -14,6 +14,7 @@ from copy import copy
 
 from mlax_scaffold.model.resolved import Resolved
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import parsed
 
 Texts = Callable[[ast.ImportFrom | None, str], str | None]
@@ -88,7 +89,7 @@ def _chosen(node: ast.stmt) -> dict[str, str]:
         return {}
     called = {
         n.func.attr
-        for n in ast.walk(node)
+        for n in walk(node)
         if isinstance(n, ast.Call)
         and isinstance(n.func, ast.Attribute)
         and unparsed(n.func.value) == "self"

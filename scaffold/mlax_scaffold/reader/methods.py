@@ -14,6 +14,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.places import Step
 from mlax_scaffold.model.reserved import ENTRY_POINT
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.body import ends_in_return
 from mlax_scaffold.reader.checks.defaults import check_defaults, check_types
 from mlax_scaffold.reader.closures import inside
@@ -136,8 +137,8 @@ def names_of(node: ast.FunctionDef) -> tuple[frozenset[str], frozenset[str]]:
     """The identifiers of a method's text, and those among them that its body binds."""
     names: set[str] = set()
     bound: set[str] = set()
-    own = {id(a) for a in ast.walk(node.args) if isinstance(a, ast.arg)}
-    for part in ast.walk(node):
+    own = {id(a) for a in walk(node.args) if isinstance(a, ast.arg)}
+    for part in walk(node):
         match part:
             case ast.Name(id=name, ctx=ast.Load()):
                 names.add(name)
@@ -194,7 +195,7 @@ def _handed(
     method: ast.FunctionDef, attributes: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
     """The keyword inputs that a method hands to layers that `init` is given, with their fields."""
-    nodes = list(ast.walk(method))
+    nodes = list(walk(method))
     variables = {
         name: self_attribute(iterated)
         for node in nodes
@@ -250,7 +251,7 @@ class _Facts(ast.NodeVisitor):
 
     def visit_For(self, node: ast.For | ast.comprehension) -> None:
         # A consumer for each of the fields that a loop runs over.
-        for part in ast.walk(node.iter):
+        for part in walk(node.iter):
             name = self_attribute(part)
             if name and self.attributes.get(name) in ("layers", "optimizers"):
                 self.consumers.append(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.model.definition import Requirement
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.bodies import required
 from mlax_scaffold.reader.resolution import Scope
 from mlax_scaffold.reader.source import Source, dotted
@@ -65,7 +66,7 @@ def read_raises(
 def requirements_of(scope: Scope, node: ast.FunctionDef) -> list[Requirement]:
     """The requirements that stand in a method that is no setup."""
     found: list[Requirement | None] = []
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Call(func=function) if dotted(function) == "require":
                 found.append(read_requirement(scope, part, node.name))

@@ -15,6 +15,7 @@ from mlax_scaffold.model.expressions import (
     self_attribute,
 )
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import Source
 
 _ATTRIBUTES = {
@@ -113,7 +114,7 @@ def _names(node: ast.AST) -> Iterator[ast.expr]:
 def _bound_in(node: ast.expr) -> set[str]:
     """The variables that an expression binds itself: of lambdas, of comprehensions, by `:=`."""
     found: set[str] = set()
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.arg(arg=name):
                 found.add(name)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.model.definition import Declaration, Kind, MethodRole, Role
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.kinds import SPECIAL, STATIC
 from mlax_scaffold.reader.source import dotted, indexed_attribute, self_attribute
 from mlax_scaffold.reader.types import is_array_annotation
@@ -78,7 +79,7 @@ def entry_points(node: ast.ClassDef) -> dict[str, int]:
 
 def _called_by(methods: Iterable[ast.FunctionDef]) -> set[str]:
     """The attributes of self that methods read."""
-    nodes = (n for m in methods for n in ast.walk(m) if isinstance(n, ast.Attribute))
+    nodes = (n for m in methods for n in walk(m) if isinstance(n, ast.Attribute))
     return {name for n in nodes if (name := self_attribute(n))}
 
 
@@ -97,18 +98,18 @@ def _all_arrays(method: ast.FunctionDef) -> bool:
 def _calls_own(method: ast.FunctionDef, roles: Mapping[str, MethodRole]) -> bool:
     if roles[method.name] is not MethodRole.HYPER:
         return False
-    names = {self_attribute(node) for node in ast.walk(method)}
+    names = {self_attribute(node) for node in walk(method)}
     taken = (MethodRole.ENTRY, MethodRole.OWN)
     return any(roles.get(name or "") in taken for name in names)
 
 
 def _reads_parts(method: ast.FunctionDef, attributes: Mapping[str, str]) -> bool:
     """Whether a method reads an attribute of a sub-layer, and does not call it."""
-    calls = {id(n.func) for n in ast.walk(method) if isinstance(n, ast.Call)}
+    calls = {id(n.func) for n in walk(method) if isinstance(n, ast.Call)}
     return any(
         attributes.get(self_attribute(n.value) or indexed_attribute(n.value) or "")
         in ("sub-layer", *SEVERAL)
-        for n in ast.walk(method)
+        for n in walk(method)
         if isinstance(n, ast.Attribute) and id(n) not in calls
     )
 
@@ -117,16 +118,15 @@ def _uses(method: ast.FunctionDef, attributes: Mapping[str, str]) -> bool:
     """Whether a method uses what hyperparameters do not hold: arrays, keys, calls of layers."""
     variables = {
         node.id
-        for loop in ast.walk(method)
+        for loop in walk(method)
         if isinstance(loop, ast.For | ast.comprehension)
         and any(
-            attributes.get(self_attribute(n) or "") == "layers"
-            for n in ast.walk(loop.iter)
+            attributes.get(self_attribute(n) or "") == "layers" for n in walk(loop.iter)
         )
-        for node in ast.walk(loop.target)
+        for node in walk(loop.target)
         if isinstance(node, ast.Name)
     }
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Attribute() if attributes.get(self_attribute(node) or "") in (
                 _ARRAYS
@@ -176,7 +176,7 @@ def attempted(node: ast.ClassDef) -> dict[str, str]:
             case ast.AnnAssign(target=ast.Name(id=name)):
                 names.append(name)
             case ast.FunctionDef(name="setup" | "setup_tree" | "__init__"):
-                for n in ast.walk(statement):
+                for n in walk(statement):
                     if isinstance(getattr(n, "ctx", None), ast.Store):
                         names.append(self_attribute(n))
     return dict.fromkeys(filter(None, names), "unknown")

@@ -13,6 +13,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.expressions import Expression, Origin
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.declarations import check_arguments
 from mlax_scaffold.reader.checks.defaults import check_type
 from mlax_scaffold.reader.containers.declared import Form, declared_in
@@ -64,7 +65,7 @@ class SetupReader(Declaring):
             self.declared = {n: d for n, d in found.items() if d.holds}
         for statement in method.body:
             self._statement(statement)
-        for call in ast.walk(method):
+        for call in walk(method):
             if isinstance(call, ast.Call) and self._role(call) is not None:
                 check_arguments(self.source, call, self.scope.imports)
                 shaped = len(call.args) > 1 or any(
@@ -135,7 +136,7 @@ class SetupReader(Declaring):
             return bool(self.declared)
         made = [
             self_attribute(n.targets[0])
-            for n in ast.walk(statement)
+            for n in walk(statement)
             if isinstance(n, ast.Assign) and statement_declares(n, self._declares)
         ]
         loops = not isinstance(statement, ast.If) and bool(self.declared)
@@ -159,7 +160,7 @@ class SetupReader(Declaring):
                     self._derived(inner, target, value)
                 case ast.Assign(targets=targets):
                     self._statement(inner)
-                    for name in (n for t in targets for n in ast.walk(t)):
+                    for name in (n for t in targets for n in walk(t)):
                         if isinstance(name, ast.Name):
                             self._unknown(name.id)
                 case _:
@@ -224,7 +225,7 @@ class SetupReader(Declaring):
                     fix=one_by_one(self.source, statement),
                 )
             elif self._stays_local(target) and any(
-                self._declares(node) for node in ast.walk(value)
+                self._declares(node) for node in walk(value)
             ):
                 self.source.report(
                     value,
@@ -282,16 +283,16 @@ class SetupReader(Declaring):
                     self._bind(part, of_part)
             case _:
                 # Nothing is known of the parts but that they are no others.
-                for part in ast.walk(target):
+                for part in walk(target):
                     if isinstance(part, ast.Name):
                         self.bound.setdefault(part.id, []).extend((value, value))
 
     def _stays_local(self, target: ast.expr) -> bool:
         """Whether what a local holds is part of no container."""
-        names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+        names = {n.id for n in walk(target) if isinstance(n, ast.Name)}
         used = {
             n.id
-            for n in ast.walk(self.method)
+            for n in walk(self.method)
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
         }
         trees = any(d.form is Form.TREE for d in self.declared.values())
@@ -302,7 +303,7 @@ def statement_declares(
     statement: ast.stmt, declares: Callable[[ast.AST], bool]
 ) -> bool:
     """Whether a statement declares something, or binds what no other statement of setup may."""
-    return any(map(declares, ast.walk(statement)))
+    return any(map(declares, walk(statement)))
 
 
 def _root(target: ast.expr) -> str:
@@ -314,7 +315,7 @@ def _root(target: ast.expr) -> str:
 
 def _targets(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, ast.For):
-        for node in ast.walk(statement.target):
+        for node in walk(statement.target):
             if isinstance(node, ast.Name):
                 yield node.id
 

@@ -6,12 +6,13 @@ import ast
 import re
 import warnings
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from mlax_scaffold.errors import Diagnostic, Edit, Fix, Location
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.import_time import meaning
 from mlax_scaffold.model.resolved import Resolved
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.applying import edited, shown_lines
 from mlax_scaffold.reader.remedies.applying import shown as shown_edit
 from mlax_scaffold.reader.remedies.syntax import misread
@@ -236,6 +237,7 @@ def _escaped(text: str) -> str:
 _TOO_DEEP = "nested too deeply to be read"
 
 
+@lru_cache(maxsize=1)
 def _too_deep(tree: ast.Module) -> int | None:
     """The first line that is nested deeper than any pass can follow; None where all is well."""
     pending: list[tuple[ast.AST, int, int]] = [(tree, 0, 1)]
@@ -250,7 +252,7 @@ def _too_deep(tree: ast.Module) -> int | None:
 
 def _with_half_characters(tree: ast.Module) -> ast.stmt | None:
     """The first docstring with a lone surrogate: some versions of Python do not compile one."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             text = ast.get_docstring(node, clean=False)
             if text and _HALF.search(text):
@@ -258,8 +260,9 @@ def _with_half_characters(tree: ast.Module) -> ast.stmt | None:
     return None
 
 
+@lru_cache(maxsize=64)
 def parsed(text: str) -> ast.Module:
-    """The syntax tree of a text."""
+    """The syntax tree of a text, which nobody changes: whoever asks for it again gets the same one."""
     with warnings.catch_warnings():
         # A doubtful escape in a docstring is not the generator's business.
         warnings.simplefilter("ignore")

@@ -16,6 +16,7 @@ from mlax_scaffold.model.expressions import Origin
 from mlax_scaffold.model.import_time import inlined
 from mlax_scaffold.model.reserved import RESERVED_IN_FUNCTIONS
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.body import BodyChecker
 from mlax_scaffold.reader.checks.defaults import check_defaults
 from mlax_scaffold.reader.checks.keys import check_keys
@@ -393,7 +394,7 @@ def _names(node: _Definition) -> set[str]:
     parts = node.body
     for part in parts:
         if isinstance(node, ast.FunctionDef) or isinstance(part, ast.FunctionDef):
-            found |= {n.id for n in ast.walk(part) if isinstance(n, ast.Name)}
+            found |= {n.id for n in walk(part) if isinstance(n, ast.Name)}
         elif isinstance(part, ast.AnnAssign) and isinstance(part.annotation, ast.Name):
             found.add(part.annotation.id)
     return found

@@ -175,6 +175,7 @@ def module_of(owner: type[Layer], name: str) -> ast.Module:
     return ast.Module([copy.deepcopy(methods(owner)[name])], [])
 
 
+@functools.cache
 def draws(owner: type[Layer]) -> bool:
     """Whether `forward` of a layer draws keys, itself or through its sub-layers."""
     found = numbered(module_of(owner, "forward"), functools.partial(call_draws, owner))

@@ -11,6 +11,7 @@ import gc
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Generic, Literal, TypeVar
 
 import jax
@@ -36,6 +37,8 @@ class Claim(Generic[S]):
     among: Among = "every pair"
     where: Callable[[S], bool] | None = None
     """In which of them: two are enough; None: in all."""
+    decides: tuple[str, ...] = ()
+    """The names of what is picked that `where` looks at."""
 
     @property
     def name(self) -> str:
@@ -66,9 +69,7 @@ class Contract(Generic[S]):
         __tracebackhide__ = True
         cases = self._among(claim.among)
         if claim.where is not None:
-            # Of the others each has more than the one before: the ends are unlike each other.
-            cases = self._that_show(claim.where, cases)
-            cases = cases[:: max(len(cases) - 1, 1)]
+            cases = self._that_show(claim, claim.where, cases)
             if not cases:
                 raise AssertionError(
                     f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name} is "
@@ -131,7 +132,7 @@ class Contract(Generic[S]):
         They hold the programs of all their situations, so those of one definition are kept at a time.
         """
         _forget_others(self)
-        cases = picks.covering(self.make, seeds=profiles.seeds())
+        cases = list(picks.covering(self.make, seeds=profiles.seeds()))
         if not cases:
             raise AssertionError(
                 f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name}: no case "
@@ -152,17 +153,21 @@ class Contract(Generic[S]):
         return "it is one of others."
 
     def _that_show(
-        self, where: Callable[[S], bool], cases: Sequence[tuple[S, Mapping[str, Any]]]
+        self,
+        claim: Claim[S],
+        where: Callable[[S], bool],
+        cases: Sequence[tuple[S, Mapping[str, Any]]],
     ) -> Sequence[tuple[S, Mapping[str, Any]]]:
-        """Those of the cases that show something; where none does, other values are picked."""
+        """Two of the cases that show something; where none does, other values are picked."""
         found = [case for case in cases if where(case[0])]
         if found:
-            return found
-        return [
-            case
-            for case in picks.covering(self.make, seeds=profiles.seeds() + 3)
-            if where(case[0])
-        ]
+            # Each has more than the one before: the ends are unlike each other.
+            return found[:: max(len(found) - 1, 1)]
+        others = chain(
+            picks.varying(self.make, claim.decides),
+            picks.covering(self.make, seeds=profiles.seeds() + 3),
+        )
+        return list(islice((case for case in others if where(case[0])), 2))
 
     @functools.cached_property
     def _options(self) -> list[tuple[S, Mapping[str, Any]]]:

@@ -187,11 +187,11 @@ class _Picking:
                 pass
 
     def size(self, name: str) -> int:
-        return self.pick(f"size of {name}", strategies.sizes(max=self.max_size))
+        return self.pick(_size_of(name), strategies.sizes(max=self.max_size))
 
     def axes(self, name: str, count: int | None) -> tuple[int, ...]:
         many = choices(*range(self.max_axes + 1))
-        axes = self.pick(f"number of {name}", many) if count is None else count
+        axes = self.pick(_number_of(name), many) if count is None else count
         return tuple(self.size(f"{name}[{i}]") for i in range(axes))
 
     def make(self, label: str, shape: Shape) -> tuple[int, ...]:
@@ -265,3 +265,16 @@ def untold(module: Any, entry: str, shapes: Any) -> list[str]:
     return [
         n for n, axis in getattr(module, "inferred", {}).items() if axis not in told
     ]
+
+
+def names_of(axis: str) -> tuple[str, ...]:
+    """What is picked for an axis of that name, or for the first of several."""
+    return _number_of(axis), _size_of(axis), _size_of(f"{axis}[0]")
+
+
+def _size_of(name: str) -> str:
+    return f"size of {name}"
+
+
+def _number_of(name: str) -> str:
+    return f"number of {name}"

@@ -14,7 +14,7 @@ from mlax_scaffold.model.invariances import INFERENCE, Invariance
 from mlax_scaffold.model.shapes import Named, Variadic, parse_shape
 from mlax_scaffold.testing.compare import assert_matches
 from mlax_scaffold.testing.contract import Claim
-from mlax_scaffold.testing.dims import Shapes
+from mlax_scaffold.testing.dims import Shapes, names_of
 from mlax_scaffold.testing.dtypes import is_inexact
 from mlax_scaffold.testing.programs import quick
 from mlax_scaffold.testing.situation import Situation
@@ -33,7 +33,11 @@ def claim_of(line: str, returns: str) -> Claim[Situation]:
         assert_invariance(situation, invariance, returns)
 
     check.__name__ = f"be_{invariance.kind}_along_{invariance.axis}"
-    return Claim(check, where=lambda situation: _shows(situation, invariance))
+    return Claim(
+        check,
+        where=lambda situation: _shows(situation, invariance),
+        decides=(invariance.field, "mode", *names_of(invariance.axis)),
+    )
 
 
 def _shows(situation: Situation, invariance: Invariance) -> bool:

@@ -12,7 +12,7 @@ import itertools
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -130,7 +130,7 @@ class _Given:
         return value
 
 
-def covering(make: Make[C], seeds: int = 1) -> list[tuple[C, Mapping[str, Any]]]:
+def covering(make: Make[C], seeds: int = 1) -> Iterator[tuple[C, Mapping[str, Any]]]:
     """Cases in which every two levels of two domains come together, with what was picked.
 
     The simplest ones are first. Where levels exclude each other others are picked in their place.
@@ -140,16 +140,30 @@ def covering(make: Make[C], seeds: int = 1) -> list[tuple[C, Mapping[str, Any]]]
         seeds: so many cases for each pair of levels.
     """
     counts = _count_levels(make)
-    cases = {}
+    known: set[str] = set()
     turns = _Turns()
     for row in sorted(
         _rows(counts), key=lambda row: (sum(map(bool, row.values())), *row.values())
     ):
         for seed in range(seeds):
             found = _made(make, row, seed, turns)
-            if found is not None:
-                cases.setdefault(repr(found[1]), found)
-    return list(cases.values())
+            if found is not None and repr(found[1]) not in known:
+                known.add(repr(found[1]))
+                yield found
+
+
+def varying(
+    make: Make[C], names: Collection[str]
+) -> Iterator[tuple[C, Mapping[str, Any]]]:
+    """Cases in which these have each of their levels together, and all else has the simplest value."""
+    counts = _count_levels(make)
+    own = [name for name in counts if name in names]
+    turns = _Turns()
+    for levels in itertools.product(*(range(counts[name]) for name in own)):
+        row = dict.fromkeys(counts, 0) | dict(zip(own, levels, strict=True))
+        found = _made(make, row, 0, turns)
+        if found is not None:
+            yield found
 
 
 def examples(

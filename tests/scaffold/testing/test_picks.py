@@ -79,8 +79,18 @@ def test_all_that_may_be_there_is_there_together():
 
 
 def test_cases_are_the_same_every_time():
-    assert picks.covering(case) == picks.covering(case)
-    assert len(picks.covering(case, seeds=3)) > len(picks.covering(case))
+    one = list(picks.covering(case))
+    assert one == list(picks.covering(case))
+    assert len(list(picks.covering(case, seeds=3))) > len(one)
+
+
+def test_some_vary_and_all_else_is_simplest():
+    cases = [values for values, _ in picks.varying(case, ["flag", "kind"])]
+    assert {(v["flag"], v["kind"]) for v in cases} == {
+        (flag, kind) for flag in (False, True) for kind in "abc"
+    }
+    simplest = picks.with_values(case, {})
+    assert all(v[name] == simplest[name] for v in cases for name in ("size", "limit"))
 
 
 def test_values_that_do_not_fit_are_picked_again():
@@ -151,8 +161,9 @@ def test_levels_that_other_values_seldom_leave_are_reached():
 
 
 def test_one_domain_and_none():
-    assert len(picks.covering(lambda pick: pick("kind", choices("a", "b")))) == 2
-    assert picks.covering(lambda pick: 1) == [(1, {})]
+    cases = picks.covering(lambda pick: pick("kind", choices("a", "b")))
+    assert len(list(cases)) == 2
+    assert list(picks.covering(lambda pick: 1)) == [(1, {})]
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)

@@ -67,7 +67,7 @@ def scoped(name: str, hyperparams: type[Any] | None = None) -> Callable[[F], F]:
                     inputs.pop("hyperparams", None)
                     return given.apply(*args[:3], *args[4:], **inputs)
             try:
-                if any(map(_is_traced, args[:2] or inputs.values())):
+                if any(map(is_traced, args[:2] or inputs.values())):
                     with jax.named_scope(name):
                         return function(*args, **inputs)
                 return function(*args, **inputs)
@@ -94,7 +94,7 @@ def apply_at(
     # of Python counts: the function is called at once, and named in errors as by `apply`.
     function, name = getattr(type(hyperparams), "_bare", _NONE)
     try:
-        if _is_traced(x) or _is_traced(tree):
+        if is_traced(x) or is_traced(tree):
             name = ""
             with jax.named_scope(str(position)):
                 return hyperparams.apply(x, tree, other, *args, **inputs)
@@ -118,7 +118,7 @@ class Place:
     def __init__(self, name: str, *values: Any) -> None:
         self._name = name
         self._scope = (
-            jax.named_scope(name) if any(map(_is_traced, values[:2])) else None
+            jax.named_scope(name) if any(map(is_traced, values[:2])) else None
         )
 
     def __enter__(self) -> None:
@@ -162,7 +162,7 @@ def _within(place: str, text: str) -> str:
     return f"{place}{text}" if text.startswith("[") else f"{place} > {text}"
 
 
-def _is_traced(value: Any) -> bool:
+def is_traced(value: Any) -> bool:
     """Whether x is traced, or weights: of several arrays the first one stands for all."""
     if isinstance(value, tuple) and value:
         value = value[0]

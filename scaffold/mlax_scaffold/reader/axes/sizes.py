@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.source import self_attribute
 
@@ -50,7 +51,7 @@ class Scope:
         """What `setup` assigns to attributes, the first where there are several."""
         found: dict[str, ast.expr] = {}
         setup = self.methods.get("setup")
-        for node in ast.walk(setup) if setup else ():
+        for node in walk(setup) if setup else ():
             if not isinstance(node, ast.Assign) or len(node.targets) != 1:
                 continue
             target = node.targets[0]

@@ -9,6 +9,7 @@ from mlax_scaffold.errors import Diagnostic, Fix, closest
 from mlax_scaffold.model.definition import Definition, Kind, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.reserved import ENTRY_POINT
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
 
 
@@ -28,7 +29,7 @@ def check_layer_arguments(definition: Definition, library: Library) -> list[Diag
     }
     source = source_of(definition)
     for method in _methods(definition):
-        for call in (n for n in ast.walk(method) if isinstance(n, ast.Call)):
+        for call in (n for n in walk(method) if isinstance(n, ast.Call)):
             if method.name == "setup":
                 _check_made(source, call, made)
             else:

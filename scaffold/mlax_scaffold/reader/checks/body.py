@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Fix, did_you_mean
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.choices import check_choices
 from mlax_scaffold.reader.checks.coefficients import check_coefficients
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_dtypes
@@ -123,7 +124,7 @@ class BodyChecker:
         self.loop_optimizers: set[str] = set()
         self._in_while = 0
         # What is assigned and was not declared is one finding.
-        stored = (n for n in ast.walk(method) if isinstance(n, ast.Attribute))
+        stored = (n for n in walk(method) if isinstance(n, ast.Attribute))
         self._stored = {
             self_attribute(n) for n in stored if isinstance(n.ctx, ast.Store)
         }
@@ -300,8 +301,7 @@ class BodyChecker:
         if added:
             self.loop_layers -= added
             if node.orelse or any(
-                isinstance(n, ast.Break | ast.Continue | ast.Return)
-                for n in ast.walk(node)
+                isinstance(n, ast.Break | ast.Continue | ast.Return) for n in walk(node)
             ):
                 self.source.report(
                     node, "a loop over layers has no break, continue, return or else"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.checks.floats import is_float
 from mlax_scaffold.reader.checks.likeness import like_of
@@ -21,7 +22,7 @@ def check_choices(
     imports: Mapping[str, Import],
 ) -> None:
     """Report `jnp.where(mask, 0.0, 0.5)`, where an array says in which dtype it should be made."""
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Call(func=function, args=[_, one, other], keywords=[]) if (
                 qualified(function, imports) == "jax.numpy.where"

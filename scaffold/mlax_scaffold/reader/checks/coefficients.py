@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.constructs import construct, functions_of
 from mlax_scaffold.reader.source import Source, self_attribute
@@ -32,9 +33,9 @@ def check_coefficients(
     """
     if "step_number" not in attributes:
         return
-    named = {n.name: n for n in ast.walk(method) if isinstance(n, ast.FunctionDef)}
+    named = {n.name: n for n in walk(method) if isinstance(n, ast.FunctionDef)}
     seen: set[ast.AST] = set()
-    for call in ast.walk(method):
+    for call in walk(method):
         made = construct(call)
         if made is None or made.name != "tree_map" or not isinstance(call, ast.Call):
             continue
@@ -57,11 +58,11 @@ def _beside(
     attributes: Mapping[str, str],
 ) -> Iterator[tuple[ast.expr, str]]:
     """The numbers of the step that are operands beside what leaves make, with the first of these."""
-    for node in ast.walk(function):
+    for node in walk(function):
         if not isinstance(node, ast.BinOp):
             continue
         for one, other in ((node.left, node.right), (node.right, node.left)):
-            names = {n.id for n in ast.walk(other) if isinstance(n, ast.Name)}
+            names = {n.id for n in walk(other) if isinstance(n, ast.Name)}
             beside = [leaf for leaf in leaves if leaf in names]
             if beside and _is_number(one, method, attributes):
                 yield one, beside[0]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.complex_numbers import names_complex
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.checks.likeness import FLOATING, first_of
 from mlax_scaffold.reader.source import Source
@@ -27,11 +28,11 @@ def check_complex_dtypes(
         return
     promoted = {
         id(part)
-        for node in ast.walk(method)
+        for node in walk(method)
         if isinstance(node, ast.Call) and qualified(node.func, imports) in _PROMOTING
-        for part in ast.walk(node)
+        for part in walk(node)
     }
-    for node in ast.walk(method):
+    for node in walk(method):
         if not isinstance(node, ast.Attribute) or id(node) in promoted:
             continue
         if qualified(node, imports) != "jax.numpy.complex64":
@@ -73,7 +74,7 @@ def _default(tree: ast.Module, name: str) -> ast.expr | None:
     for statement in tree.body:
         if not isinstance(statement, ast.FunctionDef) or statement.name != name:
             continue
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if isinstance(node, ast.arguments) and node.defaults:
                 last, default = node.args[-1], node.defaults[-1]
                 if last.arg == "dtype" and names_complex(default):

@@ -9,6 +9,7 @@ from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.definition import SECTIONS, Import, Kind
 from mlax_scaffold.model.import_time import Refused, check_initializer, is_initializer
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.names import SPEC, of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
@@ -135,5 +136,5 @@ def _is_size(source: Source, node: ast.expr) -> bool:
         and part.target.id == name
         and isinstance(part.annotation, ast.Name)
         and part.annotation.id in _SIZES
-        for part in ast.walk(source.tree)
+        for part in walk(source.tree)
     )

@@ -15,6 +15,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.places import meets
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.containers.declared import step_of
 from mlax_scaffold.reader.looping import loop_layers
 from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
@@ -36,7 +37,7 @@ def check_entries(definition: Definition, library: Library) -> list[Diagnostic]:
     for method in _methods(definition):
         several = {
             name
-            for loop in ast.walk(method)
+            for loop in walk(method)
             if isinstance(loop, ast.For | ast.comprehension)
             for name, _ in loop_layers(loop, given)
         }
@@ -63,7 +64,7 @@ def _calls(
     method: ast.FunctionDef,
 ) -> Iterator[tuple[ast.Call, ast.Attribute, ast.expr]]:
     """Calls of attributes."""
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Call(func=ast.Attribute(value=owner) as function):
                 yield node, function, owner

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.handed import handed
 from mlax_scaffold.reader.source import dotted, self_attribute
 
@@ -148,7 +149,7 @@ class _Exact:
                     inner = _Exact(self.tree, self.imports, statement)
                     values += [
                         inner.is_exact(n.value, seen | {f"self.{name}"})
-                        for n in ast.walk(statement)
+                        for n in walk(statement)
                         if isinstance(n, ast.Assign)
                         and any(self_attribute(t) == name for t in n.targets)
                     ]
@@ -211,7 +212,7 @@ def _only_values(method: ast.FunctionDef) -> dict[str, list[ast.expr]]:
     stored: set[str] = set()
     others: set[str] = set()
     pairs: list[tuple[ast.expr, ast.expr]] = []
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
                 (others if name in stored else stored).add(name)
@@ -224,7 +225,7 @@ def _only_values(method: ast.FunctionDef) -> dict[str, list[ast.expr]]:
         for target, value in pairs
         if isinstance(target, ast.Name)
         and target.id not in others
-        and target.id not in {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+        and target.id not in {n.id for n in walk(value) if isinstance(n, ast.Name)}
     }
 
 
@@ -273,7 +274,7 @@ def exact_inputs(method: ast.FunctionDef) -> frozenset[str]:
         and dotted(a.annotation.value) in ("Int", "Bool")
     }
     own = set(map(id, (*method.args.args, *method.args.kwonlyargs)))
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
                 inputs.discard(name)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.likeness import FLOATING, array_given, first_of
 from mlax_scaffold.reader.checks.ranges import ranges_without_dtype
 from mlax_scaffold.reader.checks.widening import untyped_call
@@ -27,7 +28,7 @@ def check_given_dtype(
         return
     made = [
         n
-        for n in ast.walk(method)
+        for n in walk(method)
         if isinstance(n, ast.Call)
         and untyped_call(n, source.tree, imports, method, attributes)
     ]
@@ -75,7 +76,7 @@ def _takes_dtype(function: ast.FunctionDef) -> bool:
     """Whether a function can have a parameter for the dtype behind its others."""
     if function.name in _WITHOUT or function.decorator_list:
         return False
-    names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    names = {n.id for n in walk(function) if isinstance(n, ast.Name)}
     names |= {a.arg for a in function.args.args}
     return "dtype" not in names and not _takes_more(function.args)
 
@@ -104,14 +105,14 @@ def _calls(
     member = any(a.arg == "self" for a in function.args.args)
     found: list[tuple[ast.FunctionDef, ast.Call]] = []
     for caller in _functions(source.tree):
-        for call in (n for n in ast.walk(caller) if isinstance(n, ast.Call)):
+        for call in (n for n in walk(caller) if isinstance(n, ast.Call)):
             if _name(call.func, member) != function.name:
                 continue
             if any(isinstance(a, ast.Starred) for a in call.args) or call.keywords:
                 return []
             found.append((caller, call))
     called = [call.func for _, call in found]
-    uses = [n for n in ast.walk(source.tree) if isinstance(n, ast.expr)]
+    uses = [n for n in walk(source.tree) if isinstance(n, ast.expr)]
     if any(n not in called and _name(n, member) == function.name for n in uses):
         return []
     return found

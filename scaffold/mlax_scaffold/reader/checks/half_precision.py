@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import only_value, qualified
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source
@@ -53,7 +54,7 @@ def check_half_precision(
     What is cast is none, nor is one that `widened` is given.
     """
     # Most methods name none, which is known without looking for casts.
-    if not any(_is_wide_alone(node, imports) for node in ast.walk(method)):
+    if not any(_is_wide_alone(node, imports) for node in walk(method)):
         return
     for node in _uses(method, method, imports):
         needed = word(source, "widened")

@@ -6,6 +6,7 @@ import ast
 import functools
 from collections.abc import Iterator
 
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.constructs import argument, construct
 
 INDEX = ast.Constant(0)
@@ -20,10 +21,10 @@ def handed(method: ast.FunctionDef) -> dict[str, list[ast.expr]]:
     One of a step holds a part of what is scanned over. A name that means something else elsewhere in the
     method is not among them.
     """
-    named = {n.name: n for n in ast.walk(method) if isinstance(n, ast.FunctionDef)}
+    named = {n.name: n for n in walk(method) if isinstance(n, ast.FunctionDef)}
     found: dict[str, list[ast.expr]] = {}
     parameters: set[ast.arg] = set()
-    for call in ast.walk(method):
+    for call in walk(method):
         if not isinstance(call, ast.Call):
             continue
         for function, values in _given(call):
@@ -72,7 +73,7 @@ def _given(call: ast.Call) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
 def _bound(method: ast.FunctionDef, but: set[ast.arg]) -> set[str]:
     """The names that a method binds elsewhere than as certain parameters."""
     found: set[str] = set()
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
                 found.add(name)

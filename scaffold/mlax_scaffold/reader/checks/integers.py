@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import (
     TO_BOOLEANS,
     is_exact,
@@ -165,7 +166,7 @@ class Integers:
                     )
                     values += [
                         inner.is_number(n.value)
-                        for n in ast.walk(statement)
+                        for n in walk(statement)
                         if isinstance(n, ast.Assign)
                         and any(self_attribute(t) == name for t in n.targets)
                     ]

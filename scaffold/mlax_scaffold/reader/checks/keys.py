@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.draws import draws_inside, several_keys
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
@@ -41,7 +42,7 @@ def check_keys(
     if not bound:
         return
     places = _Places(function)
-    for node in ast.walk(function):
+    for node in walk(function):
         if not (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)):
             continue
         if node.id not in bound or places.is_no_use(node):
@@ -70,7 +71,7 @@ def _bound(function: ast.FunctionDef) -> dict[str, list[ast.AST]]:
     """The names of keys, with the places that bind them; None may be bound to them, too."""
     found: dict[str, list[ast.AST]] = {}
     others: set[str] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case (
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
@@ -95,13 +96,13 @@ class _Places:
         self.method = method
         self.parents = {
             child: parent
-            for parent in ast.walk(method)
+            for parent in walk(method)
             for child in ast.iter_child_nodes(parent)
         }
         self.repeated: set[ast.AST] = set()
         named = {
             n.name: n
-            for n in ast.walk(method)
+            for n in walk(method)
             if isinstance(n, ast.FunctionDef) and n is not method
         }
         while found := self._more(named):
@@ -142,7 +143,7 @@ class _Places:
     def _more(self, named: Mapping[str, ast.FunctionDef]) -> set[ast.AST]:
         """Functions that are found to be repeated, of which it was not known."""
         found: set[ast.AST] = set()
-        for node in ast.walk(self.method):
+        for node in walk(self.method):
             if isinstance(node, ast.Lambda) and self._repeated(node, node):
                 found.add(node)
             elif isinstance(node, ast.Name) and node.id in named:

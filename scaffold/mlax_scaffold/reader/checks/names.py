@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from mlax_scaffold.model.definition import Declaration, MethodRole, Role
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import Source, self_attribute
 
 _SUFFIXES = {
@@ -44,7 +45,7 @@ def check_locals(
     """
     if role not in _WITH_LOCALS:
         return
-    used = {self_attribute(n) for n in ast.walk(method)} - {None}
+    used = {self_attribute(n) for n in walk(method)} - {None}
     if role in (MethodRole.SETUP, MethodRole.SETUP_TREE):
         taken = {n for n, what in attributes.items() if what not in _NO_LOCALS}
         for declaration in declarations:
@@ -70,7 +71,7 @@ def check_locals(
 def check_returns_nothing(source: Source, method: ast.FunctionDef) -> None:
     """Report what cannot stand in the middle of the generated `step`: returns, and other trees."""
     trees = {argument.arg for argument in method.args.args} - {"self"}
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) if name in trees:
                 source.report(
@@ -91,7 +92,7 @@ def check_returns_nothing(source: Source, method: ast.FunctionDef) -> None:
 
 def check_assignments(source: Source, method: ast.FunctionDef) -> None:
     """Report assignments that the generated `step` has no counterpart for."""
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Assign(targets=[ast.Tuple() | ast.List() as target]) if any(
                 unparsed(part).startswith("self.") for part in target.elts
@@ -106,7 +107,7 @@ def check_assignments(source: Source, method: ast.FunctionDef) -> None:
 def names_bound(method: ast.FunctionDef) -> Iterable[str]:
     """The names that the body of a method binds, parameters of nested functions included."""
     for statement in method.body:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             match node:
                 case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                     yield name
@@ -116,7 +117,7 @@ def names_bound(method: ast.FunctionDef) -> Iterable[str]:
 
 def _plain(method: ast.FunctionDef) -> Iterable[tuple[str, ast.AST]]:
     for statement in method.body:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             match node:
                 case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
                     yield name, node

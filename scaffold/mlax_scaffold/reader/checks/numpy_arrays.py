@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import qualified
@@ -99,7 +100,7 @@ def _of_property(scope: Scope, name: str) -> tuple[Scope, ast.expr | None]:
 def _returned_by(function: ast.FunctionDef, own: Scope) -> ast.expr | None:
     """What a function returns, whose locals are added to its scope; None where it returns several."""
     returned = []
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Return(value=ast.expr() as value):
                 returned.append(value)
@@ -111,7 +112,7 @@ def _returned_by(function: ast.FunctionDef, own: Scope) -> ast.expr | None:
 
 def _add_parts(function: ast.FunctionDef | None, own: Scope) -> None:
     """Adds the locals of `a, b = x, y`, and those of `a, b = f(x)`, as `f(x)[0]` and `f(x)[1]`."""
-    for node in ast.walk(function) if function else ():
+    for node in walk(function) if function else ():
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=value):
                 parts = value.elts if isinstance(value, ast.Tuple) else []
@@ -141,7 +142,7 @@ def _like(source: Source, method: ast.FunctionDef) -> str | None:
     known = Evidence(Scope(source.tree)).of(method)
     operands = {
         side.id
-        for node in ast.walk(method)
+        for node in walk(method)
         if isinstance(node, ast.BinOp)
         for side in (node.left, node.right)
         if isinstance(side, ast.Name)

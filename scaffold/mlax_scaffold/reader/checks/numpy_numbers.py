@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 
 from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.source import Source, self_attribute
 
@@ -28,7 +29,7 @@ def check_numpy_numbers(
 ) -> None:
     """Report functions of NumPy whose argument is certain to be a number."""
     numbers = _numbers(source, method, attributes)
-    for node in ast.walk(method):
+    for node in walk(method):
         if not isinstance(node, ast.Call) or node.keywords or len(node.args) != 1:
             continue
         module, _, name = (qualified(node.func, imports) or "").rpartition(".")
@@ -67,7 +68,7 @@ def _bound(
 ) -> set[str]:
     """What a method binds to numbers alone, by statements in the order of the text."""
     numbers, others = set(known), set[str]()
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Assign(
                 targets=[ast.Tuple(elts=parts)], value=ast.Attribute(attr="shape")

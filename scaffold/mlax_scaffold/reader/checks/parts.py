@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition, Kind, Role
 from mlax_scaffold.model.library import Library
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import source_of, tree_of
 
 
@@ -19,15 +20,15 @@ def check_parts(definition: Definition, library: Library) -> list[Diagnostic]:
     }
     layers = {n for n, kind in kinds.items() if kind.is_layer}
     source = source_of(definition)
-    for setup in ast.walk(tree_of(definition)):
+    for setup in walk(tree_of(definition)):
         if not (isinstance(setup, ast.FunctionDef) and setup.name == "setup"):
             continue
-        for call in ast.walk(setup):
+        for call in walk(setup):
             if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
                 continue
             name = call.func.id
             if name in layers and kinds[name] is not Kind.BLOCK:
-                for part in (n for a in _arguments(call) for n in ast.walk(a)):
+                for part in (n for a in _arguments(call) for n in walk(a)):
                     if isinstance(part, ast.Name) and part.id in layers:
                         source.report(
                             part,

@@ -19,6 +19,7 @@ from mlax_scaffold.model.library import Library, Traits
 from mlax_scaffold.model.needs import needs
 from mlax_scaffold.model.places import STRUCTURAL, Member, meets
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.closures import Closures, closures, effects_in
 from mlax_scaffold.reader.constructs import Effect
 from mlax_scaffold.reader.containers.declared import step_of
@@ -71,7 +72,7 @@ def check_places(definition: Definition, library: Library) -> list[Diagnostic]:
         _Places(
             source, method, effects, sequences, found, held, _fields(definition)
         ).check()
-        parents = {c: p for p in ast.walk(method) for c in ast.iter_child_nodes(p)}
+        parents = {c: p for p in walk(method) for c in ast.iter_child_nodes(p)}
         for node, message, hint in found.problems:
             fix = as_method(source, node, parents.get(node))
             source.report(node, message, hint, fix=fix)
@@ -243,14 +244,14 @@ class _Places:
             part
             for child in ast.iter_child_nodes(node)
             if not isinstance(child, ast.stmt)
-            for part in ast.walk(child)
+            for part in walk(child)
         ]
         inside: set[int] = set()
         made = []
         for part in header:
             if isinstance(part, COMPREHENSIONS) and id(part) not in inside:
-                inside |= set(map(id, ast.walk(part)))
-                made += [part for n in ast.walk(part) if self._changes(n)][:1]
+                inside |= set(map(id, walk(part)))
+                made += [part for n in walk(part) if self._changes(n)][:1]
         beside = [n for n in header if id(n) not in inside and self._changes(n)]
         if made and (beside or len(made) > 1):
             self.source.report(
@@ -323,7 +324,7 @@ def _loop_fields(
     node: ast.For | ast.comprehension, attributes: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
     names = [name for name, _ in loop_layers(node, attributes)]
-    for part in ast.walk(node.iter):
+    for part in walk(node.iter):
         attribute = self_attribute(part)
         if attribute in attributes and names:
             yield names.pop(0), attribute or ""

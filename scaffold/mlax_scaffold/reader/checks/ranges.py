@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import is_integer, only_value, qualified
@@ -55,7 +56,7 @@ def check_ranges(
     like = None
     exact: set[ast.AST] | None = None
     _check_masks(source, method, imports, known)
-    for node in ast.walk(method):
+    for node in walk(method):
         if (dtype := _stepped(node, imports)) is not None:
             _report_step(source, node, dtype)
         for given in _widened(node, imports, method, known):
@@ -88,7 +89,7 @@ def _check_masks(
     """Report `(a == b).astype(jnp.float32)`, which nothing casts to the dtype of the input again."""
     casts = [
         (call.func.value, call.args[0])
-        for call in ast.walk(method)
+        for call in walk(method)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and call.func.attr == "astype"
@@ -143,7 +144,7 @@ def _closed(source: Source, operand: ast.expr) -> tuple[int, int] | None:
         return None
     if source.between((last, end), (last, end + 1)) != ")":
         return None
-    calls = (n for n in ast.walk(source.tree) if isinstance(n, ast.Call))
+    calls = (n for n in walk(source.tree) if isinstance(n, ast.Call))
     if any(operand in c.args for c in calls):
         return None
     return last, end + 1
@@ -154,16 +155,16 @@ def _kept_exact(
 ) -> set[ast.AST]:
     """What is computed of integers, and for integers again: `(n / 2).astype(jnp.int32)`."""
     found: set[ast.AST] = set()
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Call(func=ast.Attribute(value=inner, attr="astype"), args=[dtype]):
                 if is_integer(dtype, imports):
-                    found |= {*ast.walk(inner)}
+                    found |= {*walk(inner)}
             case ast.Compare(left=left, comparators=others):
-                names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+                names = [n for n in walk(node) if isinstance(n, ast.Name)]
                 read = [n for n in names if n.id not in (*imports, "self")]
                 if all(known.hold(n) or known.is_scalar(n) for n in read):
-                    found |= {n for side in (left, *others) for n in ast.walk(side)}
+                    found |= {n for side in (left, *others) for n in walk(side)}
     return found
 
 
@@ -171,7 +172,7 @@ def ranges_without_dtype(
     source: Source, method: ast.FunctionDef, imports: Mapping[str, Import]
 ) -> list[ast.Call]:
     """The ranges that become floats in a method or a function where no array says of which dtype."""
-    made = [g for n in ast.walk(method) for g in _widened(n, imports, method, None)]
+    made = [g for n in walk(method) for g in _widened(n, imports, method, None)]
     found = [m for given in made if (m := _range(given, imports)) is not None]
     return found if found and _like(source, method) is None else []
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import exact_inputs, qualified
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source, dotted
@@ -28,7 +29,7 @@ def check_scatters(
 ) -> None:
     """Report `x.at[i].add(y)` where `i` is an array of indices."""
     arrays = _indices(method, imports)
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Call(
                 func=ast.Attribute(
@@ -81,15 +82,15 @@ def _indices(method: ast.FunctionDef, imports: Mapping[str, Import]) -> set[str]
     They are inputs of integers, what mapped functions take, and what is computed of these.
     """
     found = {*exact_inputs(method), *_mapped(method, imports)}
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Assign(targets=[target], value=ast.expr() as value) if not (
                 isinstance(value, ast.Subscript)
             ):
-                calls = (n for n in ast.walk(value) if isinstance(n, ast.Call))
+                calls = (n for n in walk(value) if isinstance(n, ast.Call))
                 made = any(qualified(c.func, imports) in _TO_INDICES for c in calls)
                 if made or _reads(value, found):
-                    names = (n for n in ast.walk(target) if isinstance(n, ast.Name))
+                    names = (n for n in walk(target) if isinstance(n, ast.Name))
                     found |= {n.id for n in names}
     return found
 
@@ -110,7 +111,7 @@ def _reads(node: ast.expr, names: set[str]) -> bool:
 def _mapped(method: ast.FunctionDef, imports: Mapping[str, Import]) -> Iterator[str]:
     """The parameters of functions that `jax.vmap` maps."""
     named = set()
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Call(func=function, args=[mapped, *_]) if (
                 qualified(function, imports) == "jax.vmap"
@@ -118,7 +119,7 @@ def _mapped(method: ast.FunctionDef, imports: Mapping[str, Import]) -> Iterator[
                 if isinstance(mapped, ast.Lambda):
                     yield from (a.arg for a in mapped.args.args)
                 named.add(dotted(mapped))
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.FunctionDef) and node is not method:
             decorators = {qualified(d, imports) for d in node.decorator_list}
             if node.name in named or "jax.vmap" in decorators:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection
 
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.looping import loop_layers, looped
 from mlax_scaffold.reader.source import (
     Source,
@@ -40,7 +41,7 @@ class Sequences:
         self.attributes = attributes
         self.parents = {
             child: parent
-            for parent in ast.walk(method)
+            for parent in walk(method)
             for child in ast.iter_child_nodes(parent)
         }
 
@@ -86,7 +87,7 @@ class Sequences:
             case ast.Attribute(value=owner, attr="apply"):
                 called = owner
             case ast.Name(id=name):
-                loops = [n for n in ast.walk(self.method) if isinstance(n, ast.For)]
+                loops = [n for n in walk(self.method) if isinstance(n, ast.For)]
                 pairs = [
                     p for loop in loops for p in loop_layers(loop, self.attributes)
                 ]

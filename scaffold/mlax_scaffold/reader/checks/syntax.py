@@ -6,6 +6,7 @@ import ast
 import re
 
 from mlax_scaffold.model.import_time import MAX_BITS
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import Source
 
 # PEP 263; Python looks for it on the first two lines.
@@ -23,7 +24,7 @@ def check_syntax(source: Source, tree: ast.Module) -> None:
                 f"the spec says that its encoding is {found[1]}",
                 "Specs are UTF-8: remove the comment.",
             )
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Constant(value=int(value)) if value.bit_length() > MAX_BITS:
                 source.report(

@@ -9,6 +9,7 @@ from typing import Any
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.sequences import PASSED, Sequences
 from mlax_scaffold.reader.constructs import construct, functions_of
 from mlax_scaffold.reader.looping import (
@@ -51,7 +52,7 @@ class UseChecker(Sequences):
     def check(self) -> None:
         """Report every finding of the method."""
         for statement in self.method.body:
-            for node in ast.walk(statement):
+            for node in walk(statement):
                 self._node(node)
 
     def _node(self, node: ast.AST) -> None:
@@ -216,7 +217,7 @@ class UseChecker(Sequences):
             body: list[Any] = list(node.body)
         else:
             body = [*repeated(self.parents[node]), *(node.ifs)]
-        for part in (n for s in body for n in ast.walk(s)):
+        for part in (n for s in body for n in walk(s)):
             if not isinstance(part, ast.Name) or part.id != name:
                 continue
             parent = self.parents[part]
@@ -303,14 +304,14 @@ class UseChecker(Sequences):
 
     def _statement(self, node: ast.stmt | ast.match_case) -> None:
         """What is hoisted out of a statement must not notice that it is."""
-        parts = [p for part in _header(node) for p in ast.walk(part)]
+        parts = [p for part in _header(node) for p in walk(part)]
         calls = [p for p in parts if isinstance(p, ast.Call) and self._is_layer(p)]
         if not calls:
             return
         if isinstance(node, ast.Match | ast.match_case):
             self._refuse(calls[0], "a match", "Bind the result to a name first.")
         for target in getattr(node, "targets", [getattr(node, "target", None)]):
-            if target is not None and any(c in ast.walk(target) for c in calls):
+            if target is not None and any(c in walk(target) for c in calls):
                 self._refuse(
                     target,
                     "the target of an assignment",

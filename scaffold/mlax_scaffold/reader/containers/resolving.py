@@ -15,6 +15,7 @@ from typing import Any
 from mlax_scaffold.model.places import DICT, LIST, Member, Step, container_of, under
 from mlax_scaffold.model.resolved import Change
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.containers.declared import (
     Form,
     KindOf,
@@ -119,8 +120,8 @@ class _Method(Entering, ast.NodeVisitor):
         self.method = method
         self.variables: dict[str, Place] = dict(parameters)
         self.found: list[Change] = []
-        names = {n.id for n in ast.walk(method) if isinstance(n, ast.Name)}
-        self.taken = names | {a.arg for a in ast.walk(method) if isinstance(a, ast.arg)}
+        names = {n.id for n in walk(method) if isinstance(n, ast.Name)}
+        self.taken = names | {a.arg for a in walk(method) if isinstance(a, ast.arg)}
 
     def change(self, node: ast.AST, text: str) -> None:
         """Another text for a node."""
@@ -243,7 +244,7 @@ class _Method(Entering, ast.NodeVisitor):
                         if isinstance(part, ast.Name):
                             self.variables[part.id] = inner
             case _:
-                for part in ast.walk(target):
+                for part in walk(target):
                     if isinstance(part, ast.Name):
                         self.variables.pop(part.id, None)
 
@@ -357,7 +358,7 @@ class _Method(Entering, ast.NodeVisitor):
         self, node: ast.Lambda | ast.FunctionDef, body: Sequence[Any]
     ) -> None:
         outer = dict(self.variables)
-        for arg in ast.walk(node.args):
+        for arg in walk(node.args):
             if isinstance(arg, ast.arg):
                 self.variables.pop(arg.arg, None)
         for part in body:
