@@ -14,6 +14,7 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.choices import check_choices
 from mlax_scaffold.reader.checks.coefficients import check_coefficients
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_dtypes
+from mlax_scaffold.reader.checks.corrections import check_corrections
 from mlax_scaffold.reader.checks.draws import draws_inside, several_keys
 from mlax_scaffold.reader.checks.given_dtype import check_given_dtype
 from mlax_scaffold.reader.checks.half_precision import check_half_precision
@@ -87,6 +88,7 @@ _CHECKS = (
     check_given_dtype,
     check_choices,
     check_coefficients,
+    check_corrections,
 )
 """What looks at whole bodies."""
 
