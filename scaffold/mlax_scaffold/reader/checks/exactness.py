@@ -132,6 +132,9 @@ class _Exact:
                     bool(values)
                     and all(self.is_exact(value, seen | {name}) for value in values)
                 )
+            case ast.Name(id=name):
+                # What is given at first is looked into already: this is computed of it.
+                return name in handed(self.method)
         return False
 
     def _attribute(self, name: str, seen: frozenset[str]) -> bool:

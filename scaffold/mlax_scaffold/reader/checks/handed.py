@@ -36,7 +36,19 @@ def handed(method: ast.FunctionDef) -> dict[str, list[ast.expr]]:
                 found.setdefault(parameter.arg, []).append(value)
                 parameters.add(parameter)
     others = _bound(method, parameters)
+    for name, value in _again(method):
+        if name in found:
+            found[name].append(value)
     return {name: values for name, values in found.items() if name not in others}
+
+
+def _again(method: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    """The names that are bound to what is computed of themselves, as in `x = x[order]`, and to what."""
+    for node in walk(method):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                if name in {n.id for n in walk(value) if isinstance(n, ast.Name)}:
+                    yield name, value
 
 
 def _given(call: ast.Call) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
@@ -73,10 +85,14 @@ def _given(call: ast.Call) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
 def _bound(method: ast.FunctionDef, but: set[ast.arg]) -> set[str]:
     """The names that a method binds elsewhere than as certain parameters."""
     found: set[str] = set()
+    again = [name for name, _ in _again(method)]
     for node in walk(method):
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
-                found.add(name)
+                if name in again:
+                    again.remove(name)
+                else:
+                    found.add(name)
             case ast.arg(arg=name) if node not in but:
                 found.add(name)
     return found

@@ -70,6 +70,15 @@ def _trace(call: _Call, word: Needed) -> _Made:
     return f"{word.bound}({diagonal}, axis=-1)", (word, *_numpy(call))
 
 
+def _of_all(call: _Call, word: Needed) -> _Made:
+    """Running sums of all elements: of an array of one axis it is that axis."""
+    if "axis" in call.given:
+        return None
+    numpy = of_jax(call.source, "jnp")
+    text = f"{word.bound}({numpy.bound}.ravel({call.text('x')}), axis=0)"
+    return text, (word, numpy)
+
+
 def _without_nan(call: _Call, word: Needed) -> _Made:
     """`mean(x, where=~jnp.isnan(x))`, of what is not computed twice."""
     if not isinstance(call.given["x"], ast.Name | ast.Attribute):
@@ -151,6 +160,7 @@ def _numpy(call: _Call) -> tuple[Needed, ...]:
 
 _OF_NAN = ("x", "axis", "keepdims", "ddof")
 _ARGUMENTS = {
+    "cumsum": ("x", "axis"),
     "average": ("x", "axis", "weights", "returned", "keepdims"),
     "matrix_norm": ("x", "keepdims", "ord"),
     "nanmean": _OF_NAN[:3],
@@ -164,6 +174,7 @@ _ARGUMENTS = {
 }
 """What their arguments are called, in the order in which they may be given by place."""
 OTHER_FORMS: dict[str, Callable[[_Call, Needed], _Made]] = {
+    "cumsum": _of_all,
     "average": _weighted,
     "matrix_norm": _norm,
     "nanmean": _without_nan,
