@@ -8,7 +8,11 @@ from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.handed import handed
+from mlax_scaffold.reader.checks.handed import (
+    called_from,
+    handed,
+    handed_by_callers,
+)
 from mlax_scaffold.reader.source import dotted, self_attribute
 
 TO_BOOLEANS = frozenset(
@@ -128,9 +132,15 @@ class _Exact:
             case ast.Name(id=name) if name not in seen:
                 values = values_of(name, self.method)
                 inputs = exact_inputs(self.method) | _numbers(self.method)
-                return name in inputs or (
-                    bool(values)
-                    and all(self.is_exact(value, seen | {name}) for value in values)
+                if name in inputs:
+                    return True
+                if values:
+                    return all(self.is_exact(v, seen | {name}) for v in values)
+                above = called_from(self.method, seen)
+                given = handed_by_callers(name, self.method, self.tree) if above else []
+                return bool(given) and all(
+                    _Exact(self.tree, self.imports, caller).is_exact(value, above)
+                    for caller, value in given
                 )
             case ast.Name(id=name):
                 # What is given at first is looked into already: this is computed of it.

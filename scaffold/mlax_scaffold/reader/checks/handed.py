@@ -42,6 +42,52 @@ def handed(method: ast.FunctionDef) -> dict[str, list[ast.expr]]:
     return {name: values for name, values in found.items() if name not in others}
 
 
+def handed_by_callers(
+    name: str, function: ast.FunctionDef, tree: ast.Module
+) -> list[tuple[ast.FunctionDef, ast.expr]]:
+    """What a function beside the definition is given for a parameter, with what calls it.
+
+    Nothing where it binds the parameter again, or may be given something else.
+    """
+    if function not in tree.body or function.decorator_list:
+        return []
+    names = [a.arg for a in function.args.args if a.annotation is None]
+    stored = (n for n in walk(function) if isinstance(n, ast.Name))
+    if name not in names or name in {
+        n.id for n in stored if isinstance(n.ctx, ast.Store)
+    }:
+        return []
+    at = [a.arg for a in function.args.args].index(name)
+    calls = _calls(function.name, tree)
+    if any(len(call.args) <= at or call.keywords for _, call in calls):
+        return []
+    return [(caller, call.args[at]) for caller, call in calls]
+
+
+def called_from(function: ast.FunctionDef, seen: frozenset[str]) -> frozenset[str]:
+    """What is looked into where the callers of a function are; nothing where they are already."""
+    mark = f"{function.name}()"
+    above = {name for name in seen if name.endswith("()")}
+    return frozenset() if mark in above else frozenset({*above, mark})
+
+
+def _calls(name: str, tree: ast.Module) -> list[tuple[ast.FunctionDef, ast.Call]]:
+    """The calls of a function, with what calls it; none where it is a value."""
+    found: list[tuple[ast.FunctionDef, ast.Call]] = []
+    held = [n for part in tree.body for n in (part, *getattr(part, "body", ()))]
+    for caller in (n for n in held if isinstance(n, ast.FunctionDef)):
+        uses = [n for n in walk(caller) if isinstance(n, ast.Name) and n.id == name]
+        calls = [
+            n
+            for n in walk(caller)
+            if isinstance(n, ast.Call) and any(n.func is use for use in uses)
+        ]
+        if len(calls) < len(uses):
+            return []
+        found += [(caller, call) for call in calls]
+    return found
+
+
 def _again(method: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
     """The names that are bound to what is computed of themselves, as in `x = x[order]`, and to what."""
     for node in walk(method):

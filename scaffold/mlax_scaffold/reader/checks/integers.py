@@ -15,7 +15,11 @@ from mlax_scaffold.reader.checks.exactness import (
     only_value,
     qualified,
 )
-from mlax_scaffold.reader.checks.handed import handed
+from mlax_scaffold.reader.checks.handed import (
+    called_from,
+    handed,
+    handed_by_callers,
+)
 from mlax_scaffold.reader.source import dotted, self_attribute
 
 _FLOATS = ("Decay", "Fraction", "NonNegative", "Positive", "Probability", "float")
@@ -77,7 +81,14 @@ class Integers:
                     return True
                 inner = replace(self, seen=self.seen | {name})
                 values = only_value(name, self.method)
-                return name in handed(self.method) or any(map(inner.is_array, values))
+                if name in handed(self.method) or any(map(inner.is_array, values)):
+                    return True
+                above = called_from(self.method, self.seen)
+                given = handed_by_callers(name, self.method, self.tree) if above else []
+                return any(
+                    replace(self, method=caller, seen=above).is_array(value)
+                    for caller, value in given
+                )
             case ast.Attribute(value=inner, attr="T" | "mT"):
                 return self.is_array(inner)
             case ast.Attribute():

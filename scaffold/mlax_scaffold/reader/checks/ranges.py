@@ -11,6 +11,7 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import is_integer, only_value, qualified
+from mlax_scaffold.reader.checks.handed import handed_by_callers
 from mlax_scaffold.reader.checks.integers import Integers
 from mlax_scaffold.reader.checks.likeness import FLOATING, array_handed, first_of
 from mlax_scaffold.reader.remedies.bodies import typed_like
@@ -62,6 +63,7 @@ def check_ranges(
         for given in _widened(node, imports, method, known):
             like = like or _like(source, method)
             if like is None:
+                _report_callers(source, method, imports, attributes)
                 return
             if exact is None:
                 exact = _kept_exact(method, imports, known)
@@ -135,6 +137,21 @@ def _report_array(source: Source, given: ast.expr, like: str) -> None:
         f"Cast it: `{written}`. {_LARGE}",
         fix=Fix((edit,)),
     )
+
+
+def _report_callers(
+    source: Source,
+    function: ast.FunctionDef,
+    imports: Mapping[str, Import],
+    attributes: Mapping[str, str],
+) -> None:
+    """`share(labels)`, of which a function that is given no other array makes floats."""
+    for parameter in function.args.args:
+        for caller, given in handed_by_callers(parameter.arg, function, source.tree):
+            like = _like(source, caller)
+            known = Integers(source.tree, imports, caller, attributes)
+            if like is not None and known.hold(given):
+                _report_array(source, given, like)
 
 
 def _closed(source: Source, operand: ast.expr) -> tuple[int, int] | None:
