@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source, self_attribute
@@ -19,8 +20,8 @@ def check_corrections(
     attributes: Mapping[str, str],
     imports: Mapping[str, Import],
 ) -> None:
-    """Report a division by `1 - self.b1**n` where `b1` is a Probability, with the word that it has to be."""
-    fields = _probabilities(source.tree, method)
+    """Report a division by `1 - self.b1**n` where `b1` may be 1, with the word that it has to be."""
+    fields = _fields(source.tree, method)
     if not fields:
         return
     for node in walk(method):
@@ -32,17 +33,24 @@ def check_corrections(
 
 
 def _report(source: Source, node: ast.BinOp, name: str, annotation: ast.Name) -> None:
-    needed = word(source, "Decay")
+    narrower = _below_one(annotation.id)
+    needed = word(source, narrower)
     source.report(
         node.right,
-        f"this is 0 where `{name}` is 1, which a Probability may be",
-        f"A number below 1 is a Decay: `{name}: {needed.bound}`.",
+        f"this is 0 where `{name}` is 1, which a {annotation.id} may be",
+        f"A number below 1 is a {narrower}: `{name}: {needed.bound}`.",
         fix=Fix((source.edit(annotation, needed.bound),), (needed,)),
     )
 
 
-def _probabilities(tree: ast.Module, method: ast.FunctionDef) -> dict[str, ast.Name]:
-    """The annotations of the fields that are probabilities, by name."""
+def _below_one(name: str) -> str:
+    """The word for what a word takes but for 1; "" where it does not take 1, or there is none."""
+    narrower = WORDS[name].narrower if name in WORDS else ()
+    return next((word for value, _, word in narrower if value == 1.0), "")
+
+
+def _fields(tree: ast.Module, method: ast.FunctionDef) -> dict[str, ast.Name]:
+    """The annotations of the fields that may be 1, and could be said not to, by name."""
     classes = (n for n in tree.body if isinstance(n, ast.ClassDef))
     owner = next((c for c in classes if method in c.body), None)
     return {
@@ -51,7 +59,7 @@ def _probabilities(tree: ast.Module, method: ast.FunctionDef) -> dict[str, ast.N
         if isinstance(statement, ast.AnnAssign)
         and isinstance(statement.target, ast.Name)
         and isinstance(statement.annotation, ast.Name)
-        and statement.annotation.id == "Probability"
+        and _below_one(statement.annotation.id)
     }
 
 
