@@ -127,8 +127,9 @@ def test_what_the_edits_bring_to_light_is_told_with_its_lines(generated: Project
     text = SCALE.replace("features: Size", "feature: Size")
     generated.write(PATH, text)
     result = generated.run("generate")
-    assert f"{PATH}: the edits shown bring to light what is to be mended by hand:\n" in (
-        result.output
+    assert (
+        f"{PATH}: the edits shown bring to light what is to be mended by hand:\n"
+        in (result.output)
     )
     line = 1 + next(
         at for at, line in enumerate(text.split("\n")) if "def forward" in line
