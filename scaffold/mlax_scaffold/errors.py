@@ -98,7 +98,8 @@ class SpecError(MlaxScaffoldError):
     """One or several specs are invalid. `diagnostics` holds every finding, in order of place.
 
     `mended` holds the texts of specs that are valid once the fixes of their findings are made,
-    `written` the paths of other specs whose fixes were made.
+    `written` the paths of other specs whose fixes were made. `left` is what all these fixes leave to mend
+    by hand, or bring to light, in specs that are not valid then.
     """
 
     def __init__(
@@ -106,10 +107,12 @@ class SpecError(MlaxScaffoldError):
         diagnostics: Iterable[Diagnostic],
         mended: Mapping[str, str] | None = None,
         written: Iterable[str] = (),
+        left: Iterable[Diagnostic] = (),
     ):
         self.diagnostics: tuple[Diagnostic, ...] = tuple(sorted(set(diagnostics)))
         self.mended: dict[str, str] = dict(mended or {})
         self.written: tuple[str, ...] = tuple(sorted(written))
+        self.left: tuple[Diagnostic, ...] = tuple(sorted(set(left)))
         super().__init__("\n".join(map(str, self.diagnostics)))
 
 

@@ -67,6 +67,7 @@ def _spec_error(error: SpecError, style: str) -> None:
             content = {
                 "errors": [as_dict(d) for d in found],
                 "mended": sorted(error.mended),
+                "left": [as_dict(d) for d in error.left],
                 "written": error.written,
             }
             click.echo(json.dumps(content, indent=2))
@@ -109,8 +110,18 @@ def _offer(error: SpecError) -> str:
             f"{path}: {edits} of {len(own)} can be mended by --fix, once the other"
             f"{_s(len(own) - edits)} {'is' if len(own) - edits == 1 else 'are'} by hand."
             if edits < len(own)
-            else f"{path}: the edits shown leave something to mend by hand."
+            else _left(path, error.left)
         )
+    return "\n".join(lines)
+
+
+def _left(path: str, left: Iterable[Diagnostic]) -> str:
+    """What the edits of a spec leave to mend by hand, with its lines."""
+    own = [d for d in left if d.location.path == path]
+    lines = [f"{path}: the edits shown bring to light what is to be mended by hand:"]
+    for diagnostic in own:
+        hint = f" {diagnostic.hint}" if diagnostic.hint else ""
+        lines.append(f"  line {diagnostic.location.line}: {diagnostic.message}.{hint}")
     return "\n".join(lines)
 
 

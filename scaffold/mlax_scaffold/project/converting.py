@@ -106,7 +106,7 @@ def mended(file: SpecFile, read: Callable[[Iterable[SpecFile]], object]) -> Spec
     try:
         read([file])
     except SpecError as error:
-        texts = mend([file], error, read)
+        texts = mend([file], error, read).texts
         if file.path in texts:
             return SpecFile(file.path, file.section, formatted(texts[file.path]))
     return file

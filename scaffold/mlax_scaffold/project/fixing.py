@@ -27,7 +27,7 @@ def fixed(workspace: Workspace, *, write: bool) -> Workspace:
             raise
         if mended.edited:
             commit(workspace.root, edits_of(mended), title="generate --fix")
-        raise SpecError(left, written=mended.written) from None
+        raise SpecError(left, written=mended.written, left=error.left) from None
     return workspace
 
 

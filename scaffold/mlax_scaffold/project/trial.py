@@ -54,7 +54,7 @@ def try_out(workspace: Workspace, made: Generation, plan: Plan) -> None:
     if findings := _findings(made, failures):
         error = SpecError(findings)
         mended = mend(workspace.own, error, workspace.read_files)
-        raise SpecError(error.diagnostics, mended)
+        raise SpecError(error.diagnostics, mended.texts, left=mended.left)
     others = [f for f in failures if f.module]
     if others:
         lines = [f"{f.module} does not import: {f.error}" for f in others]

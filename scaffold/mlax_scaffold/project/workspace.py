@@ -168,7 +168,7 @@ class Workspace:
             return self.read_files(files)
         except SpecError as error:
             mended = mend(files, error, self.read_files)
-            raise SpecError(error.diagnostics, mended) from None
+            raise SpecError(error.diagnostics, mended.texts, left=mended.left) from None
 
     def read_files(self, files: Iterable[SpecFile]) -> Library:
         """The definitions of these specs, as the project's."""

@@ -56,7 +56,7 @@ from mlax_scaffold.reader.kinds import (
 from mlax_scaffold.reader.methods import names_of, read_method
 from mlax_scaffold.reader.remedies.classes import called_so, typed, undecorated
 from mlax_scaffold.reader.remedies.foreign import with_base
-from mlax_scaffold.reader.remedies.names import attribute_named
+from mlax_scaffold.reader.remedies.names import attribute_named, parameters_named
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
 from mlax_scaffold.reader.roles import (
@@ -306,6 +306,7 @@ class ClassReader:
                 node,
                 f"{node.name} takes ({', '.join(given)})",
                 f"Write `def {node.name}({', '.join(expected)})`.",
+                fix=parameters_named(self.source, node, expected),
             )
         held = (Role.STATE, Role.MOMENT)
         assignable = {d.name for d in declarations if d.role in held}

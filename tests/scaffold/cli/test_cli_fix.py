@@ -123,6 +123,26 @@ def test_a_spec_that_needs_a_hand_stays_and_others_are_mended(wide: ProjectFolde
     assert wide.text(PATH) == WIDE
 
 
+def test_what_the_edits_bring_to_light_is_told_with_its_lines(generated: ProjectFolder):
+    text = SCALE.replace("features: Size", "feature: Size")
+    generated.write(PATH, text)
+    result = generated.run("generate")
+    assert (
+        f"{PATH}: the edits shown bring to light what is to be mended by hand:\n"
+        in (result.output)
+    )
+    line = 1 + next(
+        at for at, line in enumerate(text.split("\n")) if "def forward" in line
+    )
+    assert f"\n  line {line}: `features` names no hyperparameter" in result.output
+    content = json.loads(generated.run("generate", "--format", "json").stdout)
+    assert [d["line"] for d in content["left"]] == [line]
+    assert all(d["fix"] for d in content["errors"])
+    mended = generated.run("generate", "--fix")
+    assert f"\n  line {line}: `features` names no" in mended.output
+    assert generated.text(PATH) == text
+
+
 def test_nothing_is_written_where_generated_code_was_edited(wide: ProjectFolder):
     wide.write("mynet/nn/scale.py", "mine = 1\n")
     before = wide.files()

@@ -49,8 +49,8 @@ def test_specs_are_what_fixes_make_of_attempts():
         error.value,
         lambda files: read_library(tuple(files), built_in, foreign=True),
     )
-    assert mended
-    expected = {_name(file): mended.get(file.path, file.text) for file in own}
+    assert mended.texts
+    expected = {_name(file): mended.texts.get(file.path, file.text) for file in own}
     assert expected == specs
 
 

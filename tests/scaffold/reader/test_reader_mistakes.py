@@ -91,7 +91,7 @@ def outcome(part: str, text: str, built_in: tuple[SpecFile, ...]) -> str:
         read([file])
     except SpecError as error:
         found = [str(d).partition(":")[2] for d in error.diagnostics]
-        mended = mend([file], error, read).get(file.path)
+        mended = mend([file], error, read).texts.get(file.path)
     else:
         return FOUND + NOTHING
     changed = BY_HAND

@@ -55,7 +55,10 @@ def array(*shape: int, dtype: str = "float32") -> Any:
 
 
 FEATURES = 'x: Float["*batch features"]', "features: Size"
+SEVERAL = 'x: tuple[Float["n features"], ...]', "features: Size"
 FITS = {
+    "any number": (*SEVERAL, {"x": [array(2, 3), array(2, 3)], "features": 3}),
+    "none of any number": (*SEVERAL, {"x": (), "features": 3}),
     "last axis": (*FEATURES, {"x": array(3), "features": 3}),
     "more axes": (*FEATURES, {"x": array(2, 5, 3), "features": 3}),
     "numpy": (*FEATURES, {"x": np.zeros((1, 3), np.float16), "features": 3}),
@@ -211,6 +214,33 @@ FITS = {
 }
 SAID = "Example: "
 REFUSED = {
+    "shape of any number": (
+        *SEVERAL,
+        {"x": [array(2, 3), array(2, 4)], "features": 3},
+        "x[1] must have shape (n, features) with n=2, features=3, got (2, 4)",
+    ),
+    "size among any number": (
+        *SEVERAL,
+        {"x": [array(2, 3), array(1, 3)], "features": 3},
+        "x[1] must have shape (n, features) with n=2, features=3, got (1, 3)",
+    ),
+    "kind of any number": (
+        *SEVERAL,
+        {"x": (array(2, 3), array(2, 3, dtype="int32")), "features": 3},
+        "x[1] must be a floating array, got int32; cast it first, for example "
+        "x[1].astype(jnp.float32)",
+    ),
+    "no tuple of any number": (
+        *SEVERAL,
+        {"x": array(2, 3), "features": 3},
+        "x must be a tuple, got ArrayImpl",
+    ),
+    "dtypes of any number": (
+        'y: Float["n"], x: tuple[Float["..."], ...]',
+        "",
+        {"y": array(2), "x": [array(3, dtype="float16")]},
+        "inputs must have one dtype, got y: float32, x_0: float16; cast them to one",
+    ),
     "last axis": (
         *FEATURES,
         {"x": array(4), "features": 3},

@@ -64,6 +64,8 @@ class Evidence:
             case ast.AugAssign(target=ast.Name(id=name)):
                 pass
             case _:
+                if isinstance(statement, ast.For):
+                    self._beside_members(statement.iter)
                 for name in ("body", "orelse"):
                     self._body(getattr(statement, name, []))
 
@@ -181,7 +183,18 @@ class Evidence:
             elif isinstance(part, ast.keyword):
                 self._expression(part.value)
             elif isinstance(part, ast.comprehension):
+                self._beside_members(part.iter)
                 self._expression(part.iter)
+
+    def _beside_members(self, node: ast.expr) -> None:
+        """`zip(self.layers, x)`: as many arrays as there are layers."""
+        match node:
+            case ast.Call(func=ast.Name(id="zip"), args=parts) if any(
+                map(self_attribute, parts)
+            ):
+                for part in parts:
+                    if isinstance(part, ast.Name) and part.id in self.names:
+                        self.names[part.id].known.several = True
 
     def _pair(self, left: ast.expr, right: ast.expr, product: bool) -> None:
         """What stands on both sides of an operator, where one is a weight."""

@@ -52,6 +52,8 @@ class Known:
     """Names that a body gives to sizes of axes: they say less."""
     items: list[Known] = field(default_factory=list)
     """The arrays of a tuple."""
+    several: bool = False
+    """Whether it is any number of arrays."""
     parts: dict[str, Known] = field(default_factory=dict)
     """The arrays of a dictionary, by the keys that it is read by."""
     like: tuple[Known, int] | None = None
@@ -95,6 +97,8 @@ class Known:
         if self.items:
             inner = ", ".join(item.annotation(fields) for item in self.items)
             return f"tuple[{inner}]"
+        if self.several and not self.told:
+            return f'tuple[{self.kind}["..."], ...]'
         text = self._shape(fields)
         try:
             parse_shape(text)

@@ -14,6 +14,7 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.choices import check_choices
 from mlax_scaffold.reader.checks.coefficients import check_coefficients
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_dtypes
+from mlax_scaffold.reader.checks.corrections import check_corrections
 from mlax_scaffold.reader.checks.draws import draws_inside, several_keys
 from mlax_scaffold.reader.checks.given_dtype import check_given_dtype
 from mlax_scaffold.reader.checks.half_precision import check_half_precision
@@ -25,11 +26,11 @@ from mlax_scaffold.reader.checks.scatters import check_scatters
 from mlax_scaffold.reader.checks.starts import check_starts
 from mlax_scaffold.reader.checks.widening import (
     NARROW_WORDS,
+    adds_integers,
     narrow_word,
     strict_hint,
     strict_word,
     untyped,
-    widens_floats,
 )
 from mlax_scaffold.reader.evaluation import REPEATED, parts
 from mlax_scaffold.reader.looping import loop_layers
@@ -87,6 +88,7 @@ _CHECKS = (
     check_given_dtype,
     check_choices,
     check_coefficients,
+    check_corrections,
 )
 """What looks at whole bodies."""
 
@@ -200,25 +202,23 @@ class BodyChecker:
 
     def _call(self, node: ast.Call, context: str) -> None:
         function = dotted(node.func)
-        word = strict_word(node, self.source.tree, self.imports, self.method)
-        if word:
+        within = (self.source.tree, self.imports, self.method)
+        if word := strict_word(node, *within):
+            fixed = not adds_integers(node, word, *within)
             self.source.report(
                 node.func,
                 f"`{unparsed(node.func)}` computes half-precision input in float32",
                 strict_hint(node, word),
-                strict_call(self.source, node, word)
-                if widens_floats(node, self.source.tree, self.imports, self.method)
-                else None,
+                strict_call(self.source, node, word) if fixed else None,
             )
-        if narrow := narrow_word(node, self.source.tree, self.imports, self.method):
+        if narrow := narrow_word(node, *within):
             self.source.report(
                 node.func,
                 f"`{unparsed(node.func)}` adds half-precision numbers one after another",
                 f"Use the strict `{narrow}` of mlax_scaffold.spec, {NARROW_WORDS[narrow]}.",
                 strict_call(self.source, node, narrow),
             )
-        given = (self.source.tree, self.imports, self.method, self.attributes)
-        if like := untyped(node, *given):
+        if like := untyped(node, *within, self.attributes):
             self.source.report(
                 node,
                 f"`{unparsed(node.func)}` makes float32, whatever {like} is",

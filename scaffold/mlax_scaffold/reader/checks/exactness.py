@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.handed import (
+    called_from,
+    handed,
+    handed_by_callers,
+)
 from mlax_scaffold.reader.source import dotted, self_attribute
 
-_TO_BOOLEANS = frozenset(
+TO_BOOLEANS = frozenset(
     [
         *("all", "any", "equal", "greater", "greater_equal", "isfinite", "isin"),
         *("isinf", "isnan", "less", "less_equal", "logical_and", "logical_not"),
@@ -47,6 +53,19 @@ _INTEGERS = frozenset(
         *("jax.numpy.uint16", "jax.numpy.uint32", "jax.numpy.uint64"),
     ]
 )
+_DTYPES = {
+    **dict.fromkeys(
+        ("array", "asarray", "ones", "ones_like", "zeros", "zeros_like"), 1
+    ),
+    **dict.fromkeys(("full", "full_like"), 2),
+}
+"""Functions that make arrays, and the place of the dtype."""
+_MADE_OF = ("broadcasted_iota", "iota")
+"""Functions whose first argument is a dtype."""
+_WHOLE_NUMBERS = ("len", "int")
+"""Functions of Python whose results are integers."""
+_OF_NUMBERS = ("abs", "max", "min")
+"""Those whose results are integers where all that they are given are."""
 _WORDS = frozenset(["Boundaries", "Count", "Shape", "Size", "Sizes", "bool", "int"])
 """Words of fields that are integers, or sequences of them."""
 _BITWISE = ast.BitAnd | ast.BitOr | ast.BitXor
@@ -99,15 +118,33 @@ class _Exact:
                 return isinstance(op, _WHOLE) and all(sides)
             case ast.Subscript(value=ast.Attribute(attr="shape")):
                 return True
+            case ast.Attribute(attr="ndim" | "size"):
+                return True
+            case ast.Subscript(value=ast.Name(id=name) as whole, slice=ast.Constant()):
+                items = item_of(node, self.method)
+                if items and name not in seen:
+                    return all(self.is_exact(i, seen | {name}) for i in items)
+                return self.is_exact(whole, seen)
             case ast.Subscript(value=inner):
                 return self.is_exact(inner, seen)
             case ast.Call():
                 return self._call(node, seen)
             case ast.Name(id=name) if name not in seen:
-                return name in exact_inputs(self.method) or any(
-                    self.is_exact(value, seen | {name})
-                    for value in only_value(name, self.method)
+                values = values_of(name, self.method)
+                inputs = exact_inputs(self.method) | _numbers(self.method)
+                if name in inputs:
+                    return True
+                if values:
+                    return all(self.is_exact(v, seen | {name}) for v in values)
+                above = called_from(self.method, seen)
+                given = handed_by_callers(name, self.method, self.tree) if above else []
+                return bool(given) and all(
+                    _Exact(self.tree, self.imports, caller).is_exact(value, above)
+                    for caller, value in given
                 )
+            case ast.Name(id=name):
+                # What is given at first is looked into already: this is computed of it.
+                return name in handed(self.method)
         return False
 
     def _attribute(self, name: str, seen: frozenset[str]) -> bool:
@@ -139,18 +176,29 @@ class _Exact:
         if module in ("functional", "jax.random") and name == "bernoulli":
             return True
         if module in ("jax.numpy", "numpy"):
-            if name in _TO_BOOLEANS | _TO_INTEGERS:
+            if name in TO_BOOLEANS | _TO_INTEGERS:
                 return True
             # A second or a third argument may be a floating number.
             if name == "arange":
-                return len(node.args) == 1
-            if name in ("array", "asarray") and len(node.args) > 1:
-                return self._is_integer(node.args[1])
+                rest = node.args if len(node.args) > 1 else []
+                return all(self.is_exact(argument, seen) for argument in rest)
+            at = _DTYPES.get(name)
+            if at is not None and len(node.args) > at:
+                return self._is_integer(node.args[at])
             given = node.args[name == "where" :]
             if name in _OF_FIRST:
                 given = given[:1]
             known = name in _OF_FIRST | _OF_ALL
             return known and bool(given) and all(self.is_exact(g, seen) for g in given)
+        if module == "jax.random" and name == "randint":
+            return True
+        if module == "jax.lax" and name in _MADE_OF and node.args:
+            return self._is_integer(node.args[0])
+        called = dotted(node.func)
+        if called in _WHOLE_NUMBERS or (called == "round" and len(node.args) == 1):
+            return True
+        if called in _OF_NUMBERS and called not in self.imports:
+            return bool(node.args) and all(self.is_exact(g, seen) for g in node.args)
         match node.func:
             case ast.Attribute(attr="astype") if not module and len(node.args) == 1:
                 return self._is_integer(node.args[0])
@@ -159,24 +207,56 @@ class _Exact:
         return False
 
     def _is_integer(self, dtype: ast.expr) -> bool:
-        return (qualified(dtype, self.imports) or dotted(dtype)) in _INTEGERS
+        return is_integer(dtype, self.imports)
+
+
+def is_integer(dtype: ast.expr, imports: Mapping[str, Import]) -> bool:
+    """Whether an expression names a dtype of integers or booleans."""
+    return (qualified(dtype, imports) or dotted(dtype)) in _INTEGERS
 
 
 def only_value(name: str, method: ast.FunctionDef) -> list[ast.expr]:
     """The value of a local that one statement binds, to another expression than itself."""
-    bound = [n for n in walk(method) if isinstance(n, ast.Name) and n.id == name]
-    if sum(isinstance(n.ctx, ast.Store) for n in bound) != 1:
-        return []
-    if any(isinstance(n, ast.arg) and n.arg == name for n in walk(method)):
-        return []
-    return [
-        value
-        for node in walk(method)
-        if isinstance(node, ast.Assign)
-        for target, value in _pairs(node)
-        if dotted(target) == name
-        and name not in {n.id for n in walk(value) if isinstance(n, ast.Name)}
-    ]
+    return _only_values(method).get(name, [])
+
+
+@functools.lru_cache(maxsize=64)
+def _only_values(method: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+    stored: set[str] = set()
+    others: set[str] = set()
+    pairs: list[tuple[ast.expr, ast.expr]] = []
+    for node in walk(method):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                (others if name in stored else stored).add(name)
+            case ast.arg(arg=name):
+                others.add(name)
+            case ast.Assign():
+                pairs += _pairs(node)
+    return {
+        target.id: [value]
+        for target, value in pairs
+        if isinstance(target, ast.Name)
+        and target.id not in others
+        and target.id not in {n.id for n in walk(value) if isinstance(n, ast.Name)}
+    }
+
+
+def values_of(name: str, method: ast.FunctionDef) -> list[ast.expr]:
+    """The value of a local, or what a parameter of a function inside of the method is given."""
+    return only_value(name, method) or handed(method).get(name, [])
+
+
+def item_of(node: ast.Subscript, method: ast.FunctionDef) -> list[ast.expr]:
+    """The parts of tuples that `carry[1]` stands for; none where it is of anything else."""
+    match node:
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int(at))):
+            tuples = values_of(name, method)
+            if tuples and all(
+                isinstance(t, ast.Tuple) and at < len(t.elts) for t in tuples
+            ):
+                return [t.elts[at] for t in tuples if isinstance(t, ast.Tuple)]
+    return []
 
 
 def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
@@ -185,12 +265,20 @@ def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
         case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
             if len(names) == len(values):
                 return [*zip(names, values, strict=True)]
+        case ast.Assign(
+            targets=[ast.Tuple(elts=names)],
+            value=ast.Name() | ast.Attribute(attr="shape") as whole,
+        ) if not any(isinstance(n, ast.Starred) for n in names):
+            # Each is an item: `b, t = x.shape`, `i, h = carry`.
+            parts = [ast.Subscript(whole, ast.Constant(at)) for at in range(len(names))]
+            return [*zip(names, parts, strict=True)]
         case ast.Assign(targets=[target], value=value):
             return [(target, value)]
     return []
 
 
-def exact_inputs(method: ast.FunctionDef) -> set[str]:
+@functools.lru_cache(maxsize=64)
+def exact_inputs(method: ast.FunctionDef) -> frozenset[str]:
     """The inputs that are annotated as integers or booleans, and that nothing binds again."""
     inputs = {
         a.arg
@@ -207,7 +295,16 @@ def exact_inputs(method: ast.FunctionDef) -> set[str]:
                 inputs.discard(name)
             case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 inputs.discard(name)
-    return inputs
+    return frozenset(inputs)
+
+
+def _numbers(method: ast.FunctionDef) -> set[str]:
+    """The hyperparameters of a function that are integers."""
+    return {
+        a.arg
+        for a in method.args.kwonlyargs
+        if a.annotation is not None and dotted(a.annotation) in _WORDS
+    }
 
 
 def qualified(function: ast.expr, imports: Mapping[str, Import]) -> str | None:

@@ -1,4 +1,4 @@
-"""Finds linear algebra that jax has for numbers of 32 bits and more alone."""
+"""Finds functions that jax has for numbers of 32 bits and more alone."""
 
 from __future__ import annotations
 
@@ -28,6 +28,18 @@ _NAMES = {
         *("cholesky", "eigh", "lu", "qr", "svd", "triangular_solve", "tridiagonal"),
     ],
 }
+_WIDENED = {
+    "jax.numpy": [
+        *("corrcoef", "cov", "interp", "median", "nanmedian", "nanpercentile"),
+        *("nanquantile", "percentile", "polyfit", "quantile", "trapezoid"),
+    ],
+    "jax.scipy.special": [
+        *("dawsn", "erfcx", "exp1", "expi", "expn", "fresnel", "multigammaln"),
+        *("owens_t", "zeta"),
+    ],
+}
+"""Functions that no strict word stands for, and that compute half precision in float32 themselves."""
+_SILENT = frozenset(f"{m}.{name}" for m, names in _WIDENED.items() for name in names)
 _WIDE_ALONE = frozenset(f"{m}.{name}" for m, names in _NAMES.items() for name in names)
 
 
@@ -37,16 +49,22 @@ def check_half_precision(
     attributes: Mapping[str, str],
     imports: Mapping[str, Import],
 ) -> None:
-    """Report `jnp.linalg.solve` and its kin, but of what is cast, or where `widened` is given them."""
+    """Report `jnp.linalg.solve`, `jnp.median` and their kin.
+
+    What is cast is none, nor is one that `widened` is given.
+    """
     # Most methods name none, which is known without looking for casts.
     if not any(_is_wide_alone(node, imports) for node in walk(method)):
         return
     for node in _uses(method, method, imports):
         needed = word(source, "widened")
         text = f"{needed.bound}({unparsed(node)})"
+        silent = qualified(node, imports) in _SILENT
         source.report(
             node,
-            f"`{unparsed(node)}` has no half precision",
+            f"`{unparsed(node)}` computes half-precision input in float32"
+            if silent
+            else f"`{unparsed(node)}` has no half precision",
             f"Write `{text}`, which computes it in float32 there, and casts what it returns back.",
             fix=Fix((source.edit(node, text),), (needed,)),
         )
@@ -70,7 +88,7 @@ def _uses(
 def _is_wide_alone(node: ast.AST, imports: Mapping[str, Import]) -> bool:
     return (
         isinstance(node, ast.Attribute | ast.Name)
-        and qualified(node, imports) in _WIDE_ALONE
+        and qualified(node, imports) in _WIDE_ALONE | _SILENT
     )
 
 

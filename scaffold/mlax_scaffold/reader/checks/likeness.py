@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.model.definition import Import
-from mlax_scaffold.reader.source import self_attribute
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.source import dotted, self_attribute
 
 FLOATING = ("Float", "Real")
 """Words of arrays that a body may compute in the dtype of."""
@@ -58,7 +59,7 @@ def like_of(
         return next((n for n in arrays if n in plain - _rebound(method)), None)
     if names[:1] != ["self"] or method.name in ("setup", "setup_tree"):
         return None
-    read = (n for n in ast.walk(method) if isinstance(n, ast.Attribute))
+    read = (n for n in walk(method) if isinstance(n, ast.Attribute))
     weights = {self_attribute(n) for n in read} & {
         name for name, what in attributes.items() if what == "trainable"
     }
@@ -73,14 +74,30 @@ def array_given(method: ast.FunctionDef, imports: Mapping[str, Import]) -> str |
     return next((n for n in arrays if n in plain - _rebound(method)), None)
 
 
+def array_handed(tree: ast.Module, method: ast.FunctionDef) -> str | None:
+    """The first argument that a caller gives a floating input of its own: `x` of `self.bound(x)`."""
+    given = [*method.args.posonlyargs, *method.args.args]
+    member = bool(given) and given[0].arg == "self"
+    for caller in (n for n in walk(tree) if isinstance(n, ast.FunctionDef)):
+        inputs = {a.arg for a in caller.args.args if first_of([a], *FLOATING)}
+        for call in (n for n in walk(caller) if inputs and isinstance(n, ast.Call)):
+            called = self_attribute(call.func) if member else dotted(call.func)
+            if called != method.name:
+                continue
+            for argument, value in zip(given[member:], call.args, strict=False):
+                if isinstance(value, ast.Name) and value.id in inputs:
+                    return None if argument.arg in _rebound(method) else argument.arg
+    return None
+
+
 def _rebound(method: ast.FunctionDef) -> set[str]:
-    names = (n for n in ast.walk(method) if isinstance(n, ast.Name))
+    names = (n for n in walk(method) if isinstance(n, ast.Name))
     return {n.id for n in names if isinstance(n.ctx, ast.Store)}
 
 
 def _shaped(call: ast.Call) -> Iterator[str]:
     """`x` of what is given `x.shape`."""
-    for node in ast.walk(call):
+    for node in walk(call):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr="shape"):
                 yield name
@@ -88,7 +105,7 @@ def _shaped(call: ast.Call) -> Iterator[str]:
 
 def _arrays(method: ast.FunctionDef, imports: Mapping[str, Import]) -> Iterator[str]:
     """The names that are used as arrays are."""
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
                 attr in _OF_ARRAYS

@@ -81,7 +81,7 @@ def _indices(method: ast.FunctionDef, imports: Mapping[str, Import]) -> set[str]
 
     They are inputs of integers, what mapped functions take, and what is computed of these.
     """
-    found = exact_inputs(method) | set(_mapped(method, imports))
+    found = {*exact_inputs(method), *_mapped(method, imports)}
     for node in walk(method):
         match node:
             case ast.Assign(targets=[target], value=ast.expr() as value) if not (

@@ -61,8 +61,10 @@ class _Checker:
                 for name in shape.names():
                     if name in self.absent and name in self.tuples:
                         found.append(self._at(array, name, "may be None", _SIZE_HINT))
-                    known = [*self.sizes, *self.tuples]
-                    close = did_you_mean(name, known, cutoff=0.8)
+                    # `channels` is one of `in_channels`, which are several, and no `out_channels`.
+                    near = [s for s in self.sizes if s != f"out_{name}"]
+                    near += [t for t in self.tuples if not _extends(name, t)]
+                    close = did_you_mean(name, near, cutoff=0.8)
                     if (
                         not self._known(name)
                         and close

@@ -16,12 +16,18 @@ WIDENING = {
     "jax.numpy.average": "mean",
     "jax.numpy.linalg.norm": "l2_norm",
     "jax.numpy.mean": "mean",
-    "jax.numpy.median": "moments",
+    "jax.numpy.linalg.matrix_norm": "l2_norm",
+    "jax.numpy.linalg.trace": "sum",
+    "jax.numpy.linalg.vector_norm": "l2_norm",
+    "jax.numpy.nanmean": "mean",
+    "jax.numpy.nanprod": "prod",
+    "jax.numpy.nanstd": "std",
     "jax.numpy.nansum": "sum",
+    "jax.numpy.nanvar": "var",
     "jax.numpy.prod": "prod",
     "jax.numpy.std": "std",
     "jax.numpy.sum": "sum",
-    "jax.numpy.trapezoid": "sum",
+    "jax.numpy.trace": "sum",
     "jax.numpy.var": "var",
     "jax.nn.dot_product_attention": "dot_product_attention",
     "jax.nn.log1mexp": "log1mexp",
@@ -32,7 +38,9 @@ WIDENING = {
     "jax.nn.standardize": "standardize",
     "jax.random.bernoulli": "bernoulli",
     "jax.random.rademacher": "bernoulli",
+    "jax.scipy.special.log_softmax": "log_softmax",
     "jax.scipy.special.logsumexp": "logsumexp",
+    "jax.scipy.special.softmax": "softmax",
 }
 """Functions that compute half-precision input in float32, and the strict word to use."""
 
@@ -67,6 +75,7 @@ _WIDENING_METHODS = {
     "prod": "prod",
     "std": "std",
     "sum": "sum",
+    "trace": "sum",
     "var": "var",
 }
 """The same as methods of arrays."""
@@ -103,21 +112,21 @@ def strict_word(
 
 
 _BY_HAND = {
-    "ddof": "The strict `{word}` has no ddof: multiply it by n / (n - 1).",
-    "correction": "The strict `{word}` has no correction: multiply it by n / (n - 1).",
     "initial": "The strict `{word}` has no initial: add it, or multiply by it.",
-    "ord": "The strict words have a norm of order 2, `l2_norm`; others are "
-    "`sum(jnp.abs(x))`, `jnp.max(jnp.abs(x))`.",
+    "ord": "Of order 2 it is `l2_norm`; others are `sum(jnp.abs(x))`, `jnp.max(jnp.abs(x))`, "
+    "or in float32 `widened(jnp.linalg.norm)`.",
     "weights": "Write `sum(x * weights) / sum(weights)`, with the strict `sum`.",
-    "where": "Write `{word}(jnp.where(mask, x, 0))`, with the strict `{word}`.",
 }
 """What to write for arguments that the strict words do not have."""
 
 _NO_WORD = {
-    "median": "Nothing is rounded otherwise: take the middle of `jnp.sort(x, axis)`.",
-    "nansum": "Write `sum(jnp.where(jnp.isnan(x), 0, x))`, with the strict `sum`.",
-    "trapezoid": "Write the sum of the means of neighbours, with the strict `sum`.",
+    "nanmean": "Write `mean(x, where=~jnp.isnan(x))`, with the strict `mean`.",
+    "nanprod": "Write `prod(x, where=~jnp.isnan(x))`, with the strict `prod`.",
+    "nanstd": "Write `std(x, where=~jnp.isnan(x))`, with the strict `std`.",
+    "nansum": "Write `sum(x, where=~jnp.isnan(x))`, with the strict `sum`.",
+    "nanvar": "Write `var(x, where=~jnp.isnan(x))`, with the strict `var`.",
     "rademacher": "Write `jnp.where(bernoulli(key, p=0.5, shape=shape), 1, -1)`.",
+    "trace": "Write `sum(jnp.diagonal(x), axis=-1)`, with the strict `sum`.",
 }
 """What to write for functions that no strict word stands for."""
 
@@ -209,7 +218,18 @@ def narrow_word(
         return None
     if any(k.arg == "dtype" for k in call.keywords):
         return None  # it is said in which dtype it adds
-    return word if word and widens_floats(call, tree, imports, method) else None
+    return word if word and not _is_of_integers(call, tree, imports, method) else None
+
+
+def adds_integers(
+    call: ast.Call,
+    word: str,
+    tree: ast.Module,
+    imports: Mapping[str, Import],
+    method: ast.FunctionDef,
+) -> bool:
+    """Whether a call adds integers in another dtype, which the strict word does not."""
+    return word in _EXACT and _is_of_integers(call, tree, imports, method)
 
 
 def _is_method_of_numpy(
@@ -222,17 +242,17 @@ def _is_method_of_numpy(
     return is_of_numpy(function.value, imports, method)
 
 
-def widens_floats(
+def _is_of_integers(
     call: ast.Call,
     tree: ast.Module,
     imports: Mapping[str, Import],
     method: ast.FunctionDef,
 ) -> bool:
-    """Whether what a call is given may be floating; False where it is certain not to be."""
+    """Whether what a call is given is certain to be of integers or booleans."""
     given = list(call.args)
     if isinstance(call.func, ast.Attribute) and not qualified(call.func, imports):
         given.insert(0, call.func.value)
-    return not (given and is_exact(given[0], tree, imports, method))
+    return bool(given) and is_exact(given[0], tree, imports, method)
 
 
 def word_of(function: ast.expr, imports: Mapping[str, Import]) -> str | None:

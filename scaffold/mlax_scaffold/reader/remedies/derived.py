@@ -45,14 +45,18 @@ def _before(setup: ast.FunctionDef, value: ast.expr) -> list[ast.stmt] | None:
     """The statements that bind the locals of a value, in order; None where others may bind them, too."""
     bound = list(_bound(setup))
     needed, found = _names(value) & set(bound) - set(_bound(value)), []
+    told: set[str] = set()
     for statement in reversed(setup.body):
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)]) if name in needed:
+            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target]) if (
+                names := set(_bound(target))
+            ) & needed:
                 found.insert(0, statement)
+                told |= names
                 own = set(_bound(statement.value))
                 needed |= _names(statement.value) & set(bound) - own
     once = all(bound.count(name) == 1 for name in needed)
-    return found if once and len(found) == len(needed) else None
+    return found if once and needed <= told else None
 
 
 def _bound(scope: ast.AST) -> Iterator[str]:

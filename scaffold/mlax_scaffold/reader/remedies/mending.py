@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mlax_scaffold.errors import Diagnostic, SpecError
 from mlax_scaffold.reader.files import SpecFile
@@ -13,14 +14,25 @@ ROUNDS = 20
 """Times that a spec is read again: what one edit brings to light, the next round mends."""
 
 
+@dataclass(frozen=True)
+class Mended:
+    """What becomes of specs once the fixes of their findings are made."""
+
+    texts: dict[str, str]
+    """Those that are valid then, by path."""
+    left: tuple[Diagnostic, ...]
+    """What is to be mended by hand in the others, at the lines of their texts as they are now.
+
+    What the edits bring to light is among it.
+    """
+
+
 def mend(
     files: Iterable[SpecFile],
     error: SpecError,
     read: Callable[[Iterable[SpecFile]], object],
-) -> dict[str, str]:
-    """The texts of the specs that are valid once the fixes of their findings are made, by path.
-
-    A spec of which anything is left to mend by hand is not among them.
+) -> Mended:
+    """The specs once the fixes of their findings are made, round after round.
 
     Args:
         files: the specs.
@@ -43,11 +55,28 @@ def mend(
             found = ()
             break
     left = {diagnostic.location.path for diagnostic in found}
-    return {
-        path: text
-        for path, text in changed.items()
-        if path not in left and text != texts[path]
-    }
+    return Mended(
+        {
+            path: text
+            for path, text in changed.items()
+            if path not in left and text != texts[path]
+        },
+        tuple(_moved(d, texts, changed) for d in found),
+    )
+
+
+def _moved(
+    diagnostic: Diagnostic, before: dict[str, str], after: dict[str, str]
+) -> Diagnostic:
+    """A finding in an edited text, at the line that this is in the text before."""
+    place = diagnostic.location
+    old, new = (texts.get(place.path, "").splitlines() for texts in (before, after))
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for _, start, end, first, last in matcher.get_opcodes():
+        if first < place.line <= last:
+            line = max(1, min(start + place.line - first, end))
+            return replace(diagnostic, location=replace(place, line=line))
+    return diagnostic
 
 
 def _round(texts: dict[str, str], found: Iterable[Diagnostic]) -> dict[str, str]:

@@ -68,6 +68,40 @@ def renamed(source: Source, scope: ast.AST, old: str, new: str) -> Fix | None:
     return Fix(tuple(edits)) if edits else None
 
 
+def parameters_named(
+    source: Source, method: ast.FunctionDef, expected: tuple[str, ...]
+) -> Fix | None:
+    """A method whose parameters have these names, in this order; those that it lacks are added."""
+    given = method.args.args
+    others = method.args.defaults or method.args.kwonlyargs or method.args.posonlyargs
+    if others or not given or len(given) > len(expected):
+        return None
+    new = {a.arg: n for a, n in zip(given, expected, strict=False) if a.arg != n}
+    names = {n.id for n in ast.walk(method) if isinstance(n, ast.Name)}
+    inner = [n for n in ast.walk(method) if isinstance(n, ast.arg) and n not in given]
+    names |= {a.arg for a in inner}
+    added = expected[len(given) :]
+    texts = (n for n in ast.walk(method) if isinstance(n, ast.JoinedStr))
+    if any(getattr(n, "id", "") in new for text in texts for n in ast.walk(text)):
+        return None  # before Python 3.12 these have no places
+    if names & {*new.values(), *added} or any(a.arg in new for a in inner):
+        return None
+    edits = [
+        source.edit(node, new[node.id])
+        for node in ast.walk(method)
+        if isinstance(node, ast.Name) and node.id in new
+    ]
+    for argument in given:
+        line, column = source.start(argument)
+        if argument.arg in new:
+            end = (line, column + len(argument.arg))
+            edits.append(source.replace((line, column), end, new[argument.arg]))
+    if added:
+        end = source.end(given[-1])
+        edits.append(source.replace(end, end, "".join(f", {name}" for name in added)))
+    return Fix(tuple(edits))
+
+
 def field_named(
     source: Source, node: ast.AnnAssign | ast.arg, old: str, new: str
 ) -> Fix | None:

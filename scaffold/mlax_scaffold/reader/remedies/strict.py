@@ -9,9 +9,16 @@ from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.remedies.names import word as import_of
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.remedies.other_forms import OTHER_FORMS, other_form
+from mlax_scaffold.reader.source import Source, dotted
 
-_REDUCED = {"axis": "axis", "keepdims": "keepdims", "dtype": "accum_dtype"}
+_REDUCED = {
+    "axis": "axis",
+    "keepdims": "keepdims",
+    "dtype": "accum_dtype",
+    "where": "where",
+}
+_DEVIATION = _REDUCED | {"ddof": "correction", "correction": "correction"}
 
 
 @dataclass(frozen=True)
@@ -28,15 +35,15 @@ class _Form:
 
 
 _REDUCTION = _Form(("axis", "dtype"), _REDUCED)
-_LOG_SUM = _Form(("axis",), {"axis": "axis", "keepdims": "keepdims"})
-_SOFTMAX = _Form(("axis",), {"axis": "axis"})
+_LOG_SUM = _Form(("axis",), {k: k for k in ("axis", "keepdims", "where")})
+_SOFTMAX = _Form(("axis",), {"axis": "axis", "where": "where"})
 
 _FORMS = {
     "sum": _REDUCTION,
     "mean": _REDUCTION,
     "prod": _REDUCTION,
-    "std": _REDUCTION,
-    "var": _REDUCTION,
+    "std": _Form(("axis", "dtype"), _DEVIATION),
+    "var": _Form(("axis", "dtype"), _DEVIATION),
     "average": _Form(("axis",), {"axis": "axis", "keepdims": "keepdims"}),
     "norm": _Form(("ord", "axis", "keepdims"), {**_REDUCED, "ord": "ord"}),
     "logsumexp": _LOG_SUM,
@@ -74,6 +81,14 @@ _FORMS = {
 
 def strict_call(source: Source, call: ast.Call, word: str) -> Fix | None:
     """The call of the strict word; None where an argument has no counterpart there."""
+    made = _in_form(source, call, word)
+    if made is None and _last(source, call.func) in OTHER_FORMS:
+        return other_form(source, call, word)
+    return made
+
+
+def _in_form(source: Source, call: ast.Call, word: str) -> Fix | None:
+    """The same call of the word, with its arguments by name."""
     needed = import_of(source, word)
     function = call.func
     name = _last(source, function)
@@ -104,7 +119,8 @@ def strict_call(source: Source, call: ast.Call, word: str) -> Fix | None:
             line, column = source.start(keyword)
             end = (line, column + len(keyword.arg or ""))
             edits.append(source.replace((line, column), end, called))
-    if "ord" in given or not set(form.needed) <= set(given):
+    needs = {*form.needed, *_defaults(function)}
+    if "ord" in given or not needs <= set(given):
         return None
     for called, value in form.added:
         if called not in given:
@@ -117,6 +133,14 @@ def strict_call(source: Source, call: ast.Call, word: str) -> Fix | None:
     else:
         edits.append(source.edit(function, needed.bound))
     return Fix(_joined(edits), (needed,))
+
+
+def _defaults(function: ast.expr) -> tuple[str, ...]:
+    """The arguments that a function has by default, and the word has not."""
+    owner, _, name = (dotted(function) or "").rpartition(".")
+    if name.endswith("softmax") and owner.endswith("special"):
+        return ("axis",)  # None: all axes
+    return ()
 
 
 def _signs(source: Source, call: ast.Call, needed: Needed) -> Fix | None:

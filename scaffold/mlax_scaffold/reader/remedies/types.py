@@ -224,6 +224,8 @@ def _array(node: ast.expr) -> str | None:
             return _array_of(_name(owner), inner)
     if name in ("PyTree", "Key", "PRNGKey", "PRNGKeyArray", "Any"):
         return _ARRAYS[name]
+    if name in _SEVERAL:
+        return 'tuple[Float["..."], ...]'
     if name in _ARRAYS:
         return f'{_ARRAYS[name]}["..."]'
     return None
@@ -234,6 +236,9 @@ def _array_of(owner: str, inner: ast.expr) -> str | None:
     if owner == "Optional":
         one = _array(inner)
         return one and f"{one} | None"
+    if owner in _SEVERAL:
+        one = _array(inner)
+        return one and f"tuple[{one}, ...]"
     if owner in ("Tuple", "tuple"):
         items = ["..." if _is_dots(p) else _array(p) for p in parts]
         known = [i for i in items if i]
@@ -255,6 +260,10 @@ def _array_of(owner: str, inner: ast.expr) -> str | None:
             names = [unparsed(p) for p in parts]
             return f'{word}["{" ".join("..." if n == "..." else n for n in names)}"]'
     return None
+
+
+_SEVERAL = ("Iterable", "List", "Sequence", "list")
+"""Types of any number of arrays: they are tuples."""
 
 
 def _close(name: str) -> str | None:

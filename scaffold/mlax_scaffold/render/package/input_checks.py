@@ -52,6 +52,11 @@ class InputChecks:
             line = f"checks.{check}({self.owner!r}, {parts}{element}, {given})"
             if item.type.name and not keys:
                 line = f"{item.type.name}(*{line})"
+        elif repeated := _repeated(item.type):
+            element = _element(repeated)
+            if element == "None":
+                return []
+            line = f"checks.items({self.owner!r}, None, {element}, {given})"
         elif item.type.kind in KINDS:
             line = f"checks.{KINDS[item.type.kind].check}({self.owner!r}, {given})"
         elif item.variable != arrives:
@@ -96,7 +101,7 @@ class InputChecks:
         sizes = self.holder or self._sizes(
             [branch for item in inputs for branch in _branches(item)]
         )
-        pairs = [f"{i.name}=({i.variable}, {self._shape(i.type)})" for i in given]
+        pairs = [f"{i.name}=({i.variable}, {self._given_shape(i)})" for i in given]
         line = f"checks.shapes({self.owner!r}, {sizes}, {', '.join(pairs)})"
         if self._constrained([item for item in given if not item.type.optional]):
             return [line]
@@ -117,6 +122,12 @@ class InputChecks:
             for item in inputs
             if any(self._constrains(branch, standing) for branch in _branches(item))
         ]
+
+    def _given_shape(self, item: Input) -> str:
+        repeated = _repeated(item.type)
+        if repeated is None:
+            return self._shape(item.type)
+        return f"({self._shape(repeated)},) * len({item.variable})"
 
     def _shape(self, array: ArrayType, optional: bool = False) -> str:
         """The expression of a shape: a text, of a tuple a tuple of them; None for any."""
@@ -178,7 +189,7 @@ def _joined(lines: Iterable[str]) -> list[str]:
 def _arrays(array: ArrayType) -> Iterator[ArrayType]:
     """An array, or those in a tuple."""
     yield array
-    for part in _elements(array):
+    for part in (*_elements(array), *filter(None, [_repeated(array)])):
         yield from _arrays(part)
 
 
@@ -200,6 +211,9 @@ def _floating_parts(
         yield label, f"{expression} if {guard} else None" if guard else expression
     if array.optional:
         guard = " and ".join(filter(None, (guard, f"{expression} is not None")))
+    if (repeated := _repeated(array)) is not None:
+        there = " and ".join(filter(None, (guard, f"len({expression})")))
+        yield from _floating_parts(f"{label}_0", f"{expression}[0]", repeated, there)
     for name, at, part in array.parts if _elements(array) else ():
         yield from _floating_parts(f"{label}_{name}", f"{expression}{at}", part, guard)
 
@@ -217,6 +231,13 @@ def _element(array: ArrayType) -> str:
 
 def _tuple(texts: list[str]) -> str:
     return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
+
+
+def _repeated(array: ArrayType) -> ArrayType | None:
+    """The array of which a tuple may have any number; None where it is no such tuple."""
+    ends = bool(array.items) and array.items[-1].kind == "..."
+    # Several before the dots are in no check.
+    return array.items[0] if ends and len(array.items) == 2 else None
 
 
 def _elements(array: ArrayType) -> tuple[ArrayType, ...]:

@@ -96,18 +96,21 @@ Element = Callable[..., Any] | tuple["Element", ...] | None
 
 
 def items(
-    owner: str, count: int, element: Element = None, /, **value: Any
+    owner: str, count: int | None, element: Element = None, /, **value: Any
 ) -> tuple[Any, ...]:
-    """A tuple of so many elements, each of which another check takes, or one of its own."""
+    """A tuple of so many elements, each of which another check takes, or one of its own.
+
+    Without a count there may be any number, all of which one check takes.
+    """
     name, given = named(value)
-    if not isinstance(given, tuple | list) or len(given) != count:
-        found = (
-            f"{len(given)}" if isinstance(given, tuple | list) else type(given).__name__
-        )
-        raise TypeError(f"{owner}: {name} must be a tuple of {count}, got {found}")
+    several = isinstance(given, tuple | list)
+    if not several or (count is not None and len(given) != count):
+        found = f"{len(given)}" if several else type(given).__name__
+        wanted = "a tuple" if count is None else f"a tuple of {count}"
+        raise TypeError(f"{owner}: {name} must be {wanted}, got {found}")
     if element is None:
         return tuple(given)
-    each = element if isinstance(element, tuple) else (element,) * count
+    each = element if isinstance(element, tuple) else (element,) * len(given)
     return tuple(
         _element(owner, check, f"{name}[{i}]", part)
         for i, (check, part) in enumerate(zip(each, given, strict=True))
