@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from mlax_scaffold.conversion.initial_rules import Rule, called, fills
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.tables.initializers import IN_PLACE
 from mlax_scaffold.conversion.trees import replaced, same, self_attribute
+from mlax_scaffold.model.arithmetic import COMPARE
 
 _MODULES = {
     "torch.nn.modules.conv._ConvNd": ("Conv1d", "Conv2d", "Conv3d"),
@@ -20,16 +19,6 @@ _MODULES = {
     "torch.nn.modules.instancenorm._InstanceNorm": ("InstanceNorm1d", "InstanceNorm2d"),
 }  # fmt: skip
 _TEXTS = ("find", "startswith", "endswith", "lower", "upper", "count")
-_COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-}
 
 
 class Unknown(Exception):
@@ -241,7 +230,7 @@ class Run:
             else:
                 found = self._value(left) in [self._value(p) for p in parts]
             return found is isinstance(op, ast.In)
-        return _COMPARED[type(op)](self._value(left), self._value(right))
+        return COMPARE[type(op)](self._value(left), self._value(right))
 
     def _is_class(self, node: ast.expr) -> bool:
         match node:

@@ -25,7 +25,7 @@ BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
-_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -82,7 +82,7 @@ def evaluate(node: ast.expr, values: Mapping[str, Any]) -> Any:
         ):
             return _apply(_CALLS[name], [argument], values)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            return _apply(_COMPARE[type(op)], [left, right], values)
+            return _apply(COMPARE[type(op)], [left, right], values)
     raise Unknown
 
 
