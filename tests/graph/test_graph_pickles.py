@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import pickle
 from collections.abc import Callable
@@ -67,6 +68,25 @@ def test_hyperparameters_are_equal(made: Callable[[Any], Any]):
 
 
 @pytest.mark.parametrize("made", COPIES)
+def test_partial_functions_are_compared_by_what_they_are(
+    made: Callable[[Any], Any],
+):
+    def hyperparams(**arguments: Any) -> Any:
+        return mlax.nn.F.init(functools.partial(jax.nn.gelu, **arguments))[2]
+
+    exact = hyperparams(approximate=False)
+    assert made(exact) == exact == hyperparams(approximate=False)
+    assert hash(made(exact)) == hash(exact)
+    assert exact != hyperparams(approximate=True)
+    # 0 is False, and may be taken for something else.
+    assert exact != hyperparams(approximate=0)
+    # Arrays of jax have no hash: such a function is equal to itself.
+    shifted = mlax.nn.F.init(functools.partial(jnp.add, X))[2]
+    assert shifted == shifted
+    assert shifted != mlax.nn.F.init(functools.partial(jnp.add, X))[2]
+
+
+@pytest.mark.parametrize("made", COPIES)
 def test_modules_do_what_they_did(made: Callable[[Any], Any]):
     model, _, params = modules()
     again = made(model)
@@ -117,3 +137,28 @@ def test_those_of_a_fan_take_its_axes():
     shape = (3, 5, 2)
     given = made(KEY, shape, jnp.float32)
     assert jnp.array_equal(given, expected(KEY, shape, jnp.float32))
+
+
+class Scaled(bx.Module):
+    """A module whose attribute is changed."""
+
+    def __init__(self, graph: bx.Graph, factor: float) -> None:
+        super().__init__(graph)
+        self.factor = factor
+
+    def __call__(self, params: bx.Params, x: Any) -> tuple[Any, bx.Params]:
+        return self.factor * x, params
+
+
+@pytest.mark.parametrize("made", COPIES)
+def test_a_copy_of_a_module_is_not_taken_for_what_was_traced(
+    made: Callable[[Any], Any],
+):
+    @functools.partial(jax.jit, static_argnums=0)
+    def run(module: Any, x: Any) -> Any:
+        return module(bx.Params(), x)[0]
+
+    scaled = Scaled(bx.Graph("model").child("scaled"), 2.0)
+    assert jnp.array_equal(run(scaled, X), 2 * X)
+    scaled.factor = 3.0
+    assert jnp.array_equal(run(made(scaled), X), 3 * X)

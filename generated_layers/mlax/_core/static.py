@@ -233,7 +233,21 @@ def _hashable(value: Any) -> Any:
         return tuple(map(_hashable, value))
     if type(value) is dict:
         return tuple((name, _hashable(item)) for name, item in value.items())
+    if type(value) is functools.partial:
+        return _hashable_partial(value)
     return value
+
+
+def _hashable_partial(value: functools.partial[Any]) -> Any:
+    """Its function with its arguments and their types; itself where one has no hash, as arrays of jax."""
+    arguments = (*value.args, *value.keywords.values())
+    kinds = tuple(map(type, arguments))
+    parts = value.func, tuple(value.keywords), kinds, _hashable(arguments)
+    try:
+        hash(parts)
+    except TypeError:
+        return value
+    return parts
 
 
 @dataclass_transform(frozen_default=True)
