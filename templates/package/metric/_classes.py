@@ -48,8 +48,12 @@ class ConfusionMatrix(Metric[Count]):
         return Count.zeros((self.classes, self.classes))
 
     def of(self, predictions: Any, labels: Any, where: Any = None) -> Count:
-        """The state of predictions and labels, integers or booleans of one shape."""
-        return _pairs(self.classes, predictions, labels, where)
+        """The state of predictions and labels, integers or booleans of one shape.
+
+        Raises:
+            TypeError: where they are scores.
+        """
+        return _pairs(type(self).__name__, self.classes, predictions, labels, where)
 
     def result(self, state: Count) -> jax.Array:
         """The matrix; a row for each label."""
@@ -83,8 +87,12 @@ class _Retrieval(Metric[Count]):
         return Count.zeros((self.classes, self.classes))
 
     def of(self, predictions: Any, labels: Any, where: Any = None) -> Count:
-        """The state of predictions and labels, integers or booleans of one shape."""
-        return _pairs(self.classes, predictions, labels, where)
+        """The state of predictions and labels, integers or booleans of one shape.
+
+        Raises:
+            TypeError: where they are scores.
+        """
+        return _pairs(type(self).__name__, self.classes, predictions, labels, where)
 
     def result(self, state: Count) -> jax.Array:
         """The value, or those of all classes."""
@@ -181,10 +189,19 @@ class F1(_Retrieval):
         return _divided(2.0 * hits, predictions + labels)
 
 
-def _pairs(classes: int, predictions: Any, labels: Any, where: Any) -> Count:
+def _pairs(
+    owner: str, classes: int, predictions: Any, labels: Any, where: Any
+) -> Count:
+    predictions, labels = numbers(predictions), numbers(labels)
+    for name, value in (("predictions", predictions), ("labels", labels)):
+        if not jnp.issubdtype(dtype := jnp.result_type(value), jnp.integer):
+            raise TypeError(
+                f"{owner}: {name} must be the numbers of classes, integers or booleans, got "
+                f"{dtype} of shape {jnp.shape(value)}; of scores pass jnp.argmax(scores, axis=-1)"
+            )
     counts = pair_counts(
-        numbers(labels),
-        numbers(predictions),
+        labels,
+        predictions,
         where,
         row_count=classes,
         column_count=classes,
