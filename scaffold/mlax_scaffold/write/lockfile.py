@@ -144,8 +144,8 @@ class LockFile:
             groups.setdefault(os.path.dirname(path), []).append(entry)
         for path, recorded in sorted(self.outputs.items()):
             if recorded.lines:
-                lines = sorted(recorded.lines)
-                groups[path] = [["line", path, entry] for entry in lines]
+                lines = [["line", path, entry] for entry in sorted(recorded.lines)]
+                groups.setdefault(path, []).extend(lines)
             else:
                 entry = ["file", path, recorded.source, recorded.sha256]
                 groups.setdefault(os.path.dirname(path), []).append(entry)

@@ -63,7 +63,7 @@ TAKEN = {
         "        # The average of an infinite variance would never be finite again.\n"
         "        var = jnp.minimum(var, jnp.finfo(var.dtype).max)\n",
         "",
-        "astype(var.dtype))\n            self.mean = ",
+        "astype(var.dtype))\n            if mask is not None:",
     ),
     "a condition": (
         BATCH_NORM,

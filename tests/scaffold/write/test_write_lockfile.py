@@ -1,7 +1,7 @@
 """The record of the last generation."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mlax_scaffold.model.project import Rendered
@@ -28,6 +28,7 @@ hashes = st.binary(max_size=8).map(digest)
         max_size=5,
     ),
 )
+@example("", {"a/b": SHA}, {"a": Recorded("", "", frozenset({"line"}))})
 def test_a_record_survives_its_text(fingerprint, specs, outputs):
     lock = LockFile(fingerprint, specs, outputs)
     assert LockFile.parse(lock.text()) == lock
