@@ -176,6 +176,14 @@ def test_results_of_one_operation_have_numbers_of_their_own():
     assert not same(halves, lambda x: halves(x)[::-1])
 
 
+@pytest.mark.filterwarnings("error:overflow")
+def test_numbers_beyond_float16_are_no_news():
+    def far(x):
+        return jnp.where(x > 0, x, -1e9)
+
+    assert same(far, far, X.astype(jnp.float16))
+
+
 def test_inputs_are_not_the_same():
     assert not same(lambda x, y: x, lambda x, y: y, X, X)
 
