@@ -15,6 +15,7 @@ from mlax_scaffold.reader.checks.complex_dtypes import check_complex_initializer
 from mlax_scaffold.reader.checks.declarations import check_derived
 from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
+from mlax_scaffold.reader.remedies.moments import moment
 from mlax_scaffold.reader.source import dotted
 
 _ROLES = {
@@ -102,7 +103,8 @@ class Declaring(Branches):
                 return None
         if Role.DERIVED not in self.allowed_roles:
             hint = f"Use {self._words()}, or a local: `{name} = ...`."
-            fix = derived(self.source, self.method, value)
+            fix = moment(self.source, self.method, value, self.scope.imports)
+            fix = fix or derived(self.source, self.method, value)
             if isinstance(value, ast.Call) and self._reference(value, _OPTIMIZERS):
                 hint = "An optimizer is made once for all weights: in `setup_tree(self, params)`."
                 fix = None

@@ -27,10 +27,16 @@ def check_method_names(
         if method.name in seen:
             source.report(method, f"`{method.name}` is declared twice")
         elif not special and method.name in RESERVED | OF_HYPERPARAMS:
+            declares = method.name == "init" and not any(
+                m.name == "setup" for m in methods
+            )
             source.report(
                 method,
                 f"`{method.name}` is a name of the generated module",
-                "Choose another name.",
+                "What declares weights and states is `setup`."
+                if declares
+                else "Choose another name.",
+                fix=method_named(source, method, "setup") if declares else None,
             )
         elif not special and runs_specs(kind, method.name):
             source.report(

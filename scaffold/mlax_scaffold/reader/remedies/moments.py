@@ -1,0 +1,51 @@
+"""Arrays that an optimizer begins with, as moments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from mlax_scaffold.errors import Fix
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.reader.checks.exactness import qualified
+from mlax_scaffold.reader.remedies.names import word
+from mlax_scaffold.reader.source import Source
+
+_LIKE = {"jax.numpy.zeros_like": "zeros", "jax.numpy.ones_like": "ones"}
+_SHAPED = {"jax.numpy.zeros": "zeros", "jax.numpy.ones": "ones"}
+
+
+def moment(
+    source: Source,
+    setup: ast.FunctionDef,
+    value: ast.expr,
+    imports: Mapping[str, Import],
+) -> Fix | None:
+    """`jnp.zeros_like(param)` or `jnp.zeros(param.shape)` as `moment(zeros, param.shape)`.
+
+    None for any other value: a dtype of its own, or the shape of something else, is not guessed.
+    """
+    if not isinstance(value, ast.Call) or value.keywords:
+        return None
+    full = qualified(value.func, imports) or ""
+    inputs = {a.arg for a in setup.args.args} - {"self"}
+    match value.args:
+        case [ast.Name(id=name)] if full in _LIKE and name in inputs:
+            filled, shape = _LIKE[full], f"{name}.shape"
+        case [shape] | [
+            shape,
+            ast.Attribute(value=ast.Name(), attr="dtype"),
+        ] if full in _SHAPED and _is_shape(shape, inputs):
+            filled, shape = _SHAPED[full], source.text_of(shape)
+        case _:
+            return None
+    declared, initializer = word(source, "moment"), word(source, filled)
+    text = f"{declared.bound}({initializer.bound}, {shape})"
+    return Fix((source.edit(value, text),), (declared, initializer))
+
+
+def _is_shape(node: ast.expr, inputs: set[str]) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr="shape"):
+            return name in inputs
+    return False
