@@ -78,6 +78,8 @@ def elsewhere_read(node: ast.stmt, call: ast.Call) -> set[str]:
 
 
 def put(node: ast.AST, old: ast.AST, new: ast.expr) -> None:
+    """Put another expression in the place of a part of a tree, which is changed."""
+
     class Put(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
             if node is old:

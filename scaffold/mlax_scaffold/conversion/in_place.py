@@ -40,6 +40,7 @@ from mlax_scaffold.conversion.trees import (
     name,
     names,
     self_attribute,
+    targets,
 )
 
 _TODO = "write `x = torch.relu(x)` where the change is meant, `inplace=False` where it is not"
@@ -318,14 +319,9 @@ class _InPlace:
         self, node: ast.stmt, call: ast.Call, given: ast.expr, change: Change
     ) -> list[ast.stmt]:
         """What stands before the statement of a call that changes a tensor."""
-        bound = {
-            n.id
-            for n in ast.walk(node)
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
         live = set(self.live.after(node))
         if isinstance(node, ast.Assign):
-            live -= bound
+            live -= set(targets(node))
         elsewhere = elsewhere_read(node, call)
         held = self._held(given, live | elsewhere)
         for part in earlier(node, call):
@@ -362,7 +358,7 @@ class _InPlace:
     def _first(self, node: ast.stmt, call: ast.Call, local: str) -> list[ast.stmt]:
         """What is computed of the tensor before it is changed, under names of its own."""
         made: list[ast.stmt] = []
-        known = {n.id for n in ast.walk(self.function) if isinstance(n, ast.Name)}
+        known = names(self.function)
         for part in earlier(node, call):
             if isinstance(part, ast.Name | ast.Constant | ast.Attribute):
                 continue

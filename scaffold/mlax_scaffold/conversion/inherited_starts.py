@@ -7,7 +7,7 @@ import copy
 
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.rows import MisfitError, bind
-from mlax_scaffold.conversion.trees import is_name, without_docstring
+from mlax_scaffold.conversion.trees import is_name, names, without_docstring
 
 
 def with_inherited_start(
@@ -36,13 +36,13 @@ def with_inherited_start(
         bound = bind(given, call)
     except MisfitError:
         return False
-    names = {a.arg for a in (*given.args, *given.kwonlyargs)}
+    parameters = {a.arg for a in (*given.args, *given.kwonlyargs)}
     values = {n: v for n, v in bound.items() if isinstance(v, ast.expr)}
-    if set(values) != names:
+    if set(values) != parameters:
         return False
     body = copy.deepcopy(without_docstring(other.body))
     changed = {n for n, v in values.items() if not is_name(v, n)}
-    taken = {n.id for n in ast.walk(start) if isinstance(n, ast.Name)}
+    taken = names(start)
     taken |= {a.arg for a in start.args.args}
     for part in body:
         for inner in ast.walk(part):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.initial_rules import Rule, called, fills
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.tables.initializers import IN_PLACE
-from mlax_scaffold.conversion.trees import replaced, same, self_attribute
+from mlax_scaffold.conversion.trees import replaced, same
 from mlax_scaffold.model.arithmetic import COMPARE
 
 _MODULES = {
@@ -261,8 +261,3 @@ def _listed(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return [*_listed(node.left), *_listed(node.right)]
     return [node]
-
-
-def reads_of_self(node: ast.AST) -> Iterator[str]:
-    """The attributes of the object that a tree reads."""
-    return (a for part in ast.walk(node) if (a := self_attribute(part)))

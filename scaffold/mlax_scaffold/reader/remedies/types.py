@@ -39,7 +39,6 @@ _FIELDS = {
 """Types of fields by the last part of their names, and the words that they mean."""
 
 _SEQUENCES = ("Iterable", "List", "Sequence", "Tuple", "list", "tuple")
-_ELEMENTS = {"int": "Sizes", "Size": "Sizes"}
 
 _ARRAYS = {
     "Array": "Float",
