@@ -157,7 +157,7 @@ class ClassReader:
         check_fields(self.source, hyperparameters)
         check_scope(self.source, node, self.imports)
         names = read_keywords(self.source, node, kind, hyperparameters)
-        check_method_names(self.source, kind, methods, hyperparameters)
+        methods = check_method_names(self.source, kind, methods, hyperparameters)
         scope = Scope(self.source, self.imports, _fields_of(hyperparameters))
         setup = SetupReader(scope)
         for method in methods:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 
 from mlax_scaffold.model.definition import Hyperparameter, Kind, MethodRole
 from mlax_scaffold.model.reserved import RESERVED
@@ -19,25 +20,28 @@ def check_method_names(
     kind: Kind,
     methods: list[ast.FunctionDef],
     hyperparameters: list[Hyperparameter],
-) -> None:
-    """Report methods whose names mean something else."""
+) -> list[ast.FunctionDef]:
+    """Report methods whose names mean something else.
+
+    Returns:
+        The methods: what is `setup` by another name as that, so that what is right in it is no finding.
+    """
     seen = {h.name for h in hyperparameters}
-    for method in methods:
+    read = list(methods)
+    for at, method in enumerate(methods):
         special = method.name in SPECIAL[kind]
         if method.name in seen:
             source.report(method, f"`{method.name}` is declared twice")
         elif not special and method.name in RESERVED | OF_HYPERPARAMS:
-            declares = method.name == "init" and not any(
-                m.name == "setup" for m in methods
-            )
-            source.report(
-                method,
-                f"`{method.name}` is a name of the generated module",
-                "What declares weights and states is `setup`."
-                if declares
-                else "Choose another name.",
-                fix=method_named(source, method, "setup") if declares else None,
-            )
+            message = f"`{method.name}` is a name of the generated module"
+            if method.name == "init" and all(m.name != "setup" for m in methods):
+                hint = "What declares weights and states is `setup`."
+                fix = method_named(source, method, "setup")
+                source.report(method, message, hint, fix=fix)
+                read[at] = copy.copy(method)
+                read[at].name = "setup"
+            else:
+                source.report(method, message, "Choose another name.")
         elif not special and runs_specs(kind, method.name):
             source.report(
                 method,
@@ -55,6 +59,7 @@ def check_method_names(
                 "Its parameters have no array types; it may use hyperparameters.",
             )
         seen.add(method.name)
+    return read
 
 
 def _free(name: str) -> str:
