@@ -115,6 +115,14 @@ def _keep_programs(config: pytest.Config) -> None:
             jax.config.update(name, value)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _memory_is_enough() -> Iterator[None]:
+    """What tests write is thrown away: it need not reach the disk, which takes most of their time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 def pytest_collection_finish() -> None:
     """What is collected stays: it is not to be looked through for garbage, over and over."""
     gc.collect()

@@ -112,8 +112,6 @@ class Trials:
 
     def __init__(self, monkeypatch, new_project, prepare):
         self._patch, self._new_project = monkeypatch, new_project
-        # Thousands of commits that are thrown away need not reach the disk.
-        monkeypatch.setattr(os, "fsync", lambda descriptor: None)
         self._template = new_project()
         self._operate = prepare(self._template)
         self.old = state(self._template)
