@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import inspect
 from collections import Counter
 
 import pytest
@@ -59,12 +57,3 @@ def test_most_inputs_of_each_library_convert_whole():
     }
     for framework, number in total.items():
         assert whole[framework] >= 0.9 * number, framework
-
-
-def test_all_are_generated_together_and_import(package):
-    for given, made in all_converted().items():
-        if made.whole:
-            section = importlib.import_module(f"{package.__name__}.{given.section}")
-            assert hasattr(section, given.name), given
-            thing = getattr(section, given.name)
-            assert callable(thing) or inspect.ismodule(thing)

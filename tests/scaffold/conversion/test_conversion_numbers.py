@@ -7,6 +7,7 @@ a program for each. Layer and original are compiled as one program.
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
@@ -18,7 +19,7 @@ import jax
 import numpy as np
 import optax
 import pytest
-from corpus_inputs import original
+from corpus_inputs import all_converted, original
 from flax import nnx
 from torch_references import REFERENCES
 
@@ -112,6 +113,15 @@ def assert_same(
 
     y, expected = both(trainables, x)
     np.testing.assert_allclose(y, expected, **TOLERANCE)
+
+
+def test_all_are_generated_together_and_import(package):
+    for given, made in all_converted().items():
+        if made.whole:
+            section = importlib.import_module(f"{package.__name__}.{given.section}")
+            assert hasattr(section, given.name), given
+            thing = getattr(section, given.name)
+            assert callable(thing) or inspect.ismodule(thing)
 
 
 LINEN = {
