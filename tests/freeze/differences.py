@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.freeze.programs import Program, run
+from tests.quick import quickly_compiled
 
 FOLDER = Path(__file__).parent
 CHANGES = FOLDER.parents[1] / "CHANGELOG.md"
@@ -109,8 +110,9 @@ def _agree(before: list[Any], after: list[Any]) -> bool:
 
 if __name__ == "__main__":
     records = json.load(sys.stdin)
-    found = {
-        item: [difference.part for difference in differences(item, record)]
-        for item, record in records.items()
-    }
+    with quickly_compiled():
+        found = {
+            item: [difference.part for difference in differences(item, record)]
+            for item, record in records.items()
+        }
     print(json.dumps(found))
