@@ -60,6 +60,17 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """What modules compute as they are imported, is compiled soonest."""
+    if session.config.pluginmanager.hasplugin("dsession"):  # Others collect.
+        return (yield)
+    from tests.quick import quickly_compiled
+
+    with quickly_compiled():
+        return (yield)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest: no worker is to wait for another one at the end."""
     if wrong := [item.nodeid for item in items if _ADDRESS.search(item.nodeid)]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,19 @@ def project(empty: ProjectFolder) -> ProjectFolder:
     return empty
 
 
+@pytest.fixture(scope="session")
+def _once_generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `generated` is a copy of."""
+    folder = ProjectFolder(tmp_path_factory.mktemp("generated") / "project")
+    folder.write("pyproject.toml", PYPROJECT)
+    folder.write("specs/nn/scale.py", SCALE)
+    folder.write("specs/nn/twice.py", TWICE)
+    folder.ok("generate", "--project", str(folder.root))
+    return folder.root
+
+
 @pytest.fixture
-def generated(project: ProjectFolder) -> ProjectFolder:
+def generated(project: ProjectFolder, _once_generated: Path) -> ProjectFolder:
     """A project that is up to date."""
-    project.ok("generate")
+    shutil.copytree(_once_generated, project.root, symlinks=True, dirs_exist_ok=True)
     return project
