@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
@@ -32,3 +34,19 @@ def library() -> Library:
 def rendered() -> tuple[Rendered, ...]:
     """All files that follow from them."""
     return render(library(), PROJECT)
+
+
+@cache
+def checked_in() -> Mapping[str, str]:
+    """The text of each generated file that is checked in, by path.
+
+    That it is what is rendered, which takes a while, `tests/scaffold/test_architecture.py` tells.
+    """
+    root = Path(__file__).parent.parent
+    folders = (PROJECT.output, PROJECT.tests, PROJECT.docs)
+    places = (place for folder in folders for place in (root / folder).rglob("*"))
+    return {
+        place.relative_to(root).as_posix(): place.read_text(encoding="utf-8")
+        for place in places
+        if place.suffix in (".py", ".md")
+    }

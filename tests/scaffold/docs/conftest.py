@@ -1,32 +1,34 @@
-"""The library, as it is rendered: what is checked in, which pages import, is the same."""
+"""The library, with the pages that are checked in."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
-from tests.library import PROJECT, library, rendered
+from tests.library import PROJECT, checked_in, library
 
 from mlax_scaffold.model.library import Library
-from mlax_scaffold.model.project import Project, Rendered
 
 
 @dataclass(frozen=True)
 class Site:
-    """The rendered library."""
+    """The library, and the text of its generated files by path."""
 
     library: Library
-    project: Project
-    files: tuple[Rendered, ...]
+    files: Mapping[str, str]
 
     @property
     def pages(self) -> dict[str, str]:
         """The reference pages by path."""
-        docs = self.project.docs
-        return {f.path: f.text for f in self.files if f.path.startswith(f"{docs}/")}
+        return {
+            path: text
+            for path, text in self.files.items()
+            if path.startswith(f"{PROJECT.docs}/")
+        }
 
 
 @pytest.fixture(scope="session")
 def site() -> Site:
-    """The library, rendered."""
-    return Site(library(), PROJECT, rendered())
+    """The library, and what stands in the repository of it."""
+    return Site(library(), checked_in())

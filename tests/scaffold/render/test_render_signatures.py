@@ -6,7 +6,7 @@ import ast
 from functools import cache
 
 import pytest
-from tests.library import PROJECT, library, rendered
+from tests.library import PROJECT, checked_in, library
 
 from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
@@ -17,15 +17,10 @@ from mlax_scaffold.render.signatures import Signature, signatures
 
 
 @cache
-def texts() -> dict[str, str]:
-    return {file.path: file.text for file in rendered()}
-
-
-@cache
 def functions(path: str) -> dict[str, str]:
     """What the functions of a module and of its classes take and return, as they stand there."""
     found: dict[str, str] = {}
-    for node in ast.parse(texts()[path]).body:
+    for node in ast.parse(checked_in()[path]).body:
         inner = node.body if isinstance(node, ast.ClassDef) else [node]
         for function in inner:
             if isinstance(function, ast.FunctionDef):
