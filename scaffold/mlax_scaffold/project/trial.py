@@ -119,11 +119,12 @@ def _traced(
     return traced
 
 
-def _may_be_wide(definition: Definition) -> bool:
-    """Whether it may compute in wider dtypes than that of its input, or is no function of one."""
+def _may_be_wide(definition: Definition) -> bool | None:
+    """Whether it may compute in wider dtypes than that of its input; None: it is no function of one."""
     said = ("float32", "float64", "accum_dtype", "DType", "self.stored", "widened")
-    called = definition.kind.is_layer or definition.kind is Kind.FUNCTION
-    return not called or any(word in definition.text for word in said)
+    if not (definition.kind.is_layer or definition.kind is Kind.FUNCTION):
+        return None
+    return any(word in definition.text for word in said)
 
 
 def _cases(

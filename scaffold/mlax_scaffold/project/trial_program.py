@@ -104,7 +104,7 @@ def traces(traced):
     tree.body = [s for s in tree.body if not isinstance(s, ast.Assert)]
     code = compile(tree, "<example>", "exec")
     try:
-        program = jax.make_jaxpr(lambda: exec(code, names))()
+        program = jax.make_jaxpr(lambda: exec(code, names) or names.get("y"))()
     except BaseException as error:
         contract = contract_of(traced["cases"], error)
         always = contract and refused(contract)
@@ -112,14 +112,19 @@ def traces(traced):
         found = failure(told, source=traced["source"])
         axes = contract and sizes_of(contract) or {}
         return [found | {"always": always is not None, "axes": axes}]
-    return [] if traced["wide"] else widened(traced, program)
+    meant = traced["wide"] is not False
+    wide = [v for v in program.out_avals if jax.numpy.issubdtype(v.dtype, jax.numpy.floating)]
+    if traced["wide"] is None or (meant and all(v.dtype.itemsize < 4 for v in wide)):
+        return []
+    return widened(traced, program, meant)
 
-# Where it computes in wider dtypes than those of 16-bit inputs, and the spec names none.
-def widened(traced, program):
+# Where it computes in wider dtypes than those of 16-bit inputs. Where the spec names one, what it
+# returns has to be cast back, or what 16-bit numbers meet.
+def widened(traced, program, meant):
     from mlax_scaffold.testing.widening import widenings
 
     own = [os.path.join(root, path) for path in traced["paths"]]
-    for found in widenings(program.jaxpr, own, traced["function"]):
+    for found in widenings(program.jaxpr, own, traced["function"], meant=meant):
         if keeps_the_dtype(traced["cases"]):
             break
         frame = found.path[len(root):], found.line, found.span

@@ -27,8 +27,13 @@ class Widening:
     """Which operand is the wider one; None: that cannot be told."""
 
 
-def widenings(jaxpr: Jaxpr, paths: Container[str], function: str) -> Iterator[Widening]:
-    """The expressions of some files that a function of theirs runs, in the order in which they are traced."""
+def widenings(
+    jaxpr: Jaxpr, paths: Container[str], function: str, *, meant: bool = False
+) -> Iterator[Widening]:
+    """The expressions of some files that a function of theirs runs, in the order in which they are traced.
+
+    Where wider dtypes are `meant`, they are those in which 16-bit numbers meet wider ones.
+    """
     for eqn in jaxpr.eqns:
         frames = [f for f in _frames(eqn) if f.file_name in paths]
         within = any(f.function_name.rpartition(".")[2] == function for f in frames)
@@ -37,6 +42,8 @@ def widenings(jaxpr: Jaxpr, paths: Container[str], function: str) -> Iterator[Wi
         whole = eqn.primitive.name in ("jit", "pjit")
         if within and (whole or not inner):
             wide = _of_function(eqn, inner) if whole else _of_operation(jaxpr.eqns, eqn)
+            if meant and not any(_meets(e) for e in (eqn, *_eqns(inner))):
+                wide = _NOTHING
             innermost = _frames(eqn)[0]
             if wide is not _NOTHING and innermost.file_name in paths:
                 span = (
@@ -47,11 +54,23 @@ def widenings(jaxpr: Jaxpr, paths: Container[str], function: str) -> Iterator[Wi
                 yield Widening(innermost.file_name, innermost.start_line, span, wide)
                 continue
         for sub in inner:
-            yield from widenings(sub, paths, function)
+            yield from widenings(sub, paths, function, meant=meant)
 
 
 _NOTHING = -1
 """In the place of an operand: none is wider."""
+
+
+def _eqns(jaxprs: Sequence[Jaxpr]) -> list[JaxprEqn]:
+    return [eqn for jaxpr in jaxprs for eqn in jaxpr.eqns]
+
+
+def _meets(eqn: JaxprEqn) -> bool:
+    """Whether 16-bit numbers become wider."""
+    if eqn.primitive.name != "convert_element_type" or not _is_wide(eqn.outvars[0]):
+        return False
+    dtype = eqn.invars[0].aval.dtype  # type: ignore[attr-defined]
+    return bool(jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize == 2)
 
 
 def _of_operation(eqns: Sequence[JaxprEqn], eqn: JaxprEqn) -> int | None:
@@ -72,8 +91,7 @@ def _of_operation(eqns: Sequence[JaxprEqn], eqn: JaxprEqn) -> int | None:
 def _of_function(eqn: JaxprEqn, inner: Sequence[Jaxpr]) -> int | None:
     """The wider operand of a function that is traced by itself."""
     wide = [i for i, v in enumerate(eqn.invars) if _is_wide(v)]
-    casts = [e for j in inner for e in j.eqns]
-    casts = [e for e in casts if e.primitive.name == "convert_element_type"]
+    casts = [e for e in _eqns(inner) if e.primitive.name == "convert_element_type"]
     if not wide and not any(_is_wide(e.outvars[0]) for e in casts):
         return _NOTHING
     return wide[0] if wide else None

@@ -360,3 +360,27 @@ def test_what_is_meant_to_be_wide_is_taken(project: ProjectFolder):
     text = WIDE.format(table="slopes(n)", result=result)
     project.write("specs/nn/sloped.py", text)
     assert project.run("generate", trial=True).exit_code == 0
+
+
+MASKED = '''\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Bool, Float, Layer, sum
+
+
+class Masked(Layer):
+    """A spec of a test."""
+
+    def forward(self, x: Float["b t"], mask: Bool["b t"]) -> Float["b"]:
+        h = jnp.tanh(x).astype(x.dtype)
+        m = mask.astype(jnp.float32)
+        return sum(h * m, axis=1)
+'''
+
+
+def test_a_result_that_stays_wide_is_cast_where_it_becomes_so(project: ProjectFolder):
+    error = refused(project, "masked", MASKED)
+    assert error["message"].startswith("`m` is wider than half-precision input")
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    mended = project.text("specs/nn/masked.py")
+    assert mended == MASKED.replace("h * m", "h * jnp.asarray(m, x.dtype)")
