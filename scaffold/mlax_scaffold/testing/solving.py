@@ -11,7 +11,7 @@ import itertools
 import random
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from mlax_scaffold.testing.strategies import Domain
 
 T = TypeVar("T")
 SECONDS = 20.0
-"""So long sizes are looked for."""
+"""So long sizes are looked for, of processor time."""
 _STARTS = (3, 4, 5)
 """What all open axes are at first, one start for each values of the hyperparameters."""
 _COMMON = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40)
@@ -80,11 +80,11 @@ def solved(make: Make[Any], among: Callable[[BaseException], Any]) -> dict[str, 
         make: makes a situation of the layer; raises Unfit where sizes do not fit.
         among: how far a call came that raised the error: more is further.
     """
-    end = time.monotonic() + SECONDS
+    end = time.process_time() + SECONDS
     found: list[_Solved] = []
     seeds = iter(range(_SEEDS))
     for seed in seeds:
-        if len(found) == len(_STARTS) or time.monotonic() > end:
+        if len(found) == len(_STARTS) or time.process_time() > end:
             break
         search = _Search(make, among, seed, _STARTS[len(found)], end)
         if search.is_taken() and (solution := search.solution()):
@@ -92,18 +92,26 @@ def solved(make: Make[Any], among: Callable[[BaseException], Any]) -> dict[str, 
     if len(found) < 2:
         return {}
     later = list(itertools.islice(seeds, _SEEDS))
+    # One that is bound for some values alone has a limit: no size is said of it.
+    bound = frozenset.intersection(*(s.bound for s in found))
     for across, computed in itertools.product((False, True), repeat=2):
-        texts = _relations(found, across=across, computed=computed)
-        if texts and _holds(make, texts, list(found[0].axes), later):
+        texts = _relations(found, bound, across=across, computed=computed)
+        if texts and _holds(make, texts, found[0].axes, bound, later):
             return texts
     return {}
 
 
 def _holds(
-    make: Make[Any], texts: Mapping[str, str], axes: Sequence[str], seeds: Sequence[int]
+    make: Make[Any],
+    texts: Mapping[str, str],
+    axes: Iterable[str],
+    bound: Container[str],
+    seeds: Sequence[int],
 ) -> bool:
     """Whether the layer takes what follows for other hyperparameters, and other sizes of what is open."""
-    free = {axis: 3 + i for i, axis in enumerate(a for a in axes if a not in texts)}
+    others = [axis for axis in axes if axis not in texts]
+    # What is not bound may have a limit.
+    free = {a: 3 + i if a in bound else 2 for i, a in enumerate(others)}
 
     def size(axis: str, values: Mapping[str, Any]) -> int:
         if axis not in texts:
@@ -168,15 +176,20 @@ class _Search:
             if step is None:
                 return None
             axes, best = step
-        bound = {a for a, n in axes.items() if self._reached(axes | {a: n + 1})}
+        bound = {a for a, n in axes.items() if not self._any_fits(axes, a, n)}
         return _Solved(axes, frozenset(bound), self.values)
+
+    def _any_fits(self, axes: Mapping[str, int], axis: str, size: int) -> bool:
+        """Whether another size fits: a smaller one where there is a limit, the double of a multiple."""
+        others = [n for n in (size + 1, size - 1, 2 * size) if n > 1]
+        return any(self._reached({**axes, axis: n}) is None for n in others)
 
     def _step(
         self, axes: Mapping[str, int], best: Any
     ) -> tuple[dict[str, int], Any] | None:
         """Sizes that come further."""
         for group, size in _trials(list(axes), self.start, self._sizes()):
-            if time.monotonic() > self.end:
+            if time.process_time() > self.end:
                 return None
             tried = {**axes, **dict.fromkeys(group, size)}
             reached = self._reached(tried)
@@ -220,7 +233,7 @@ def _sizes_of(values: Iterable[Any]) -> Iterator[int]:
 
 
 def _relations(
-    found: Sequence[_Solved], *, across: bool, computed: bool
+    found: Sequence[_Solved], bound: Container[str], *, across: bool, computed: bool
 ) -> dict[str, str]:
     """The text for each bound axis that the same holds of in every solution.
 
@@ -228,7 +241,6 @@ def _relations(
     `computed` whether it may be more than a hyperparameter (`2*dim`).
     """
     first = found[0].axes
-    bound = frozenset.union(*(s.bound for s in found))
     texts: dict[str, str] = {}
     bases: list[str] = []
     for axis in sorted((a for a in first if a in bound), key=lambda a: first[a]):

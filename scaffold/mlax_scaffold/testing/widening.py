@@ -112,9 +112,10 @@ def _place(eqns: Sequence[JaxprEqn], first: JaxprEqn) -> int | None:
 
 
 def _is_wide(value: Any) -> bool:
+    """Whether it is in a wider dtype; a number of Python, and what is computed of such, has none."""
     aval = value.aval
-    floating = jnp.issubdtype(aval.dtype, jnp.floating)
-    return bool(floating and aval.dtype.itemsize > 2 and not aval.weak_type)
+    wide = jnp.issubdtype(aval.dtype, jnp.floating) and aval.dtype.itemsize > 2
+    return bool(wide and (aval.shape or not aval.weak_type))
 
 
 def _is_one(value: Any, names: Sequence[Any]) -> bool:

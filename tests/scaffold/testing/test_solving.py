@@ -56,6 +56,11 @@ CASES: dict[str, tuple[tuple[Callable[[Any], bool], ...], dict[str, str]]] = {
         ),
         {"h2": "2*h1", "w2": "2*w1", "h3": "4*h1", "w3": "4*w1"},
     ),
+    "a limit": (
+        (lambda s: s["d"] <= s["dim"], lambda s: s["e"] == s["heads"]),
+        {"e": "heads"},
+    ),
+    "a multiple of any number": ((lambda s: s["d"] % s["heads"] == 0,), {}),
     "what no shape says": ((lambda s: s["d"] == s["dim"] ** 2 + 5,), {}),
 }
 
