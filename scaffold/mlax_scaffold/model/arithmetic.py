@@ -81,6 +81,8 @@ def evaluate(node: ast.expr, values: Mapping[str, Any]) -> Any:
             name in _CALLS
         ):
             return _apply(_CALLS[name], [argument], values)
+        case ast.Subscript(value=owner, slice=index):
+            return _apply(operator.getitem, [owner, index], values)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             return _apply(COMPARE[type(op)], [left, right], values)
     raise Unknown
@@ -95,7 +97,7 @@ def _apply(function: Any, operands: list[ast.expr], values: Mapping[str, Any]) -
         raise Unknown
     try:
         value = function(*given)
-    except (ArithmeticError, TypeError, ValueError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise Unknown from error
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
         raise Unknown

@@ -83,14 +83,28 @@ class Computed:
     text: str
     names: tuple[str, ...]
     tree: ast.expr = field(compare=False, repr=False)
-    """Names, integers, and `+`, `-`, `*`, `//` of them."""
+    """Names, integers, `len(name)`, `name[index]`, and `+`, `-`, `*`, `//` of them."""
+
+    @property
+    def several(self) -> frozenset[str]:
+        """The names that stand for several sizes: those of `len(name)` and `name[index]`."""
+        owners = [
+            *(n.value for n in ast.walk(self.tree) if isinstance(n, ast.Subscript)),
+            *(n.args[0] for n in ast.walk(self.tree) if isinstance(n, ast.Call)),
+        ]
+        return frozenset(n.id for n in owners if isinstance(n, ast.Name))
 
     def __str__(self) -> str:
         return self.text
 
     def evaluate(self, sizes: Sizes) -> int:
         """The size. Raises ShapeMismatch where it is negative or a name has no size."""
-        known = {name: _size(name, sizes) for name in self.names}
+        known = {
+            name: _variadic_sizes(name, sizes)
+            if name in self.several
+            else _size(name, sizes)
+            for name in self.names
+        }
         try:
             value = evaluate(self.tree, known)
         except Unknown as error:

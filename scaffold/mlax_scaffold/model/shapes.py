@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mlax_scaffold.model.dims import (
@@ -121,15 +121,25 @@ def _parse_computed(token: str, offset: int) -> Computed:
     )
     # Nothing else can stand in an expression. This keeps Python's parser, which warns
     # about some texts and is slow on others, away from what is certainly wrong.
-    if not re.fullmatch(r"(\w|[-+*/()])+", token) or len(token) > 200:
+    if not re.fullmatch(r"(\w|[-+*/()[\]])+", token) or len(token) > 200:
         raise wrong
     try:
         expression = ast.parse(token, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise wrong from None
     names: list[str] = []
+    several = {node: name for name, node in _of_several(expression)}
+    counting = {n.func for n in several if isinstance(n, ast.Call)}
     for node in ast.walk(expression):
         match node:
+            case ast.Name() if node in counting:
+                pass
+            case ast.Call() | ast.Subscript() if node in several:
+                pass
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
+                pass
+            case ast.unaryop():
+                pass
             case ast.Name(id=name):
                 position = offset + node.col_offset
                 names.append(_identifier(name, position))
@@ -147,6 +157,21 @@ def _parse_computed(token: str, offset: int) -> Computed:
         )
     in_order = sorted(set(names), key=token.index)
     return Computed(token, tuple(in_order), expression)
+
+
+def _of_several(expression: ast.expr) -> Iterator[tuple[str, ast.Call | ast.Subscript]]:
+    """`len(name)` and `name[index]` in an expression, with the name that stands for several sizes."""
+    for node in ast.walk(expression):
+        match node:
+            case ast.Call(
+                func=ast.Name(id="len"), args=[ast.Name(id=name)], keywords=[]
+            ):
+                yield name, node
+            case ast.Subscript(value=ast.Name(id=name), slice=index):
+                if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
+                    index = index.operand
+                if isinstance(index, ast.Constant) and type(index.value) is int:
+                    yield name, node
 
 
 def _identifier(text: str, offset: int) -> str:

@@ -11,8 +11,10 @@ from mlax_scaffold.errors import Diagnostic, Fix, did_you_mean
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.trial_program import Failure, Frame, Missing
 from mlax_scaffold.reader.origins import Origin, origin
+from mlax_scaffold.reader.remedies.axes import renamed
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.names import of_jax
+from mlax_scaffold.reader.remedies.widening import narrowed, wide_operand
 from mlax_scaffold.reader.source import Source
 
 _EVERY = (
@@ -81,6 +83,10 @@ def explained(
         text: the generated module that it is in.
     """
     line = text.split("\n")[frame.line - 1].strip()
+    if failure.axes and (sized := _sized(traced, failure)):
+        return sized
+    if "Widening" in failure.kinds:
+        return _widened(definition, failure, frame, text)
     if not failure.module and not _certain(failure, traced, frame, line):
         return []
     source = Source(definition.source, definition.text)
@@ -99,6 +105,48 @@ def explained(
         return source.diagnostics
     fix = said.remedy(source, found) if said.remedy else None
     source.report(found.node, said.message, said.hint, fix=fix)
+    return source.diagnostics
+
+
+def _sized(traced: Definition, failure: Failure) -> list[Diagnostic]:
+    """Axes that the types leave open, and the code does not, at the first type that has one."""
+    source = Source(traced.source, traced.text)
+    names = " and ".join(f"`{a}` is `{text}`" for a, text in failure.axes.items())
+    summary = failure.message.strip().split("\n")[0]
+    found = renamed(source, traced.name, failure.axes)
+    if found is not None:
+        place, fix = found
+        source.report(
+            place,
+            f"the code fits this where {names}, and its type says any size",
+            f"With others: {summary}",
+            fix=fix,
+        )
+    return source.diagnostics
+
+
+def _widened(
+    definition: Definition, failure: Failure, frame: Frame, text: str
+) -> list[Diagnostic]:
+    """An expression in which 16-bit numbers become wider; none where somebody asks for it."""
+    source = Source(definition.source, definition.text)
+    # The place is sought in the tree that edits are of.
+    found = origin(definition.text, text, frame.line, frame.span, source.tree)
+    node = found.node if found else None
+    if node is None or not isinstance(node, ast.BinOp | ast.Call | ast.Compare):
+        return []
+    written = source.text_of(node)
+    if isinstance(node, ast.Call) and (".astype(" in written or "asarray" in written):
+        return []
+    operand = wide_operand(node, failure.wide)
+    fix = narrowed(source, operand) if operand is not None else None
+    what = f"`{source.text_of(operand)}` is" if operand is not None else "an operand is"
+    source.report(
+        operand or node,
+        f"{what} wider than half-precision input, which becomes as wide here",
+        "Cast it to the dtype of the input: `jnp.asarray(..., x.dtype)`.",
+        fix=fix,
+    )
     return source.diagnostics
 
 

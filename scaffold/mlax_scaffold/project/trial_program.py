@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 # What jax does not have is looked for in the text of a spec, all of it at once. Then its example
@@ -99,33 +99,89 @@ def traces(traced):
     import jax
 
     names = {**vars(sys.modules[modules[0]]), "jax": jax, "jnp": jax.numpy}
+    # What the example says of its results is for the tests to hold.
+    tree = ast.parse(traced["code"])
+    tree.body = [s for s in tree.body if not isinstance(s, ast.Assert)]
+    code = compile(tree, "<example>", "exec")
     try:
-        jax.eval_shape(lambda: exec(traced["code"], names))
+        program = jax.make_jaxpr(lambda: exec(code, names) or names.get("y"))()
     except BaseException as error:
-        always = refused(traced["cases"], error)
+        contract = contract_of(traced["cases"], error)
+        always = contract and refused(contract)
         told = error if isinstance(error, type(always)) else always or error
         found = failure(told, source=traced["source"])
-        return [found | {"always": always is not None}]
+        axes = contract and sizes_of(contract) or {}
+        return [found | {"always": always is not None, "axes": axes}]
+    meant = traced["wide"] is not False
+    wide = [v for v in program.out_avals if jax.numpy.issubdtype(v.dtype, jax.numpy.floating)]
+    if traced["wide"] is None or (meant and all(v.dtype.itemsize < 4 for v in wide)):
+        return []
+    return widened(traced, program, meant)
+
+# Where it computes in wider dtypes than those of 16-bit inputs. Where the spec names one, what it
+# returns has to be cast back, or what 16-bit numbers meet.
+def widened(traced, program, meant):
+    from mlax_scaffold.testing.widening import widenings
+
+    own = [os.path.join(root, path) for path in traced["paths"]]
+    for found in widenings(program.jaxpr, own, traced["function"], meant=meant):
+        if keeps_the_dtype(traced["cases"]):
+            break
+        frame = found.path[len(root):], found.line, found.span
+        told = {"module": "", "source": traced["source"], "kinds": ["Widening"]}
+        return [told | {"message": "", "frames": [frame], "wide": found.wide}]
     return []
 
-# What every case of the generated tests is refused with; None where one is taken, or where
-# that is not known.
-def refused(cases, error):
+# Whether the generated tests take it in the simplest case; also where that is not known.
+def keeps_the_dtype(cases):
+    from mlax_scaffold.testing import picks
+
+    contract = contract_of(cases, ValueError())
+    claims = contract.claims if contract else ()
+    for claim in (c for c in claims if c.name == "keep_the_dtype"):
+        try:
+            claim.check(picks.with_values(contract.make, {}))
+        except AssertionError:
+            return False
+        except Exception:
+            pass
+    return True
+
+kinds = (ValueError, TypeError, IndexError, ArithmeticError)
+
+# The contract of the generated tests; None where an error is no matter of sizes and values.
+def contract_of(cases, error):
     import jax
 
-    kinds = (ValueError, TypeError, IndexError, ArithmeticError)
     traced = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
     if cases is None or not isinstance(error, kinds) or isinstance(error, traced):
         return None
     path, text = cases
     names = {"__name__": "cases", "__file__": path}
     try:
-        from mlax_scaffold.testing import picks
-
         exec(compile(text, path, "exec"), names)
-        contract = names["cases"]
+        return names["cases"]
     except Exception:
         return None
+
+# What axes have to be that the types leave open.
+def sizes_of(contract):
+    from mlax_scaffold.testing.solving import solved
+
+    def reached(error):
+        frames = traceback.extract_tb(error.__traceback__)
+        return [f.lineno for f in frames if f.filename.startswith(root)]
+
+    try:
+        return solved(contract.make, reached)
+    except Exception:
+        return {}
+
+# What every case of the generated tests is refused with; None where one is taken, or where
+# that is not known.
+def refused(contract):
+    from mlax_scaffold.testing import picks
+
     try:
         contract.covering
     except AssertionError:
@@ -204,6 +260,10 @@ class Failure:
     name: Missing | None = None
     always: bool = False
     """Whether it is raised in every case that the generated tests would pick."""
+    axes: Mapping[str, str] = field(default_factory=dict)
+    """What axes have to be that the types of the spec leave open, as shapes say it."""
+    wide: int | None = None
+    """Which operand of the expression is wider than the input, where that is what was found."""
 
     @property
     def error(self) -> str:
@@ -221,4 +281,5 @@ class Failure:
         )
         kinds = tuple(given["kinds"])
         told = given["module"], given["source"], kinds, given["message"], frames
-        return cls(*told, always=given.get("always", False))
+        always, axes = given.get("always", False), given.get("axes", {})
+        return cls(*told, always=always, axes=axes, wide=given.get("wide"))

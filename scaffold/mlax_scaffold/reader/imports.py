@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -165,12 +166,7 @@ class ImportReader:
         module = "." * node.level + (node.module or "")
         for alias in node.names:
             if alias.name == "*":
-                self.source.report(
-                    node,
-                    "a spec imports names, not *",
-                    "Write the names that it uses.",
-                    Fix((removed(self.source, node),)),
-                )
+                self._everything(node, module)
             elif module == SPEC:
                 self._word(node, alias)
             elif module in plugin_words().values():
@@ -189,6 +185,22 @@ class ImportReader:
                     continue
                 bound = alias.asname or alias.name
                 self._add(alias, Import(bound, module, alias.name))
+
+    def _everything(self, node: ast.ImportFrom, module: str) -> None:
+        """`from module import *`: of the words, those that the spec reads are written."""
+        names = [n for n in ast.walk(self.source.tree) if isinstance(n, ast.Name)]
+        read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
+        known = spec_words(self.words) - {*dir(builtins)} if module == SPEC else ()
+        names = ", ".join(sorted(read.intersection(known)))
+        edit = removed(self.source, node)
+        if names:
+            edit = self.source.edit(node, f"from {module} import {names}")
+        self.source.report(
+            node,
+            "a spec imports names, not *",
+            "Write the names that it uses.",
+            Fix((edit,)),
+        )
 
     def _section(self, module: str) -> str | None:
         section = module.split(".")[-2] if module.count(".") else ""

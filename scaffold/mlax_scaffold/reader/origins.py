@@ -56,7 +56,11 @@ class _Unit:
 
 
 def origin(
-    spec: str, generated: str, line: int, span: tuple[int, int, int] | None = None
+    spec: str,
+    generated: str,
+    line: int,
+    span: tuple[int, int, int] | None = None,
+    tree: ast.Module | None = None,
 ) -> Origin | None:
     """Where a line of a generated module comes from; None where that cannot be told.
 
@@ -66,9 +70,10 @@ def origin(
         line: counts from 1.
         span: the column, the last line and the column there of the expression, as in a
             traceback: in bytes, columns from 0.
+        tree: the tree of the spec that the place is to be of, where there is one.
     """
     try:
-        source, module = _parsed(spec), _parsed(generated)
+        source, module = tree or _parsed(spec), _parsed(generated)
     except (SyntaxError, RecursionError):
         return None
     units = list(_units(source))

@@ -103,6 +103,7 @@ PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
         requirements.rewrite,
         locals.rewrite,
         keys.rewrite,
+        comprehensions.rewrite,
         loops.rewrite,
         sub_optimizers.rewrite,
         optimizer.step,

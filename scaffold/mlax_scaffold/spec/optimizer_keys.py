@@ -96,18 +96,18 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
                 node.func = routed(optimizer, "_given_", [number, optimizer], [])
         return node
 
-    def visit_For(self, node: ast.For) -> ast.For:
+    def _optimizers(self, loop: ast.For | ast.comprehension) -> dict[str, str]:
+        """The variables of a loop that are optimizers, with the fields that hold them."""
         several = self.owner._fields_.holding("optimizers")
-        fields = {v: f for v, f in loop_fields(node).items() if f in several}
+        return {v: f for v, f in loop_fields(loop).items() if f in several}
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        fields = self._optimizers(node)
         node.iter = self.visit(node.iter)
         places = self.found.passes.get(id(node))
         if places is not None:
             number = ast.Constant(self.found.numbers[id(node)])
-            most: ast.expr = ast.Constant(None)
-            if fields:
-                first = next(iter(fields.values()))
-                most = ast.parse(f"len(self.{first})", mode="eval").body
-            given = [number, ast.Constant(places), node.iter, most]
+            given = [number, ast.Constant(places), node.iter, _most(fields)]
             node.iter = routed(node.iter, "_passes_", given, [])
         outer, self.loops = self.loops, {**self.loops, **fields}
         node.body = [self.visit(statement) for statement in node.body]
@@ -117,17 +117,21 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
 
     def _comprehension(self, node: Any) -> Any:
         number = self.found.numbers.get(id(node))
-        if number is None:
-            return self.generic_visit(node)
+        outer = self.loops
         for place, generator in enumerate(node.generators):
-            own = ast.Constant(0 if place else number)
-            places = ast.Constant(self.found.passes[id(generator)])
-            given = [own, places, self.visit(generator.iter), ast.Constant(None)]
-            generator.iter = routed(generator.iter, "_passes_", given, [])
+            fields = self._optimizers(generator)
+            generator.iter = self.visit(generator.iter)
+            if number is not None:
+                own = ast.Constant(0 if place else number)
+                places = ast.Constant(self.found.passes[id(generator)])
+                given = [own, places, generator.iter, _most(fields)]
+                generator.iter = routed(generator.iter, "_passes_", given, [])
+            self.loops = {**self.loops, **fields}
             generator.ifs = [self.visit(test) for test in generator.ifs]
         for name in ("elt", "key", "value"):
             if hasattr(node, name):
                 setattr(node, name, self.visit(getattr(node, name)))
+        self.loops = outer
         if isinstance(node, ast.GeneratorExp):
             # What is drawn is drawn in order, whenever it is used.
             return ast.copy_location(ast.ListComp(node.elt, node.generators), node)
@@ -137,3 +141,9 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
         if isinstance(node, COMPREHENSIONS):
             return self._comprehension(node)
         return super().visit(node)
+
+
+def _most(fields: Mapping[str, str]) -> ast.expr:
+    """How many passes a loop over optimizers has; None for another loop."""
+    first = next(iter(fields.values()), None)
+    return ast.parse(f"len(self.{first})" if first else "None", mode="eval").body

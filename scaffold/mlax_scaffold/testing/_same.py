@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -153,6 +153,8 @@ class Numbering:
                 return self.outputs(inner, (), operands)
         if primitive == "scan":
             return self._scan(eqn, operands)
+        if primitive == "while":
+            return self._while(eqn, operands)
         if primitive == "cond":
             return self._cond(eqn, operands)
         # Another function of Python may do the same.
@@ -171,32 +173,68 @@ class Numbering:
         """
         consts, count = scan_parts(eqn)
         body = eqn.params["jaxpr"]
-        inputs = body.jaxpr.invars
         self._depth += 1
         over = [
             self.number(("over", self._depth, n)) for n in operands[consts + count :]
         ]
         start = operands[consts : consts + count]
-        carried = inputs[consts : consts + count]
-        known = [(str(v.aval), n) for v, n in zip(carried, start, strict=True)]
-        begin, seen, kinds = len(self._eqns), -1, 0
-        carries: list[int] = []
-        after: list[int] = []
-        while kinds > seen:
-            del self._eqns[begin:]
-            carries = [self.number(("carry", self._depth, k)) for k in known]
+
+        def after(carries: Sequence[int]) -> list[int]:
             given = [*operands[:consts], *carries, *over]
-            after = self.outputs(body.jaxpr, body.consts, given)
-            seen, kinds = kinds, len(set(known))
-            known = [(*k, n) for k, n in zip(known, after[:count], strict=True)]
+            return self.outputs(body.jaxpr, body.consts, given)
+
+        carried = body.jaxpr.invars[consts : consts + count]
+        carries, made = self._carried(carried, start, after)
         self._depth -= 1
-        equations = frozenset(zip(carries, start, after[:count], strict=True))
+        equations = frozenset(zip(carries, start, made[:count], strict=True))
         how = tuple((name, eqn.params[name]) for name in ("length", "reverse"))
         whole = self.number(("scan", how, equations))
-        results = [*carries, *(("each", n) for n in after[count:])]
+        results = [*carries, *(("each", n) for n in made[count:])]
         found = [self.number(("result", whole, result)) for result in results]
         self._eqns.append((found[0] if found else whole, eqn))
         return found
+
+    def _while(self, eqn: JaxprEqn, operands: Sequence[int]) -> list[int]:
+        """Those of a loop until a test fails, in the same way."""
+        of_test, of_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+        test, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+        used = operands[of_test : of_test + of_body]
+        start = operands[of_test + of_body :]
+        self._depth += 1
+
+        def after(carries: Sequence[int]) -> list[int]:
+            return self.outputs(body.jaxpr, body.consts, [*used, *carries])
+
+        carries, made = self._carried(body.jaxpr.invars[of_body:], start, after)
+        given = [*operands[:of_test], *carries]
+        goes = tuple(self.outputs(test.jaxpr, test.consts, given))
+        self._depth -= 1
+        equations = frozenset(zip(carries, start, made, strict=True))
+        whole = self.number(("while", goes, equations))
+        found = [self.number(("result", whole, carry)) for carry in carries]
+        self._eqns.append((found[0] if found else whole, eqn))
+        return found
+
+    def _carried(
+        self,
+        carried: Sequence[Var],
+        start: Sequence[int],
+        after: Callable[[Sequence[int]], list[int]],
+    ) -> tuple[list[int], list[int]]:
+        """The numbers of what a loop carries, told from each other, and of what a step makes of them."""
+        known: list[Any] = [
+            (str(v.aval), n) for v, n in zip(carried, start, strict=True)
+        ]
+        begin, seen, kinds = len(self._eqns), -1, 0
+        carries: list[int] = []
+        made: list[int] = []
+        while kinds > seen:
+            del self._eqns[begin:]
+            carries = [self.number(("carry", self._depth, k)) for k in known]
+            made = after(carries)
+            seen, kinds = kinds, len(set(known))
+            known = [(*k, n) for k, n in zip(known, made[: len(known)], strict=True)]
+        return carries, made
 
     def _cond(self, eqn: JaxprEqn, operands: Sequence[int]) -> list[int]:
         """Those of what branches compute of what they are given, in whatever order it is told."""

@@ -264,7 +264,8 @@ def assert_zero_gradients(
                 place = jax.tree_util.keystr(path)
                 raise AssertionError(
                     f"{case.name}: {place} is not finite within {steps} steps with "
-                    f"{how} in {jnp.dtype(dtype)}: {value}"
+                    f"{how} in {jnp.dtype(dtype)}: {value}\nA constant that is added may be zero "
+                    "there, as 1e-8 is: `jnp.maximum(x, jnp.finfo(x.dtype).tiny)` is not."
                 )
 
 

@@ -49,8 +49,6 @@ class Refused(Unfit):
         self.hyperparameters = hyperparameters
 
 
-_MANY = 20
-"""So many examples are refused before it is asked whether any case is taken."""
 REFUSALS = (ValueError, TypeError, IndexError, ArithmeticError)
 """What Python and jax raise where sizes do not fit each other."""
 
@@ -167,13 +165,15 @@ def varying(
 
 
 def examples(
-    make: Make[C], without: Callable[[], object] = lambda: None
+    make: Make[C],
+    cases: Callable[[], Sequence[tuple[C, Mapping[str, Any]]]] = tuple,
 ) -> st.SearchStrategy[tuple[C, Mapping[str, Any]]]:
     """The Hypothesis strategy of all cases, with what was picked.
 
-    `without` is called where many were refused and none was made, before Hypothesis complains.
+    Where few values fit each other, those that do not are replaced by one of `cases`, before Hypothesis
+    complains.
     """
-    counts: Counter[str] = Counter()
+    few: list[bool] = []
     failed: list[AssertionError] = []
 
     @st.composite
@@ -185,22 +185,35 @@ def examples(
             return picked[name]
 
         try:
-            found = make(pick), picked
+            return make(pick), picked
         except Unfit:
-            counts["refused"] += 1
-            if counts["refused"] >= _MANY and not counts["made"]:
-                if not failed:
-                    try:
-                        without()
-                    except AssertionError as error:
-                        failed.append(error)
-                if failed:  # the same each time: Hypothesis tries it again
-                    raise failed[0] from None
-            _reject()
-        counts["made"] += 1
-        return found
+            pass
+        if not few:
+            few.append(_few_fit(make))
+        if few[0]:
+            if failed:  # the same each time: Hypothesis tries it again
+                raise failed[0]
+            try:
+                known = cases()
+            except AssertionError as error:
+                failed.append(error)
+                raise
+            if known:
+                return known[draw(st.integers(0, len(known) - 1))]
+        _reject()
 
     return draw_case()
+
+
+def _few_fit(make: Make[Any]) -> bool:
+    """Whether most random cases are refused."""
+    turns = _Turns()
+    made = 0
+    for seed in range(_PROBES):
+        with contextlib.suppress(Unfit):
+            make(_Covering({}, seed, turns))
+            made += 1
+    return made < _PROBES // 3
 
 
 def smallest(

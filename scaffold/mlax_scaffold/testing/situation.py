@@ -33,6 +33,9 @@ PyTree = Any
 NOT_TAKEN = "no layer takes the keyword input"
 """What the error says of a keyword input that a block cannot hand to its layers."""
 
+NOT_REVERSED = "Reverse-mode differentiation does not work"
+"""What jax says of a `while_loop` whose gradient is asked for."""
+
 
 @dataclass(frozen=True, eq=False)
 class Situation:
@@ -202,7 +205,7 @@ class Situation:
 
     @functools.cached_property
     def gradient(self) -> Program | None:
-        """`((y, state), gradients)`; None where there is nothing to differentiate."""
+        """`((y, state), gradients)`; None where there is nothing to differentiate, or jax cannot."""
         return self._gradient(self.forward)
 
     @functools.cached_property
@@ -214,9 +217,15 @@ class Situation:
         y = jax.tree.leaves(program.out[0])
         if not self.differentiable or not any(map(is_inexact, y)):
             return None
-        with self.precision():
-            places = [i for i, _ in self.differentiable]
-            return program.gradient(places, len(y), self.case.on_devices)
+        places = [i for i, _ in self.differentiable]
+        try:
+            with self.precision():
+                return program.gradient(places, len(y), self.case.on_devices)
+        except ValueError as error:
+            # A loop of a number of passes that values decide has none in reverse mode.
+            if self.case.unsaid and NOT_REVERSED in str(error):
+                return None
+            raise
 
     def creation(self, **initializers: Any) -> tuple[Program, Program]:
         """`(trainables, non_trainables)` of a key: as `init` makes them, and as the spec says."""

@@ -269,3 +269,118 @@ def test_an_array_of_numpy_that_a_traced_number_indexes(project: ProjectFolder):
     assert project.run("generate", "--fix", trial=True).exit_code == 0
     mended = project.text("specs/schedule/steps.py")
     assert "jnp.asarray(table)[chosen]" in mended
+
+
+OPEN_AXES = {
+    "A hyperparameter": (
+        "self.lin = Linear(self.features, 2 * self.features)\n",
+        'x: Float["b t d"], y: Float["b t wide"]) -> Float["b t wide"]:\n'
+        "        return self.lin(x) + y",
+        {"b t d": "b t features", "b t wide": "b t 2*features"},
+    ),
+    "How many there are": (
+        "self.half = np.asarray(self.levels) // 2\n",
+        'x: Float["*batch d"]) -> Float["*batch d"]:\n        return x * self.half',
+        {"*batch d": "*batch len(levels)"},
+    ),
+}
+OPEN = '''\
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.spec import Float, Layer, Size, Sizes
+from mlax_scaffold.specs.nn.linear import Linear
+
+
+class Opened(Layer):
+    """A spec of a test."""
+
+    features: Size
+    levels: Sizes = (3, 5, 4, 2)
+
+    def setup(self):
+        {setup}
+    def forward(self, {forward}
+'''
+
+
+@pytest.mark.parametrize("name", OPEN_AXES)
+def test_an_axis_that_the_code_takes_one_size_of(project: ProjectFolder, name: str):
+    setup, forward, renamed = OPEN_AXES[name]
+    text = OPEN.format(setup=setup, forward=forward)
+    error = refused(project, "opened", text)
+    assert "and its type says any size" in error["message"]
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    for old, new in renamed.items():
+        text = text.replace(f'"{old}"', f'"{new}"')
+    assert project.text("specs/nn/opened.py") == text
+
+
+WIDE = '''\
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.spec import Float, Layer, Size
+
+
+def slopes(n):
+    return np.array([2.0**-i for i in range(n)])
+
+
+class Sloped(Layer):
+    """A spec of a test."""
+
+    def forward(self, x: Float["*batch n"]) -> Float["*batch n"]:
+        n = x.shape[-1]
+        table = {table}
+        return {result}
+'''
+WIDENED = {
+    "An operand": ("slopes(n)", "x * table", "x * jnp.asarray(table, x.dtype)"),
+    "A table": (
+        "-jnp.arange(n) * slopes(n)",
+        "x + table",
+        "-jnp.arange(n) * jnp.asarray(slopes(n), x.dtype)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WIDENED)
+def test_what_is_wider_than_half_precision_is_cast(project: ProjectFolder, name: str):
+    table, result, mended = WIDENED[name]
+    text = WIDE.format(table=table, result=result)
+    error = refused(project, "sloped", text)
+    assert "wider than half-precision input" in error["message"]
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    assert mended in project.text("specs/nn/sloped.py")
+
+
+def test_what_is_meant_to_be_wide_is_taken(project: ProjectFolder):
+    result = "(x.astype(jnp.float32) * table).astype(x.dtype) * float(table[0])"
+    text = WIDE.format(table="slopes(n)", result=result)
+    project.write("specs/nn/sloped.py", text)
+    assert project.run("generate", trial=True).exit_code == 0
+
+
+MASKED = '''\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Bool, Float, Layer, sum
+
+
+class Masked(Layer):
+    """A spec of a test."""
+
+    def forward(self, x: Float["b t"], mask: Bool["b t"]) -> Float["b"]:
+        h = jnp.tanh(x).astype(x.dtype)
+        m = mask.astype(jnp.float32)
+        return sum(h * m, axis=1)
+'''
+
+
+def test_a_result_that_stays_wide_is_cast_where_it_becomes_so(project: ProjectFolder):
+    error = refused(project, "masked", MASKED)
+    assert error["message"].startswith("`m` is wider than half-precision input")
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    mended = project.text("specs/nn/masked.py")
+    assert mended == MASKED.replace("h * m", "h * jnp.asarray(m, x.dtype)")

@@ -56,7 +56,9 @@ def array(*shape: int, dtype: str = "float32") -> Any:
 
 FEATURES = 'x: Float["*batch features"]', "features: Size"
 SEVERAL = 'x: tuple[Float["n features"], ...]', "features: Size"
+OF_SIZES = 'x: Float["len(widths)+1 widths[0] widths[-1]"]', "widths: Shape"
 FITS = {
+    "of several sizes": (*OF_SIZES, {"x": array(4, 5, 7), "widths": (5, 6, 7)}),
     "any number": (*SEVERAL, {"x": [array(2, 3), array(2, 3)], "features": 3}),
     "none of any number": (*SEVERAL, {"x": (), "features": 3}),
     "last axis": (*FEATURES, {"x": array(3), "features": 3}),
@@ -214,6 +216,12 @@ FITS = {
 }
 SAID = "Example: "
 REFUSED = {
+    "of several sizes": (
+        *OF_SIZES,
+        {"x": array(4, 5, 6), "widths": (5, 6, 7)},
+        "x must have shape (len(widths)+1, widths[0], widths[-1]) with widths=(5, 6, 7), "
+        "got (4, 5, 6)",
+    ),
     "shape of any number": (
         *SEVERAL,
         {"x": [array(2, 3), array(2, 4)], "features": 3},

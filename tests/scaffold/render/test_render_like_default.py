@@ -47,6 +47,11 @@ def drawn(field: str, project: Project = PROJECT, *, spec: bool = False) -> str:
         ("float = -1.0", "finite_floats(max=-0.0625)"),
         ("float | None = None", "optional(positives())"),
         ("Positive = 0.5", "positives()"),
+        ("tuple[float, ...] = (0.9, 0.999)", "sequences(open_fractions())"),
+        ("tuple[float, ...] = (1e-30, 1.0)", "sequences(positives())"),
+        ("tuple[float, ...] = (0.0, 0.5)", "sequences(decays())"),
+        ("tuple[float, ...] = (-1.0, 0.5)", "sequences(finite_floats())"),
+        ("tuple[float, ...]", "sequences(finite_floats())"),
     ],
 )
 def test_numbers_like_the_default(field: str, expected: str):

@@ -18,7 +18,7 @@ HEAD = """
 import jax
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Optimizer, Size, SubOptimizer, moment, state, tree_add, zeros
+from mlax_scaffold.spec import Optimizer, Size, SubOptimizer, SubOptimizers, moment, state, tree_add, zeros
 from mlax_scaffold.specs.optim.adam import Adam
 from mlax_scaffold.specs.optim.chain import Chain
 from mlax_scaffold.specs.optim.clip import Clip
@@ -67,6 +67,16 @@ BODIES = {
         third = self.noisy(grads, params)
         return jax.tree.map(lambda a, b, c: a + b + c, first, second, third)
     """,
+    "several": """
+    parts: SubOptimizers
+
+    def step(self, grads, params):
+        before = [part.state for part in self.parts]
+        each = [part(grads, params) for part in self.parts]
+        other = tuple(part(each[0], params) for i, part in enumerate(self.parts) if i < 1)
+        counts = sum(s.step for s in before) + sum(part.state.step for part in self.parts)
+        return jax.tree.map(lambda a, b, c: a + b + c * counts.astype(c.dtype), *each, *other)
+    """,
 }
 PARAMS = {"w": jnp.ones((2, 3)), "b": {"c": jnp.arange(4.0)}}
 
@@ -84,7 +94,9 @@ def examples(tmp_path_factory: pytest.TempPathFactory, words) -> Iterator[Exampl
 
 def given(name: str, examples: Examples) -> dict[str, Any]:
     sgd = examples.module("optim", "sgd").init(PARAMS, 0.1, momentum=0.5)
-    return {"optimizer": sgd} if name == "beside" else {}
+    noisy = examples.module("optim", "noisy_sgd").init(PARAMS, 0.1, 0.5)
+    several = {"beside": {"optimizer": sgd}, "several": {"parts": (sgd, noisy)}}
+    return several.get(name, {})
 
 
 @pytest.mark.parametrize("loaded", [True, False])
@@ -92,7 +104,8 @@ def given(name: str, examples: Examples) -> dict[str, Any]:
 def test_steps(name: str, loaded: bool, examples: Examples):
     module: Any = examples.module("optim", name)
     fields = given(name, examples)
-    state, hyperparams = module.init(PARAMS, **fields)
+    weights = () if name == "several" else (PARAMS,)
+    state, hyperparams = module.init(*weights, **fields)
     optimizer = examples.oracle("optim", name)(**fields)
     if loaded:
         optimizer.load(state)
@@ -104,17 +117,18 @@ def test_steps(name: str, loaded: bool, examples: Examples):
         key = jax.random.key(turn)
         updates, state = step(grads, state, PARAMS, hyperparams, key=key)
         assert_same(updates, optimizer.step(grads, PARAMS, key=key))
-    counts = {"one": 6, "nested": 3, "beside": 3}
+    counts = {"one": 6, "nested": 3, "beside": 3, "several": 6}
     assert counted(state) == counts[name]
     assert counted(optimizer.state) == counts[name]
 
 
 def counted(state: Any) -> float:
     """How often the inner optimizers were run: as often as one of them says."""
-    for part in ("inner", "adam"):
+    for part in ("inner", "adam", "parts"):
         fields = as_dict(state)
         if part in fields:
-            return float(as_dict(fields[part])["step"])
+            inner = fields[part][0] if part == "parts" else fields[part]
+            return float(as_dict(inner)["step"])
     raise AssertionError(f"no inner optimizer in {state}")
 
 

@@ -11,6 +11,7 @@ import pytest
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.domains import RANGES, NotFinite, hold_where_defined
 from mlax_scaffold.testing.layer_gradients import assert_gradients
+from mlax_scaffold.testing.picks import Unfit
 
 X = jax.ShapeDtypeStruct((5,), jnp.float32)
 
@@ -41,6 +42,16 @@ def test_positive_numbers_are_found():
 def test_what_is_not_finite_is_told(case: Case):
     with pytest.raises(NotFinite, match="not finite"):
         assert_gradients(case)
+
+
+@pytest.mark.parametrize("hyperparameters", [{"size": 1}, {"sizes": (3, 1)}])
+def test_what_sizes_of_one_make_undefined_is_no_case(hyperparameters):
+    case = dataclasses.replace(case_of(nowhere), hyperparameters=hyperparameters)
+    with pytest.raises(Unfit):
+        assert_gradients(case)
+    stated = dataclasses.replace(case, unsaid=False)
+    with pytest.raises(NotFinite):
+        assert_gradients(stated)
 
 
 def test_a_wrong_gradient_is_told_there_too():

@@ -192,3 +192,21 @@ def test_it_ends(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(picks, "SECONDS", 0.0)
     picked = {"size": 4, "flag": True, "kind": "c", "limit": 2}
     assert picks.smallest(case, picked, lambda values: True) == picked
+
+
+def test_where_few_values_fit_others_are_taken_in_their_place():
+    def make(pick):
+        values = [pick(f"size {i}", sizes()) for i in range(4)]
+        if len(set(values)) > 1:
+            raise picks.Unfit
+        return values[0]
+
+    seen = set()
+
+    @settings(max_examples=50, database=None)
+    @given(picks.examples(make, lambda: [(5, {"size 0": 5})]))
+    def check(case):
+        seen.add(case[0])
+
+    check()
+    assert 5 in seen

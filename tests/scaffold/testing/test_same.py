@@ -104,9 +104,26 @@ def drawn(x, seed=0):
     return x * jax.random.bernoulli(jax.random.key(seed), 0.5, x.shape)
 
 
+def until(x, least=3.0, add=1.0, inside=False, swap=False):
+    outside = X[0].astype("float16")
+
+    def test(carry):
+        return carry[swap] < least
+
+    def body(carry):
+        one, row = carry[::-1] if swap else carry
+        more = row + add * (X[0].astype("float16") if inside else outside)
+        return (more, one + 1.0) if swap else (one + 1.0, more)
+
+    start = (x[0].astype("float16"), 0.0) if swap else (0.0, x[0].astype("float16"))
+    return lax.while_loop(test, body, start)[:: -1 if swap else 1]
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
+        (until, lambda x: until(x, inside=True)),
+        (until, lambda x: until(x, swap=True)),
         (lambda x: (x + 1.0, x * 2.0), lambda x: (x * 2.0, x + 1.0)[::-1]),
         (jnp.sin, jax.jit(jnp.sin)),
         (lambda x: jnp.sin(x) + jnp.sin(x), lambda x: (y := jnp.sin(x)) + y),
@@ -144,6 +161,9 @@ def test_the_same_operations_are_the_same_value(one, other):
             lambda x: jnp.sin(x.astype("float16")).astype("float32"),
         ),
         (lambda x: x + np.eye(2, 3), lambda x: x + np.ones((2, 3))),
+        (until, lambda x: until(x, least=4.0)),
+        (until, lambda x: until(x, add=2.0)),
+        (until, lambda x: until(x)[::-1]),
         (scanned, lambda x: scanned(x, 3.0)),
         (scanned, lambda x: scanned(x, reverse=True)),
         (nested, lambda x: nested(x, swap=True)),

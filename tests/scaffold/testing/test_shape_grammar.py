@@ -52,6 +52,31 @@ def test_conditional():
         shape.resolve({})
 
 
+def test_of_several_sizes():
+    shape = parse_shape("b len(levels)+1 levels[0] levels[-1]*b")
+    assert shape.names() == ("b", "levels")
+    assert str(shape) == "b len(levels)+1 levels[0] levels[-1]*b"
+    sizes = {"b": 2, "levels": (5, 6, 7)}
+    assert isinstance(shape, Shape)
+    assert shape.evaluate(sizes) == (2, 4, 5, 14)
+    assert shape.bind((2, 4, 5, 14), {"levels": (5, 6, 7)}) == sizes
+    with pytest.raises(ShapeMismatch, match="one size, 3"):
+        shape.evaluate({"b": 2, "levels": 3})
+    with pytest.raises(ShapeMismatch, match="levels"):
+        parse_shape("levels[3]").evaluate(sizes)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "text", ["len(a+b)", "max(a)", "len(a,b)", "a[b]", "a[0][1]", "len", "a[True]"]
+)
+def test_nothing_else_is_called_or_indexed(text: str):
+    if text == "len":
+        assert parse_shape(text) == Shape((Named("len"),))
+        return
+    with pytest.raises(ShapeError):
+        parse_shape(text)
+
+
 def test_names_are_in_order_and_unique():
     assert parse_shape("b*a *batch a #c").names() == ("b", "a", "batch", "c")
 

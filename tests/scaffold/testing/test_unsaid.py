@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
+from handmade_layers import situation as situation_of
 from hypothesis import given
 
 from mlax import graph
@@ -188,3 +190,16 @@ def test_a_probability_at_its_end_leads_to_the_word_without_it(tmp_path):
     with pytest.raises(AssertionError) as error:
         roots(tmp_path, unsaid=True, wrong_from=0.1).keep(FOLLOWS)
     assert "Decay" not in str(error.value)
+
+
+def halved(x):
+    """A loop of a number of passes that values decide."""
+    return jax.lax.while_loop(lambda y: jnp.max(y) > 1.0, lambda y: y / 2.0, x)
+
+
+def test_a_gradient_that_jax_does_not_have_is_none():
+    x = jax.ShapeDtypeStruct((3,), jnp.float32)
+    case = Case.of_function(halved, (x,), {})
+    assert situation_of(dataclasses.replace(case, unsaid=True)).gradient is None
+    with pytest.raises(ValueError, match="Reverse-mode differentiation"):
+        _ = situation_of(case).gradient

@@ -20,7 +20,8 @@ def shapes(owner: str, sizes: Any, /, **inputs: tuple[Any, Any]) -> None:
 
     A shape is a text like `"*batch heads features//2"`: the name of an axis stands for one
     size wherever it is, `*name` for any number of axes, `#name` for a size or 1, `_` and
-    `...` for axes that nothing is known of. What begins with `# ` is a shape that the
+    `...` for axes that nothing is known of; of several sizes, `len(name)` is their number and
+    `name[0]` the first one. What begins with `# ` is a shape that the
     input broadcasts to, and what ends in `| None` may be absent.
 
     Args:
@@ -165,6 +166,12 @@ class _Sizes:
                     return number
                 case ast.Name(id=name):
                     return self.sizes.get(name)
+                case ast.Call(args=[ast.Name(id=name)]):
+                    several = self.sizes.get(name)
+                    return None if several is None else len(several)
+                case ast.Subscript(value=ast.Name(id=name), slice=index):
+                    several = self.sizes.get(name)
+                    return None if several is None else several[ast.literal_eval(index)]
                 case ast.BinOp(left=left, op=op, right=right):
                     a, b = value(left), value(right)
                     if a is not None and b is not None:
@@ -244,8 +251,8 @@ def _names(dim: str) -> tuple[str, ...]:
         return ()
     if dim[0] in "*#":
         return (dim[1:],)
-    names = [node.id for node in ast.walk(_tree(dim)) if isinstance(node, ast.Name)]
-    return tuple(sorted(set(names), key=dim.index))
+    names = {node.id for node in ast.walk(_tree(dim)) if isinstance(node, ast.Name)}
+    return tuple(sorted(names - {"len"}, key=dim.index))
 
 
 def _text(dims: tuple[str, ...]) -> str:

@@ -12,6 +12,29 @@ from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
 
+_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
+    "bias": ("use_bias",),
+    "bias_init": ("bias_initializer",),
+    "b_init": ("bias_initializer",),
+    "dropout": ("rate", "dropout_rate"),
+    "dropout_rate": ("rate",),
+    "embed_dim": ("features",),
+    "eps": ("epsilon",),
+    "feature_group_count": ("groups",),
+    "heads": ("num_heads",),
+    "kernel_dilation": ("dilation",),
+    "kernel_init": ("kernel_initializer",),
+    "kernel_shape": ("kernel_size",),
+    "n_heads": ("num_heads",),
+    "p": ("rate",),
+    "rate": ("dilation",),
+    "rhs_dilation": ("dilation",),
+    "w_init": ("kernel_initializer",),
+    "window_shape": ("kernel_size", "window"),
+    "with_bias": ("use_bias",),
+}
+"""What arguments are called in other libraries, and may be called here."""
+
 
 def check_layer_arguments(definition: Definition, library: Library) -> list[Diagnostic]:
     """Every finding in the methods of a layer or a block."""
@@ -108,7 +131,9 @@ def _check_keywords(
     for keyword in call.keywords:
         if keyword.arg is None or keyword.arg in takes:
             continue
-        near = closest(keyword.arg, [n for n in takes if n not in given])
+        free = [n for n in takes if n not in given]
+        meant = [n for n in _ELSEWHERE.get(keyword.arg, ()) if n in free]
+        near = meant[0] if meant else closest(keyword.arg, free)
         line, column = source.start(keyword)
         end = (line, column + len(keyword.arg))
         source.report(

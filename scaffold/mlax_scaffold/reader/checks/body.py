@@ -42,7 +42,7 @@ from mlax_scaffold.reader.remedies.bodies import (
     typed_like,
 )
 from mlax_scaffold.reader.remedies.names import attribute, renamed
-from mlax_scaffold.reader.remedies.sharing import shared
+from mlax_scaffold.reader.remedies.sharing import flax_param, shared
 from mlax_scaffold.reader.remedies.strict import strict_call
 from mlax_scaffold.reader.requirements import check_assertion
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
@@ -374,7 +374,7 @@ class BodyChecker:
             node,
             f"self.{name} is neither a hyperparameter nor declared in setup",
             hint or f"Known: {', '.join(sorted(self.attributes))}.",
-            fix=self._near(node, name),
+            fix=flax_param(self.source, self.method, node) or self._near(node, name),
         )
 
     def _near(self, node: ast.Attribute, name: str) -> Fix | None:

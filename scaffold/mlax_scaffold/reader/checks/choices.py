@@ -1,4 +1,4 @@
-"""Choices between two numbers of Python, which are made in float32 whatever meets them."""
+"""Numbers of Python that are made in float32 whatever the input is: chosen between, or returned."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.checks.floats import is_float
 from mlax_scaffold.reader.checks.likeness import like_of
+from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source
 
@@ -22,6 +23,8 @@ def check_choices(
     imports: Mapping[str, Import],
 ) -> None:
     """Report `jnp.where(mask, 0.0, 0.5)`, where an array says in which dtype it should be made."""
+    if method.name == "forward":
+        _check_returned(source, method, imports)
     for node in walk(method):
         match node:
             case ast.Call(func=function, args=[_, one, other], keywords=[]) if (
@@ -42,6 +45,29 @@ def check_choices(
             f"Give one of them a dtype: `{text}`.",
             fix=Fix((source.edit(one, text),), (needed,)),
         )
+
+
+def _check_returned(
+    source: Source, method: ast.FunctionDef, imports: Mapping[str, Import]
+) -> None:
+    """Report `return y, 0.0`: a part of the result that is a number."""
+    dtype = computed_dtype(source, method)
+    if dtype is None:
+        return
+    for node in walk(method):
+        returned = node.value if isinstance(node, ast.Return) else None
+        parts = returned.elts if isinstance(returned, ast.Tuple) else [returned]
+        for part in parts:
+            if part is None or not is_float(part, imports):
+                continue
+            needed = of_jax(source, "jnp")
+            text = f"{needed.bound}.asarray({source.text_of(part)}, {dtype})"
+            source.report(
+                part,
+                f"a number that is returned is of float32, whatever {dtype} is",
+                f"Write `{text}`.",
+                fix=Fix((source.edit(part, text),), (needed,)),
+            )
 
 
 def _are_floats(one: ast.expr, other: ast.expr, imports: Mapping[str, Import]) -> bool:

@@ -65,7 +65,7 @@ def check_numpy_arrays(
 ) -> None:
     """Report derived arrays of floats that a body reads as they are."""
     owner = next((c for c in _classes(source) if method in c.body), None)
-    like = _like(source, method)
+    like = computed_dtype(source, method)
     if owner is None or like is None:
         return
     scope = Scope(source.tree, owner)
@@ -129,9 +129,10 @@ def _classes(source: Source) -> list[ast.ClassDef]:
     return [s for s in source.tree.body if isinstance(s, ast.ClassDef)]
 
 
-def _like(source: Source, method: ast.FunctionDef) -> str | None:
-    """The dtype that the body computes in: one that it is given, or that of an argument."""
-    given = [*method.args.posonlyargs, *method.args.args][1:]
+def computed_dtype(source: Source, method: ast.FunctionDef) -> str | None:
+    """The dtype that a body computes in: one that it is given, or that of an argument."""
+    arguments = [*method.args.posonlyargs, *method.args.args]
+    given = [argument for argument in arguments if argument.arg != "self"]
     if any(argument.arg == "dtype" for argument in given):
         return "dtype"
     floating = first_of(given, *FLOATING)

@@ -11,7 +11,7 @@ from mlax_scaffold.model.definition import (
     Method,
     Role,
 )
-from mlax_scaffold.model.shapes import Conditional, Named, Shape, Variadic
+from mlax_scaffold.model.shapes import Computed, Conditional, Named, Shape, Variadic
 
 _SIZE_HINT = "Write `...` for the axes, and check their sizes with `require`."
 
@@ -109,9 +109,17 @@ class _Checker:
     def _several(self, array: ArrayType) -> Iterator[Diagnostic]:
         """Findings where one axis is named as several, or several as one."""
         for part in array.branches:
+            counted = _counted_names(part)
             for name in part.names():
                 variadic = name in {dim.name for dim in _variadic(part)}
-                if variadic and name in self.sizes:
+                if name in counted:
+                    if name in self.tuples or name in self.derived:
+                        continue
+                    message, hint = (
+                        "is not several sizes",
+                        "Name a `Sizes` or a `Shape`.",
+                    )
+                elif variadic and name in self.sizes:
                     message, hint = "is the size of one axis", f"Write `{name}`."
                 elif not variadic and name in self.tuples:
                     message, hint = "is the sizes of several axes", f"Write `*{name}`."
@@ -184,6 +192,12 @@ def _single(shape: Shape | Conditional) -> set[str]:
     names = [dim.name for dim in dims if isinstance(dim, Named) and not dim.broadcast]
     others = [dim for dim in dims if not isinstance(dim, Named)]
     return set(names) - {n for dim in others for n in Shape((dim,)).names()}
+
+
+def _counted_names(shape: Shape) -> frozenset[str]:
+    """The names whose number, or one of whose sizes, is that of an axis."""
+    counted = [dim.several for dim in shape.dims if isinstance(dim, Computed)]
+    return frozenset().union(*counted)
 
 
 def _variadic(shape: Shape) -> list[Variadic]:

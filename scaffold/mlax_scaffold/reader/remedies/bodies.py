@@ -158,12 +158,21 @@ def of_self(source: Source, method: ast.AST, target: ast.expr) -> Fix | None:
 
 
 def one_by_one(source: Source, statement: ast.stmt) -> Fix | None:
-    """`self.a, self.b = x, y` as two statements, where neither value reads what is assigned."""
+    """`self.a, self.b = x, y` as two statements, where neither value reads what is assigned.
+
+    The same of `self.a, self.b = self.pair`, of which they are the items.
+    """
     match statement:
         case ast.Assign(
             targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)
         ) if len(targets) == len(values):
-            pass
+            texts = [source.text_of(value) for value in values]
+        case ast.Assign(
+            targets=[ast.Tuple(elts=targets)],
+            value=(ast.Name() | ast.Attribute()) as pair,
+        ):
+            values = [pair]
+            texts = [f"{source.text_of(pair)}[{i}]" for i in range(len(targets))]
         case _:
             return None
     parts = [*targets, *values]
@@ -173,8 +182,8 @@ def one_by_one(source: Source, statement: ast.stmt) -> Fix | None:
         return None
     indent = "\n" + " " * statement.col_offset
     lines = [
-        f"{source.text_of(target)} = {source.text_of(value)}"
-        for target, value in zip(targets, values, strict=True)
+        f"{source.text_of(target)} = {text}"
+        for target, text in zip(targets, texts, strict=True)
     ]
     return Fix((source.edit(statement, indent.join(lines)),))
 

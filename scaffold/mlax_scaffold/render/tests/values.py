@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from mlax_scaffold.model.definition import Definition, Hyperparameter, Method
 from mlax_scaffold.model.expressions import Expression, named
@@ -60,12 +60,17 @@ def like_default(definition: Definition, h: Hyperparameter) -> str | None:
     counts = [
         n for m in definition.methods for name, n in m.taken_apart if name == h.name
     ]
-    if counts and h.type.strategy.startswith("sequences("):
-        return f"{h.type.strategy[:-1]}, min_size={counts[0]}, max_size={counts[0]})"
     try:
         value = None if h.default is None else ast.literal_eval(h.default.tree)
     except ValueError:
         value = None
+    strategy = h.type.strategy
+    if strategy == _NUMBERS and isinstance(value, tuple | list) and value:
+        strategy = f"sequences({_like_all(value)})"
+    if counts and strategy.startswith("sequences("):
+        return f"{strategy[:-1]}, min_size={counts[0]}, max_size={counts[0]})"
+    if strategy != h.type.strategy:
+        return strategy
     if h.type.word.opaque and not (h.type.choices or h.type.sequence):
         return _texts(dict(definition.texts).get(h.name, ()), value, h.type.optional)
     match h.type.strategy:
@@ -98,6 +103,20 @@ def _like(value: object) -> str:
         case int() | float() if value < 1:
             return "open_fractions()"
     return "positives()"
+
+
+_NUMBERS = "sequences(finite_floats())"
+
+
+def _like_all(values: Sequence[object]) -> str:
+    """A strategy of numbers that each of some is one of, and no more than that."""
+    found = {_like(value) for value in values}
+    if found <= {"open_fractions()", "decays()"}:
+        return "decays()" if "decays()" in found else "open_fractions()"
+    return "positives()" if found <= {"open_fractions()", "positives()"} else _FLOATS
+
+
+_FLOATS = "finite_floats()"
 
 
 def _divided(condition: Expression) -> tuple[str, str] | None:

@@ -1,0 +1,71 @@
+"""Axes that a type leaves open, called what they are in the types of a method or a function."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+
+from mlax_scaffold.errors import Fix
+from mlax_scaffold.model.arrays import KINDS
+from mlax_scaffold.reader.source import Source
+
+
+def renamed(
+    source: Source, owner: str, axes: Mapping[str, str]
+) -> tuple[ast.AST, Fix] | None:
+    """The types of the definition of that name with other texts for some axes, and the first of them.
+
+    None where no type has such an axis.
+    """
+    first, edits = None, []
+    for text in _texts(source.tree, owner):
+        written = source.text_of(text)
+        new = _replaced(written, axes)
+        if new != written:
+            first = first or text
+            edits.append(source.edit(text, new))
+    return (first, Fix(tuple(edits))) if first else None
+
+
+def _replaced(text: str, axes: Mapping[str, str]) -> str:
+    """A shape in which names of axes are other texts."""
+
+    def other(found: re.Match[str]) -> str:
+        new = axes.get(found[0], found[0])
+        whole = found.string[found.end() :][:1] in ("", " ", '"', "'")
+        before = found.string[: found.start()][-1:] in ("", " ", '"', "'")
+        return new if (whole and before) or new.isidentifier() else f"({new})"
+
+    return re.sub(r"(?<![\w*#\[(])[A-Za-z_]\w*(?![\w(\[])", other, text)
+
+
+def _texts(tree: ast.Module, owner: str) -> Iterator[ast.Constant]:
+    """The shapes in the types of `forward` of the class, or of the function, and of the classes beside it."""
+    for part in tree.body:
+        match part:
+            case ast.ClassDef(body=body):
+                for item in body:
+                    match item:
+                        case ast.FunctionDef(name="forward") if part.name == owner:
+                            yield from _of(item)
+                        case ast.AnnAssign(annotation=type_):
+                            yield from _shapes(type_)
+            case ast.FunctionDef(name=name) if name == owner:
+                yield from _of(part)
+
+
+def _of(function: ast.FunctionDef) -> Iterator[ast.Constant]:
+    arguments = (*function.args.posonlyargs, *function.args.args)
+    types = [a.annotation for a in (*arguments, *function.args.kwonlyargs)]
+    for type_ in filter(None, (*types, function.returns)):
+        yield from _shapes(type_)
+
+
+def _shapes(type_: ast.expr) -> Iterator[ast.Constant]:
+    for node in ast.walk(type_):
+        match node:
+            case ast.Subscript(
+                value=ast.Name(id=kind), slice=ast.Constant(value=str()) as text
+            ) if kind in KINDS:
+                yield text

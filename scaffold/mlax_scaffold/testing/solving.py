@@ -1,0 +1,314 @@
+"""What sizes of axes have to be that the types of a layer leave open, and that its code does not.
+
+`Float["batch d"]`, where the code multiplies by a matrix of `dim` rows, says that any `d` is taken. Sizes are
+tried until one fits, for several values of the hyperparameters: what they have in common is what `d` is.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import random
+import re
+import time
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from mlax_scaffold.model.arithmetic import Unknown, evaluate
+from mlax_scaffold.testing.picks import Make, Unfit
+from mlax_scaffold.testing.strategies import Domain
+
+T = TypeVar("T")
+SECONDS = 20.0
+"""So long sizes are looked for, of processor time."""
+_STARTS = (3, 4, 5)
+"""What all open axes are at first, one start for each values of the hyperparameters."""
+_COMMON = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40)
+"""Sizes that are tried. None is 1, which broadcasts and so fits what it should not."""
+_FACTORS = (2, 3, 4, 8, 16)
+_SEEDS = 40
+"""So many values of hyperparameters are drawn, to find some that the layer takes."""
+
+
+@dataclass
+class _Solving:
+    """Picks the sizes of open axes as told, and hyperparameters by a seed."""
+
+    seed: int
+    size: Callable[[str, Mapping[str, Any]], int]
+    """The size of an open axis, by its name and the hyperparameters."""
+    open: dict[str, int] = field(default_factory=dict)
+    """The axes that were asked for."""
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, name: str, domain: Domain[T]) -> T:
+        axis = re.fullmatch(r"size of (\w+)", name)
+        if axis:
+            self.open[axis[1]] = self.size(axis[1], self.values)
+            return self.open[axis[1]]  # type: ignore[return-value]
+        several = [v for v in domain.values if _counts(v)]
+        if several and not name.startswith(("size of", "number of")):
+            chosen = random.Random(f"{self.seed}/{name}").choice(several)
+        else:
+            chosen = domain.values[0]
+        self.values[name] = chosen
+        return chosen
+
+
+def _counts(value: Any) -> bool:
+    """Whether it is a size, or sizes, unlike what broadcasts."""
+    if isinstance(value, tuple):
+        return len(value) > 1 and all(_counts(part) for part in value)
+    return isinstance(value, int) and not isinstance(value, bool) and value > 1
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """Sizes that fit, for some values of the hyperparameters."""
+
+    axes: Mapping[str, int]
+    bound: frozenset[str]
+    """Those of which no other size fits while the others stay."""
+    values: Mapping[str, Any]
+
+
+def solved(make: Make[Any], among: Callable[[BaseException], Any]) -> dict[str, str]:
+    """What each open axis is, as shapes say it; nothing where that is not found.
+
+    Args:
+        make: makes a situation of the layer; raises Unfit where sizes do not fit.
+        among: how far a call came that raised the error: more is further.
+    """
+    end = time.process_time() + SECONDS
+    found: list[_Solved] = []
+    seeds = iter(range(_SEEDS))
+    for seed in seeds:
+        if len(found) == len(_STARTS) or time.process_time() > end:
+            break
+        search = _Search(make, among, seed, _STARTS[len(found)], end)
+        if search.is_taken() and (solution := search.solution()):
+            found.append(solution)
+    if len(found) < 2:
+        return {}
+    later = list(itertools.islice(seeds, _SEEDS))
+    # One that is bound for some values alone has a limit: no size is said of it.
+    bound = frozenset.intersection(*(s.bound for s in found))
+    for across, computed in itertools.product((False, True), repeat=2):
+        texts = _relations(found, bound, across=across, computed=computed)
+        if texts and _holds(make, texts, found[0].axes, bound, later):
+            return texts
+    return {}
+
+
+def _holds(
+    make: Make[Any],
+    texts: Mapping[str, str],
+    axes: Iterable[str],
+    bound: Container[str],
+    seeds: Sequence[int],
+) -> bool:
+    """Whether the layer takes what follows for other hyperparameters, and other sizes of what is open."""
+    others = [axis for axis in axes if axis not in texts]
+    # What is not bound may have a limit.
+    free = {a: 3 + i if a in bound else 2 for i, a in enumerate(others)}
+
+    def size(axis: str, values: Mapping[str, Any]) -> int:
+        if axis not in texts:
+            return free.get(axis, 3)
+        tree = ast.parse(texts[axis], mode="eval").body
+        return evaluate(tree, {**values, **free})
+
+    taken = 0
+    for seed in seeds:
+        pick = _Solving(seed, size)
+        try:
+            make(pick)
+        except (Unfit, Unknown):
+            if pick.open:
+                return False
+        else:
+            taken += 1
+        if taken == 2:
+            break
+    return taken > 0
+
+
+class _Search:
+    """Sizes that fit for one draw of the hyperparameters."""
+
+    def __init__(
+        self,
+        make: Make[Any],
+        among: Callable[[BaseException], Any],
+        seed: int,
+        start: int,
+        end: float,
+    ) -> None:
+        self.make, self.among = make, among
+        self.seed, self.start, self.end = seed, start, end
+        self.axes: dict[str, int] = {}
+        self.values: dict[str, Any] = {}
+
+    def is_taken(self) -> bool:
+        """Whether the layer takes the hyperparameters, so that shapes were asked for."""
+        self._reached({})
+        return bool(self.axes)
+
+    def _reached(self, axes: Mapping[str, int]) -> Any:
+        """How far it comes; None: to the end."""
+        pick = _Solving(self.seed, lambda axis, _: axes.get(axis, self.start))
+        try:
+            self.make(pick)
+        except Unfit as unfit:
+            return self.among(unfit.__cause__ or unfit)
+        finally:
+            self.axes = self.axes or pick.open
+            self.values = pick.values
+        return None
+
+    def solution(self) -> _Solved | None:
+        """The sizes, and which of them are bound; None where none were found."""
+        axes = dict(self.axes)
+        best = self._reached(axes)
+        while best is not None:
+            step = self._step(axes, best)
+            if step is None:
+                return None
+            axes, best = step
+        bound = {a for a, n in axes.items() if not self._any_fits(axes, a, n)}
+        return _Solved(axes, frozenset(bound), self.values)
+
+    def _any_fits(self, axes: Mapping[str, int], axis: str, size: int) -> bool:
+        """Whether another size fits: a smaller one where there is a limit, the double of a multiple."""
+        others = [n for n in (size + 1, size - 1, 2 * size) if n > 1]
+        return any(self._reached({**axes, axis: n}) is None for n in others)
+
+    def _step(
+        self, axes: Mapping[str, int], best: Any
+    ) -> tuple[dict[str, int], Any] | None:
+        """Sizes that come further."""
+        for group, size in _trials(list(axes), self.start, self._sizes()):
+            if time.process_time() > self.end:
+                return None
+            tried = {**axes, **dict.fromkeys(group, size)}
+            reached = self._reached(tried)
+            if reached is None or reached > best:
+                return tried, reached
+        return None
+
+    def _sizes(self) -> list[int]:
+        """Sizes that follow from hyperparameters, then others."""
+        return list(dict.fromkeys((*_sizes_of(self.values.values()), *_COMMON)))
+
+
+def _trials(
+    axes: Sequence[str], start: int, sizes: Sequence[int]
+) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Axes that get one size together, and the size: the likeliest ones first."""
+    single = [(axis,) for axis in axes]
+    # Height and width stand beside each other, and are multiples of those of another level.
+    beside = list(itertools.pairwise(axes))
+    apart = [p for p in itertools.combinations(axes, 2) if p not in beside]
+    multiples = [start * k for k in _FACTORS]
+    yield from itertools.product(single, sizes[:8])
+    yield from itertools.product(beside, multiples)
+    yield from itertools.product(single, sizes[8:])
+    yield from itertools.product(beside, sizes[:8])
+    yield from itertools.product(apart, multiples)
+
+
+def _sizes_of(values: Iterable[Any]) -> Iterator[int]:
+    """Sizes that follow from hyperparameters."""
+    counted = [v for v in values if _counts(v)]
+    single = [v for v in counted if isinstance(v, int)]
+    for value in counted:
+        if isinstance(value, tuple):
+            single += [len(value), value[0], value[-1]]
+    yield from single
+    for a in single:
+        yield from (a * k for k in _FACTORS)
+        yield from (a * b for b in single)
+        yield from (a + b for b in single)
+
+
+def _relations(
+    found: Sequence[_Solved], bound: Container[str], *, across: bool, computed: bool
+) -> dict[str, str]:
+    """The text for each bound axis that the same holds of in every solution.
+
+    `across` says whether an axis may follow from one of another name (`w` from `h`), and
+    `computed` whether it may be more than a hyperparameter (`2*dim`).
+    """
+    first = found[0].axes
+    texts: dict[str, str] = {}
+    bases: list[str] = []
+    for axis in sorted((a for a in first if a in bound), key=lambda a: first[a]):
+        alike = [a for a in bases if across or _stem(a) == _stem(axis)]
+        text = _common(axis, found, lambda s: _plain(s.values))
+        text = text or _common(axis, found, lambda s, of=alike: _of_axes(s.axes, of))
+        if text is None and computed:
+            text = _common(axis, found, lambda s: _computed(s.values))
+        if text is None and len({s.axes[axis] for s in found}) == 1:
+            text = str(first[axis])
+        if text is None:
+            bases.append(axis)
+        else:
+            texts[axis] = text
+    return texts
+
+
+def _stem(axis: str) -> str:
+    """A name without what tells levels apart: `h` of `h3`, `time` of `time_out`."""
+    return axis.partition("_")[0].rstrip("0123456789")
+
+
+def _common(
+    axis: str,
+    found: Sequence[_Solved],
+    expressions: Callable[[_Solved], Iterable[tuple[str, int]]],
+) -> str | None:
+    """The first expression that has the size of an axis in every solution."""
+    same = [
+        [text for text, value in expressions(s) if value == s.axes[axis]] for s in found
+    ]
+    return next((t for t in same[0] if all(t in texts for texts in same[1:])), None)
+
+
+def _plain(values: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Hyperparameters, their numbers and their ends, with their values."""
+    yield from _single(values).items()
+    for name, value in values.items():
+        if isinstance(value, tuple) and _counts(value):
+            yield f"len({name})", len(value)
+            yield f"{name}[0]", value[0]
+            yield f"{name}[-1]", value[-1]
+
+
+def _computed(values: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Expressions of hyperparameters, the plainest first, with their values."""
+    single = _single(values)
+    for name, value in single.items():
+        yield from ((f"{k}*{name}", k * value) for k in _FACTORS)
+        yield from ((f"{name}//{k}", value // k) for k in _FACTORS)
+    for (a, x), (b, y) in itertools.permutations(single.items(), 2):
+        yield f"{a}*{b}", x * y
+        yield f"{a}+{b}", x + y
+        yield f"{a}//{b}", x // y
+
+
+def _single(values: Mapping[str, Any]) -> dict[str, int]:
+    """The sizes among values; another than an identifier names no hyperparameter."""
+    return {
+        n: v for n, v in values.items() if n.isidentifier() and type(v) is int and v > 0
+    }
+
+
+def _of_axes(
+    axes: Mapping[str, int], names: Sequence[str]
+) -> Iterator[tuple[str, int]]:
+    """Expressions of other axes."""
+    for name in names:
+        yield name, axes[name]
+    for name in names:
+        yield from ((f"{k}*{name}", k * axes[name]) for k in _FACTORS)
