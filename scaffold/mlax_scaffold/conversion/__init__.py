@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from mlax_scaffold.conversion.config_fields import Configured, dotted, with_settings
 from mlax_scaffold.conversion.description import Described, Trial
+from mlax_scaffold.conversion.device_code import without_device_code
 from mlax_scaffold.conversion.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.functions import function_definition, library_of
@@ -38,6 +39,7 @@ from mlax_scaffold.conversion.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.sown_values import without_sown
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.unanimous_layers import with_unanimous_layers
+from mlax_scaffold.conversion.vocabulary import flags
 from mlax_scaffold.conversion.wrapped_layers import without_wrappers
 from mlax_scaffold.errors import UsageError
 
@@ -87,7 +89,13 @@ def _of_settings(tried: Trial, made: Configured) -> Trial:
     """The trial of a class that the original gives a configuration, by its class."""
     settings = dict(dotted(made))
     pairs = tuple((settings.get(p, p), f) for p, f in tried.parameters)
-    return replace(tried, parameters=pairs, settings=((made.parameter, made.kind),))
+    modes = tuple(s for title, s in settings.items() if flags([title]))
+    return replace(
+        tried,
+        parameters=pairs,
+        flags=(*tried.flags, *modes),
+        settings=((made.parameter, made.kind),),
+    )
 
 
 def convert(
@@ -112,6 +120,7 @@ def convert(
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
     origin, notes = Origin.read(path, text), Notes()
+    without_device_code(origin)
     without_no_grad(origin)
     without_joined_inputs(origin, thing)
     without_in_place(origin, thing, notes)

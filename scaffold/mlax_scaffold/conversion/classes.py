@@ -37,6 +37,7 @@ from mlax_scaffold.conversion.trees import (
     docstring,
     expression,
     is_layer,
+    literal,
     names,
     self_attribute,
     without_docstring,
@@ -72,7 +73,9 @@ class ClassReader(ClassMethods):
             for part in ast.walk(node)
             if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
         )
-        self.symbols = Symbols()
+        self.symbols = Symbols(
+            {k: literal(v.value) for k, v in origin.assigned.items()}
+        )
         self.fitted: Fitted | None = None
         """How its example is made, once it is read."""
         self.results = results

@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.trees import (
     expression,
     literal,
     marked,
+    replaced,
     same,
     self_attribute,
 )
@@ -54,11 +55,8 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
     row = IN_PLACE[called(func)]
     translated = ast.Call(
         func,
-        [builder.translator.expression(a) for a in given.args],
-        [
-            ast.keyword(k.arg, builder.translator.expression(k.value))
-            for k in given.keywords
-        ],
+        [_written(builder, a) for a in given.args],
+        [ast.keyword(k.arg, _written(builder, k.value)) for k in given.keywords],
     )
     try:
         initializer = row.fill(row.bind(translated), builder.calculations)
@@ -76,6 +74,16 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
             call, f"`{ast.unparse(call)}` is left out", "give the weight an initializer"
         )
     return True
+
+
+def _written(builder: Builder, given: ast.expr) -> ast.expr:
+    """An argument, with the locals written out that setup computes after the layer is declared."""
+    known: dict[str, ast.expr] = {}
+    for part in builder.setup:
+        match part:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                known[local] = replaced(value, known)
+    return replaced(builder.translator.expression(given), known)
 
 
 _SCALES = ("mul_", "div_")

@@ -7,15 +7,27 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
-from mlax_scaffold.conversion.trees import expression, folded, literal, name, same
+from mlax_scaffold.conversion.trees import (
+    expression,
+    folded,
+    literal,
+    name,
+    names,
+    replaced,
+    same,
+)
 from mlax_scaffold.conversion.values import Array, Prefix
 
 
 class Symbols:
     """Unknown sizes, and what they turn out to be."""
 
-    def __init__(self) -> None:
+    def __init__(self, constants: Mapping[str, object] | None = None) -> None:
         self.known: dict[str, ast.expr] = {}
+        self.constants = {
+            k: ast.Constant(v) for k, v in (constants or {}).items() if type(v) is int
+        }
+        """Numbers of the file, by name, such as those of its channels."""
         self.hints: dict[str, str] = {}
         self.demands: list[tuple[ast.expr, ast.expr]] = []
         """Sizes that have to be the same, though neither is unknown as a whole."""
@@ -46,7 +58,8 @@ class Symbols:
 
     def equal(self, left: ast.expr, right: ast.expr) -> None:
         """Take two sizes to be the same, where one of them is unknown."""
-        left, right = _without_common(self.find(left), self.find(right))
+        left, right = self._number(self.find(left)), self._number(self.find(right))
+        left, right = _without_common(left, right)
         if same(left, right):
             return
         one, other = _symbol(left), _symbol(right)
@@ -61,6 +74,12 @@ class Symbols:
             self.known[other.id] = left
         else:
             self.demands.append((left, right))
+
+    def _number(self, node: ast.expr) -> ast.expr:
+        """A size, with the numbers that the file has names for."""
+        if self.constants.keys() & names(node):
+            return folded(replaced(copy.deepcopy(node), self.constants))
+        return node
 
     def _within(self, symbol: ast.Name, node: ast.expr) -> bool:
         return any(

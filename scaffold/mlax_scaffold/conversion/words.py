@@ -96,10 +96,12 @@ def _typed(parameter: str, text: str, default: ast.expr | None) -> str:
         return ""
     if plain.startswith("Literal["):
         return plain.replace("'", '"')
-    if re.search(r"Callable|ModuleDef|Activation", plain):
-        return "Activation"
     if "Initializer" in plain:
         return "Initializer"
+    if re.search(r"Callable|ModuleDef|Activation", plain):
+        # `kernel_init: Callable = nn.initializers.xavier_uniform()`
+        begins = _by_default(parameter, default) or _by_name(parameter)
+        return "Initializer" if begins == "Initializer" else "Activation"
     if re.search(r"(Dtype|DType|DTypeLike|dtype)$", plain):
         return "DType"
     if re.search(r"(Sequence|Tuple|List|tuple|list|Iterable)", plain):
