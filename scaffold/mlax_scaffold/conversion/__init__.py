@@ -38,6 +38,7 @@ from mlax_scaffold.conversion.run_cells import without_runs
 from mlax_scaffold.conversion.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.sown_values import without_sown
 from mlax_scaffold.conversion.tables import LAYERS
+from mlax_scaffold.conversion.told_views import without_named_shapes
 from mlax_scaffold.conversion.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.vocabulary import flags
 from mlax_scaffold.conversion.wrapped_layers import without_wrappers
@@ -121,6 +122,7 @@ def convert(
     """
     origin, notes = Origin.read(path, text), Notes()
     without_device_code(origin)
+    without_named_shapes(origin)
     without_no_grad(origin)
     without_joined_inputs(origin, thing)
     without_in_place(origin, thing, notes)

@@ -206,6 +206,10 @@ class Bodies(Looping):
             return [None, *wrapped]
         if isinstance(value, Several) and len(value.items) == count:
             return value.items
+        if isinstance(value, Number) and self_attribute(value.value) is not None:
+            # `height, width = self.resolution`
+            places = map(ast.Constant, range(count))
+            return [Number(expression("a[i]", a=value.value, i=i)) for i in places]
         match value:
             case Shape(array=array, start=None, stop=stop) if stop == count:
                 array.first = 0 if starred else count

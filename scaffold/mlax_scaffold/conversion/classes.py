@@ -30,6 +30,7 @@ from mlax_scaffold.conversion.nested_examples import Fitted
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.preparing import prepare
+from mlax_scaffold.conversion.recurrences import pairs_given
 from mlax_scaffold.conversion.signatures import Signature
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.told_shapes import told
@@ -43,7 +44,7 @@ from mlax_scaffold.conversion.trees import (
     without_docstring,
 )
 from mlax_scaffold.conversion.trials import drawing, trial
-from mlax_scaffold.conversion.values import Array, Value
+from mlax_scaffold.conversion.values import Array, Several, Value
 
 CALLS = ("__call__", "forward", "call", "apply")
 _IMAGE_SIZES = ("img_size", "image_size", "input_size", "resolution", "img_dim")
@@ -131,6 +132,8 @@ class ClassReader(ClassMethods):
                 [f.name for f in builder.fields.values() if f.word == "Size"],
             )
         }
+        for given in pairs_given(builder.recurrences, forward) & env.keys():
+            env[given] = Several([Array([], True), Array([], True)])
         text = ast.unparse(forward)
         for given, value in env.items():
             if (

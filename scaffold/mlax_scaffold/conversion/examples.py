@@ -79,6 +79,7 @@ def fitting(
             continue
         if value is not None:
             values[field.name] = value
+    _divide(values, given or {})
     side = _side(symbols, values)
     shapes = {}
     chosen: dict[str, int] = {}
@@ -88,6 +89,23 @@ def fitting(
             return ()
         shapes[name] = shape
     return (*values.items(), *shapes.items())
+
+
+def _divide(values: dict[str, object], given: Mapping[str, object]) -> None:
+    """Take sizes of images that windows, or patches, divide."""
+    parts = [v for k, v in values.items() if re.match(r"(window|patch)_?size", k)]
+    part = parts[0] if len(parts) == 1 else None
+    part = part[0] if isinstance(part, tuple) and part else part
+    if not isinstance(part, int) or part < 1:
+        return
+    for name, value in values.items():
+        if name in given or not re.search(r"resolution|(img|image|input)_?size", name):
+            continue
+        sizes = value if isinstance(value, tuple) else (value,)
+        if all(isinstance(s, int) and s % part for s in sizes):
+            fitting = part * max(1, 8 // part)
+            several = isinstance(value, tuple)
+            values[name] = (fitting,) * len(sizes) if several else fitting
 
 
 def _demands(

@@ -8,6 +8,9 @@ from mlax_scaffold.conversion.building import TAKEN
 from mlax_scaffold.conversion.trees import self_attribute
 from mlax_scaffold.reader.homes import module_name
 
+_MEANT = ("self", "key", "value")
+"""What is something else in a method."""
+
 
 def publicized(node: ast.ClassDef) -> None:
     """Give attributes like `self._torso`, `self.LayerNorm` and `self.self` other names, in place."""
@@ -27,14 +30,14 @@ def publicized(node: ast.ClassDef) -> None:
         and not attribute.startswith("__")
         and (
             attribute[0] == "_"
-            or attribute == "self"
+            or attribute in _MEANT
             # `self.LayerNorm = nn.LayerNorm(width)`
             or (attribute[0].isupper() and attribute in called)
         )
     }
     renamed: dict[str, str] = {}
     for name in sorted(stored):
-        public = module_name(name.lstrip("_")) if name != "self" else "own_self"
+        public = module_name(name.lstrip("_"))
         # `self._head` beside a method `head`
         for free in (public, f"own_{public}"):
             if free.isidentifier() and free not in used and free not in TAKEN:

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.calculations import Calculations
+from mlax_scaffold.conversion.callers import with_callers
 from mlax_scaffold.conversion.classes import ClassReader
 from mlax_scaffold.conversion.decorators import kept_decorators
 from mlax_scaffold.conversion.description import Described, SpecText
@@ -55,6 +56,11 @@ class Program:
         """The spec of a class."""
         self._class(node, framework, self.name)
         self.definitions = with_nested_examples(self.definitions, self.fitted)
+        known = self.fitted.get(self.name)
+        if known is not None and node.name in self.own:
+            self.definitions[-1] = with_callers(
+                self.origin, node, self.definitions[-1], known, self.own[node.name]
+            )
         beside = beside_of(self.origin, self.notes, self.definitions, framework)
         return SpecText(tuple(self.definitions), tuple(beside))
 

@@ -88,6 +88,15 @@ class Reshaping(Growing):
         match first:
             case ast.Starred(
                 value=ast.Subscript(
+                    slice=ast.Slice(
+                        lower=None,
+                        upper=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(left)),
+                    )
+                )
+            ) if isinstance(left, int) and not array.lead and left < len(array.axes):
+                return Array([*array.axes[:-left], *map(self._told, tail)], False)
+            case ast.Starred(
+                value=ast.Subscript(
                     slice=ast.Slice(lower=None, upper=ast.Constant(kept))
                 )
             ) if isinstance(kept, int) and kept > 0 and not array.lead:

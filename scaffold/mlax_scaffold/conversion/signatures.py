@@ -53,8 +53,9 @@ class Signature:
                     for a in expected.axes
                 ]
                 wanted = Array(axes, expected.lead, expected.kind)
-                if wanted.kind == "Int":
-                    actual.kind = "Int"
+                numeric = (wanted.kind, actual.kind) == ("Float", "Bool")
+                if wanted.kind == "Int" or (numeric and expected.lead):
+                    actual.kind = wanted.kind
                 if not wanted.lead and actual.lead:
                     symbols.ranked(actual, ["_"] * len(wanted.axes))
                 for i in range(1, len(wanted.axes) + 1):
