@@ -164,6 +164,9 @@ class Bodies(Looping):
             return [node]
         if isinstance(target, ast.Name):
             self.pointwise.discard(target.id)
+            self.tuples.pop(target.id, None)
+            if isinstance(node.value, ast.Tuple):
+                self.tuples[target.id] = copy.deepcopy(node.value)
         if isinstance(target, ast.Name) and self._is_declaration(node.value):
             attribute = self._declare(node.value, target.id)
             self.env[target.id] = Module(attribute)

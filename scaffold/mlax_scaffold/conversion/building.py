@@ -85,6 +85,8 @@ class Builder:
     """Parameters for a class of layers, and the one that each always is: its default."""
     rules: tuple[Rule, ...] = ()
     """What classes that this one is a part of fill its weights with, the inner ones first."""
+    written: set[str] = field(default_factory=set)
+    """Locals of the constructor that are written out in initializers."""
     consumed: set[str] = field(default_factory=set)
     """Methods that make layers, which setup does now."""
 

@@ -23,6 +23,7 @@ from mlax_scaffold.conversion.description import Described, Field
 from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
 from mlax_scaffold.conversion.initial_rules import Rule
+from mlax_scaffold.conversion.initializer_defaults import with_initializers
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.library import tidied
 from mlax_scaffold.conversion.loop_parts import unnumbered
@@ -44,6 +45,7 @@ from mlax_scaffold.conversion.trees import (
     without_docstring,
 )
 from mlax_scaffold.conversion.trials import drawing, trial
+from mlax_scaffold.conversion.unread_locals import without_unread
 from mlax_scaffold.conversion.values import Array, Several, Value
 
 CALLS = ("__call__", "forward", "call", "apply")
@@ -174,7 +176,9 @@ class ClassReader(ClassMethods):
     ) -> tuple[Described, Interface]:
         builder = self.builder
         added = self._added(env)
-        setup = [self._resolved(s) for s in builder.setup]
+        setup = without_unread(
+            [self._resolved(s) for s in builder.setup], builder.written
+        )
         for method in (forward, *builder.methods):
             method.body = [self._resolved(s) for s in method.body]
         draws = Draws(self.notes, builder.origin.functions)
@@ -250,6 +254,7 @@ class ClassReader(ClassMethods):
 
     def _ordered(self, added: list[Field]) -> list[Field]:
         fields = [*added, *self.builder.fields.values()]
+        fields = [with_initializers(self.builder, f) for f in fields]
         required = [f for f in fields if f.default is None]
         return [*required, *(f for f in fields if f.default is not None)]
 
