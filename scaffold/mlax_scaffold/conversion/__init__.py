@@ -12,8 +12,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.conversion.config_fields import Configured, dotted, with_settings
+from mlax_scaffold.conversion.derived_layers import without_derived_layers
 from mlax_scaffold.conversion.description import Described, Trial
 from mlax_scaffold.conversion.device_code import without_device_code
+from mlax_scaffold.conversion.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.functions import function_definition, library_of
@@ -40,6 +42,7 @@ from mlax_scaffold.conversion.sown_values import without_sown
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.told_views import without_named_shapes
 from mlax_scaffold.conversion.unanimous_layers import with_unanimous_layers
+from mlax_scaffold.conversion.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.vocabulary import flags
 from mlax_scaffold.conversion.wrapped_layers import without_wrappers
 from mlax_scaffold.errors import UsageError
@@ -122,6 +125,9 @@ def convert(
     """
     origin, notes = Origin.read(path, text), Notes()
     without_device_code(origin)
+    without_direct_calls(origin)
+    without_derived_layers(origin)
+    with_uniform_sizes(origin)
     without_named_shapes(origin)
     without_no_grad(origin)
     without_joined_inputs(origin, thing)
@@ -184,7 +190,7 @@ def convert(
         renamed_locals(methods)
     renamed_locals(part for part in spec.beside if isinstance(part, ast.FunctionDef))
     printed = Printer(origin).text(spec)
-    tried = spec.definitions[-1].trial
+    tried = spec.definitions[-1].trial if spec.definitions else None
     if any("in inference too" in note.what for note in notes.found):
         # Two draws are not to be compared.
         tried = None

@@ -135,7 +135,9 @@ class Constructor(DerivedValues):
         if attribute == "register_buffer" and call.args:
             place = str(getattr(call.args[0], "value", ""))
             if len(call.args) > 1:
-                self._buffer(call, place, replaced(call.args[1], self.drawn))
+                value = replaced(call.args[1], self.drawn)
+                self._begin_where_not(value, condition)
+                self._buffer(call, place, value)
             return
         if attribute == "register_parameter" and len(call.args) == 2:
             place = str(getattr(call.args[0], "value", ""))

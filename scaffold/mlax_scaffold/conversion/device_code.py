@@ -27,6 +27,8 @@ def without_device_code(origin: Origin) -> None:
 class _Devices(ast.NodeTransformer):
     def __init__(self, origin: Origin, torch: str | None):
         self.origin, self.torch = origin, torch
+        self.known: set[str] = set()
+        """Attributes that say that PyTorch has a function."""
         self.weights: set[str] = set()
         """Locals that are any weight, asked for its type."""
 
@@ -52,6 +54,8 @@ class _Devices(ast.NodeTransformer):
         self.generic_visit(node)
         if node.attr == "is_cuda":
             return ast.copy_location(ast.Constant(False), node)
+        if self_attribute(node) in self.known and isinstance(node.ctx, ast.Load):
+            return ast.copy_location(ast.Constant(True), node)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -59,6 +63,8 @@ class _Devices(ast.NodeTransformer):
         full = self.origin.qualified(node.func)
         if full in _FALSE:
             return ast.copy_location(ast.Constant(False), node)
+        if self._is_there(node):
+            return ast.copy_location(ast.Constant(True), node)
         if full in _PARALLEL and node.args:
             if full != _PARALLEL[0]:
                 return node.args[0]
@@ -75,6 +81,35 @@ class _Devices(ast.NodeTransformer):
                 ast.Name(self.torch, ast.Load()), func.attr[4:], ast.Load()
             )
             node.func = ast.copy_location(made, func)
+        return node
+
+    def _is_there(self, node: ast.Call) -> bool:
+        """Whether a call asks PyTorch for a function that newer versions have."""
+        match node:
+            case ast.Call(func=ast.Name(id="hasattr"), args=[module, ast.Constant()]):
+                return self.origin.qualified(module).partition(".")[0] == "torch"
+        return False
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        asks = [
+            part
+            for part in ast.walk(node)
+            if isinstance(part, ast.Assign)
+            and isinstance(part.value, ast.Call)
+            and self._is_there(part.value)
+        ]
+        for part in asks:
+            attribute = self_attribute(part.targets[0])
+            stores = [
+                p
+                for p in ast.walk(node)
+                if self_attribute(p) == attribute
+                and isinstance(getattr(p, "ctx", None), ast.Store)
+            ]
+            if attribute is not None and len(stores) == 1:
+                self.known.add(attribute)
+        self.generic_visit(node)
+        self.known.clear()
         return node
 
     def _is_weight(self, node: ast.expr) -> bool:

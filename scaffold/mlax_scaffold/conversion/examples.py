@@ -153,6 +153,8 @@ def _value(field: Field, text: str) -> object:
         read = re.findall(rf"self\.{name}\[(\d+)\]", text)
         count = max(2, *(int(place) + 1 for place in read)) if read else 2
         count = len(default) if isinstance(default, tuple | list) and default else count
+        if re.search(r"stride|dilation|pad", name):
+            return (1,) * count
         if not _KERNEL.search(name) and isinstance(default, tuple | list):
             return _scaled(tuple(default)) or (8,) * count
         return (3,) * count if _KERNEL.search(name) else (8,) * count
