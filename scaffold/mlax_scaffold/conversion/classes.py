@@ -29,6 +29,7 @@ from mlax_scaffold.conversion.library import tidied
 from mlax_scaffold.conversion.loop_parts import unnumbered
 from mlax_scaffold.conversion.nested_examples import Fitted
 from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.numeric_masks import added_inputs
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.preparing import prepare
 from mlax_scaffold.conversion.recurrences import pairs_given
@@ -136,6 +137,10 @@ class ClassReader(ClassMethods):
         }
         for given in pairs_given(builder.recurrences, forward) & env.keys():
             env[given] = Several([Array([], True), Array([], True)])
+        for given in added_inputs(forward) & env.keys():
+            value = env[given]
+            if isinstance(value, Array) and value.kind == "Bool":
+                value.kind = "Float"
         text = ast.unparse(forward)
         for given, value in env.items():
             if (

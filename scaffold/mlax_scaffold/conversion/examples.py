@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.description import Field
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
-from mlax_scaffold.conversion.trees import literal
+from mlax_scaffold.conversion.trees import is_none, literal
 from mlax_scaffold.conversion.values import Array, Value
 
 _SMALL = re.compile(
@@ -65,6 +65,7 @@ def fitting(
 
     Fields that are given have these values.
     """
+    methods = list(methods)
     text = _text(setup, methods)
     arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
     values: dict[str, object] = {}
@@ -83,12 +84,26 @@ def fitting(
     side = _side(symbols, values)
     shapes = {}
     chosen: dict[str, int] = {}
+    optional = {n for m in methods for n in optional_inputs(m)}
     for name, array in arrays.items():
+        if name in optional and array.lead and not array.axes and not array.against:
+            # Nothing says what fits.
+            continue
         shape = _shape(symbols, array, values, side, chosen)
         if shape is None:
             return ()
         shapes[name] = shape
     return (*values.items(), *shapes.items())
+
+
+def optional_inputs(method: ast.FunctionDef) -> list[str]:
+    """The inputs of `forward` that are None by default."""
+    if method.name != "forward":
+        return []
+    given, defaults = method.args.args, method.args.defaults
+    late = zip(given[len(given) - len(defaults) :], defaults, strict=True)
+    named = zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True)
+    return [a.arg for a, default in (*late, *named) if is_none(default)]
 
 
 def _divide(values: dict[str, object], given: Mapping[str, object]) -> None:

@@ -234,14 +234,33 @@ class Symbols:
 
 
 def _without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
-    """Two sizes without what is added to both."""
-    one, other = _doubled(left), _doubled(right)
-    if not (_is_sum(one) and _is_sum(other)):
+    """Two sizes without what is added to both, or what both are multiplied by."""
+    one, other = _factors(left), _factors(right)
+    if len(one) > 1 and len(other) > 1:
+        for factor in list(one):
+            at = next((i for i, f in enumerate(other) if same(f, factor)), None)
+            if at is not None and not is_symbol(factor):
+                one.remove(factor)
+                other.pop(at)
+        if len(one) == 1 or len(other) == 1:
+            return product(one), product(other)
+    first, second = _doubled(left), _doubled(right)
+    if not (_is_sum(first) and _is_sum(second)):
         return left, right
-    pairs = ((one.left, one.right), (one.right, one.left))
-    rest = ((other.left, other.right), (other.right, other.left))
+    pairs = ((first.left, first.right), (first.right, first.left))
+    rest = ((second.left, second.right), (second.right, second.left))
     found = [(b, d) for a, b in pairs for c, d in rest if same(a, c)]
     return _without_common(*found[0]) if found else (left, right)
+
+
+def _factors(node: ast.expr) -> list[ast.expr]:
+    """What a size is the product of: `p**2 * c` is that of p, p and c."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _factors(left) + _factors(right)
+        case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int() as n)):
+            return [base] * n if 0 < n < 5 else [node]
+    return [node]
 
 
 def _is_sum(node: ast.expr) -> TypeGuard[ast.BinOp]:
