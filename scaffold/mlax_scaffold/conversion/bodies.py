@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.loop_parts import (
 )
 from mlax_scaffold.conversion.looping import Looping
 from mlax_scaffold.conversion.reading import Environment
+from mlax_scaffold.conversion.requirements import plain_text
 from mlax_scaffold.conversion.signatures import Signature
 from mlax_scaffold.conversion.trees import (
     expression,
@@ -98,8 +99,10 @@ class Bodies(Looping):
                     self.bind(target, value)
                 return [node]
             case ast.Assert():
-                node.test = self._asserted(node.test)
-                return [node]
+                text = plain_text(node.msg or node.test, node.test)
+                test = self._asserted(node.test)
+                call = ast.Call(name("@word:require"), [test, text], [])
+                return [ast.copy_location(ast.Expr(call), node)]
             case ast.AugAssign(target=ast.Attribute() as place) if self_attribute(
                 place
             ):

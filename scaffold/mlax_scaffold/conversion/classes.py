@@ -50,6 +50,7 @@ from mlax_scaffold.conversion.unread_locals import without_unread
 from mlax_scaffold.conversion.values import Array, Several, Value
 
 CALLS = ("__call__", "forward", "call", "apply")
+_STATES = ("init_hidden", "initHidden", "init_state", "zero_state", "begin_state")
 _IMAGE_SIZES = ("img_size", "image_size", "input_size", "resolution", "img_dim")
 DATACLASSES = ("flax", "equinox")
 
@@ -87,8 +88,21 @@ class ClassReader(ClassMethods):
         if not any(self_attribute(p) == "initial_state" for p in ast.walk(node)):
             # Who calls a cell gives it the state that it begins with.
             self.builder.consumed.add("initial_state")
+        self._leave_states()
         self.builder.consumed |= _of_start(self.methods)
         self.call = next((self.methods[c] for c in CALLS if c in self.methods), None)
+
+    def _leave_states(self) -> None:
+        """Leave out methods that make the states that a caller begins with, which nothing calls."""
+        read = {self_attribute(part) for part in ast.walk(self.node)}
+        for title in _STATES:
+            if title in self.methods and title not in read:
+                self.builder.consumed.add(title)
+                self.notes.remark(
+                    self.methods[title],
+                    f"`{title}` is left out: nothing of the class calls it",
+                    "make the states that a call begins with where it is called",
+                )
 
     def read(self) -> tuple[Described, Interface] | None:
         """The definition, and how others build on it."""

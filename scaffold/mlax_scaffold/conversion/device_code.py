@@ -13,19 +13,24 @@ _PARALLEL = (
     "torch.nn.DataParallel",
     "torch.nn.parallel.DistributedDataParallel",
 )
+_TORCH = "torch_"
+"""What PyTorch is called where the file has no name for it."""
 _NEW = ("new_zeros", "new_ones", "new_full", "new_empty")
 
 
 def without_device_code(origin: Origin) -> None:
     """Write in place what is left of it where there is no GPU."""
-    torch = next((n for n, full in origin.imports.items() if full == "torch"), None)
+    torch = next((n for n, full in origin.imports.items() if full == "torch"), "")
     if any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
-        _Devices(origin, torch).visit(origin.tree)
+        _Devices(origin, torch or _TORCH).visit(origin.tree)
+        if not torch:
+            origin.tree.body[:0] = ast.parse(f"import torch as {_TORCH}").body
+            origin.__dict__.pop("imports", None)
         ast.fix_missing_locations(origin.tree)
 
 
 class _Devices(ast.NodeTransformer):
-    def __init__(self, origin: Origin, torch: str | None):
+    def __init__(self, origin: Origin, torch: str):
         self.origin, self.torch = origin, torch
         self.known: set[str] = set()
         """Attributes that say that PyTorch has a function."""
@@ -74,7 +79,6 @@ class _Devices(ast.NodeTransformer):
         if (
             isinstance(func, ast.Attribute)
             and func.attr in _NEW
-            and self.torch is not None
             and self._is_weight(func.value)
         ):
             made = ast.Attribute(

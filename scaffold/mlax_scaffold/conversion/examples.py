@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.description import Field
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.trees import is_none, literal
 from mlax_scaffold.conversion.values import Array, Value
+from mlax_scaffold.conversion.words import NUMBERED
 
 _SMALL = re.compile(
     r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|^k$|bottleneck)"
@@ -153,6 +154,8 @@ def _value(field: Field, text: str) -> object:
             return default
         if default is None and "None" in word:
             return None
+        if NUMBERED.search(name):
+            return 0
         if _KERNEL.search(name):
             return 3 if "patch" not in name else 2
         if _VOCABULARY.search(name):
@@ -279,7 +282,7 @@ def computed(node: ast.expr, values: Mapping[str, object]) -> object:
         case ast.Name(id=symbol):
             return values.get(symbol)
         case ast.Subscript(value=inner, slice=index):
-            found, at = computed(inner, values), literal(index)
+            found, at = computed(inner, values), computed(index, values)
             if (
                 isinstance(found, tuple)
                 and isinstance(at, int)

@@ -77,7 +77,7 @@ class _Filled(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         attribute = self_attribute(node)
-        if attribute in self.given:
+        if attribute is not None and attribute in self.given:
             return copy.deepcopy(self.given[attribute])
         self.generic_visit(node)
         return node

@@ -12,8 +12,8 @@ _RATES = re.compile(
     r"(dropout|drop_path|drop|rate|prob|probability)(_?(rate|prob|p))?$|^p$|_p$|pdrop$"
 )
 _NO_RATES = re.compile(r"(growth|dilation|sampl\w*|frame|bit)_rate$")
-_NUMBERED = re.compile(
-    r"(layer|block|stage|level)_?(id|idx|index|num|number)$|^(idx|index)$"
+NUMBERED = re.compile(
+    r"(layer|block|stage|level)_?(id|idx|index|num|number)$|^(i|idx|index)$"
 )
 """Numbers of layers, which begin at zero."""
 _POSITIVE = re.compile(r"(^|_)(eps|epsilon|temperature|tau|base|theta)$")
@@ -168,7 +168,7 @@ def _by_default(parameter: str, default: ast.expr | None) -> str:
 def _by_name(parameter: str) -> str:
     if parameter.endswith(("_init", "_initializer")):
         return "Initializer"
-    if _NUMBERED.search(parameter):
+    if NUMBERED.search(parameter):
         return "Count"
     if _FUNCTIONS.search(parameter):
         return "Activation"
@@ -192,7 +192,7 @@ def _integer(parameter: str, value: object) -> str:
         return "int"
     if parameter in ("axis", "dim") and isinstance(value, int) and value < 1:
         return "int"
-    counted = parameter in ("padding", "pad") or _NUMBERED.search(parameter)
+    counted = parameter in ("padding", "pad") or NUMBERED.search(parameter)
     return "Count" if value == 0 or counted else "Size"
 
 
