@@ -155,8 +155,19 @@ class Bodies(Looping):
                 other_made, other = self.value(right)
                 if isinstance(one, Number) and isinstance(other, Number):
                     self.symbols.equal(one.value, other.value)
+                if isinstance(one, Shape) and isinstance(other, Several):
+                    self._shaped(one, other)
                 return ast.Compare(made, [ast.Eq()], [other_made])
         return self.value(test)[0]
+
+    def _shaped(self, shape: Shape, sizes: Several) -> None:
+        """Take an array to have the shape that it is said to have."""
+        if shape.start is not None or shape.stop is not None:
+            return
+        if self.symbols.ranked(shape.array, ["_"] * len(sizes.items)):
+            for axis, size in zip(shape.array.axes, sizes.items, strict=True):
+                if isinstance(size, Number):
+                    self.symbols.equal(axis, size.value)
 
     def _assign(self, node: ast.Assign, target: ast.expr) -> list[ast.stmt]:
         if isinstance(target, ast.Name) and _is_initializer(node.value):

@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.constructor import (
     Constructor,
 )
 from mlax_scaffold.conversion.counted_inputs import with_counts
+from mlax_scaffold.conversion.derived_sizes import derived_values
 from mlax_scaffold.conversion.description import Described, Field
 from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
@@ -267,7 +268,11 @@ class ClassReader(ClassMethods):
         )
         self.fitted = Fitted(builder, self.symbols, tuple(fields), env)
         self.results[builder.name] = Signature(
-            self.symbols, [env.get(a.arg) for a in inputs], result, interface.order
+            self.symbols,
+            [env.get(a.arg) for a in inputs],
+            result,
+            interface.order,
+            derived_values(setup, named),
         )
         return described, interface
 

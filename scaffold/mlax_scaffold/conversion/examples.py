@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.description import Field
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
-from mlax_scaffold.conversion.trees import is_none, literal
+from mlax_scaffold.conversion.trees import is_none, literal, self_attribute
 from mlax_scaffold.conversion.values import Array, Value
 from mlax_scaffold.conversion.words import NUMBERED
 
@@ -66,7 +66,7 @@ def fitting(
 
     Fields that are given have these values.
     """
-    methods = list(methods)
+    setup, methods = list(setup), list(methods)
     text = _text(setup, methods)
     arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
     values: dict[str, object] = {}
@@ -82,7 +82,8 @@ def fitting(
         if value is not None:
             values[field.name] = value
     _divide(values, given or {})
-    side = _side(symbols, values)
+    known = _with_derived(values, setup)
+    side = _side(symbols, known)
     shapes = {}
     chosen: dict[str, int] = {}
     optional = {n for m in methods for n in optional_inputs(m)}
@@ -90,11 +91,25 @@ def fitting(
         if name in optional and array.lead and not array.axes and not array.against:
             # Nothing says what fits.
             continue
-        shape = _shape(symbols, array, values, side, chosen)
+        shape = _shape(symbols, array, known, side, chosen)
         if shape is None:
             return ()
         shapes[name] = shape
     return (*values.items(), *shapes.items())
+
+
+def _with_derived(
+    values: Mapping[str, object], setup: Iterable[ast.stmt]
+) -> dict[str, object]:
+    """Values of fields, with those that setup computes of them alone."""
+    known = dict(values)
+    for part in setup:
+        if isinstance(part, ast.Assign):
+            attribute = self_attribute(part.targets[0])
+            value = computed(part.value, known)
+            if attribute is not None and isinstance(value, int):
+                known.setdefault(attribute, value)
+    return known
 
 
 def optional_inputs(method: ast.FunctionDef) -> list[str]:

@@ -15,10 +15,8 @@ def without_named_shapes(origin: Origin) -> None:
     """Write them out in place, where the arrays that they are those of are still the same."""
     for node in ast.walk(origin.tree):
         if isinstance(node, ast.FunctionDef):
-            shapes = dict(_shapes(node))
-            if shapes:
-                _Views(node, shapes).visit(node)
-                ast.fix_missing_locations(node)
+            _Views(node, dict(_shapes(node))).visit(node)
+            ast.fix_missing_locations(node)
 
 
 def _shapes(function: ast.FunctionDef) -> Iterator[tuple[str, ast.Assign]]:
