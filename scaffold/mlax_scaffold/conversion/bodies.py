@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.looping import Looping
 from mlax_scaffold.conversion.reading import Environment
 from mlax_scaffold.conversion.requirements import plain_text
 from mlax_scaffold.conversion.signatures import Signature
+from mlax_scaffold.conversion.sizes import is_symbol
 from mlax_scaffold.conversion.trees import (
     expression,
     literal,
@@ -254,8 +255,25 @@ class Bodies(Looping):
         returns = bool(node.body) and isinstance(node.body[-1], ast.Return | ast.Raise)
         for local, value in first.items():
             if value is not None and not returns:
-                self.env[local] = value
+                self.env[local] = self._either(condition, value, self.env.get(local))
         return [node]
+
+    def _either(self, condition: ast.expr | None, value: Value, other: Value) -> Value:
+        """A value that is one where a condition on hyperparameters holds, and another one elsewhere."""
+        if condition is None or value is other:
+            return value
+        if not any(isinstance(p, ast.Is | ast.IsNot) for p in ast.walk(condition)):
+            # What compares sizes says by itself which of them are the same.
+            return value
+        if not isinstance(value, Array) or not isinstance(other, Array):
+            return value
+        pairs = list(zip(value.axes, other.axes, strict=False))
+        if len(value.axes) != len(other.axes) or not pairs:
+            return value
+        a, b = (self.symbols.find(axis) for axis in pairs[-1])
+        if same(a, b) or any(is_symbol(n) for s in (a, b) for n in ast.walk(s)):
+            return value
+        return value.like([*value.axes[:-1], ast.IfExp(condition, a, b)])
 
     def _condition(self, test: ast.expr) -> ast.expr | None:
         """A condition on hyperparameters, as it is to stand in setup; None for others."""

@@ -165,11 +165,31 @@ class ClassReader(ClassMethods):
             ):
                 self.symbols.ranked(value, ("batch", "positions"))
         result = bodies.run(forward, env)
+        self._in_dtype_of_weights(forward, env)
         for value in env.values():
             if isinstance(value, Array):
                 self._imaged(value)
                 self.symbols.settled(value)
         return self._described(call, forward, inputs, env, result)
+
+    def _in_dtype_of_weights(
+        self, forward: ast.FunctionDef, env: dict[str, Value]
+    ) -> None:
+        """Give arrays the dtype of an embedding where the first input holds indices."""
+        first = self.builder.calculations.first_input
+        value = env.get(first)
+        known = self.builder.attributes.items()
+        embeds = (n for n, a in known if a.layer == "@layer:Embed" and not a.condition)
+        embed = next(embeds, None)
+        if not isinstance(value, Array) or value.kind != "Int" or embed is None:
+            return
+        dtype = expression(f"self.{embed}.embedding.dtype")
+        for part in ast.walk(forward):
+            if isinstance(part, ast.Call):
+                cast = ast.unparse(part.func) == "@module:jnp.asarray"
+                last = part.args[-1] if cast and len(part.args) == 2 else None
+                if last is not None and ast.unparse(last) == f"{first}.dtype":
+                    part.args[-1] = copy.deepcopy(dtype)
 
     def _imaged(self, array: Array) -> None:
         """An image is as high and wide as the class says that its images are."""

@@ -294,6 +294,17 @@ def computed(node: ast.expr, values: Mapping[str, object]) -> object:
             return value
         case ast.Attribute(attr=attr):
             return values.get(attr)
+        case ast.IfExp(
+            test=ast.Compare(
+                left=ast.Attribute(attr=attr), ops=[op], comparators=[none]
+            ),
+            body=body,
+            orelse=other,
+        ) if is_none(none):
+            there = values.get(attr) is not None
+            return computed(
+                body if there == isinstance(op, ast.IsNot) else other, values
+            )
         case ast.Name(id=symbol):
             return values.get(symbol)
         case ast.Subscript(value=inner, slice=index):

@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.chosen_layers import with_chosen_layers
 from mlax_scaffold.conversion.composition import composed
 from mlax_scaffold.conversion.joined_lists import without_joined_lists
 from mlax_scaffold.conversion.key_loops import without_key_loops
+from mlax_scaffold.conversion.last_branches import with_last_branches
 from mlax_scaffold.conversion.layer_functions import written_out
 from mlax_scaffold.conversion.local_functions import inlined
 from mlax_scaffold.conversion.mapped_tuples import without_mapped_tuples
@@ -24,12 +25,15 @@ from mlax_scaffold.conversion.private_names import publicized
 from mlax_scaffold.conversion.rebound_names import without_rebound_names
 from mlax_scaffold.conversion.shared_layers import with_shared_layers
 from mlax_scaffold.conversion.tables import LAYERS
+from mlax_scaffold.conversion.unrolled_lists import without_unrolled_lists
 from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
 
 
 def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     """Change a class in place."""
     without_class_methods(node)
+    with_last_branches(node)
+    without_unrolled_lists(origin, node)
     without_part_attributes(origin, node, LAYERS)
     inlined(node)
     begun(origin, node, LAYERS)

@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.layer_methods import with_layer_methods
 from mlax_scaffold.conversion.loop_stages import with_loop_stages
 from mlax_scaffold.conversion.nested_examples import Fitted, with_nested_examples
 from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.numpy_functions import with_numpy_functions
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.signatures import Signature
 from mlax_scaffold.conversion.stages import with_stages
@@ -62,6 +63,7 @@ class Program:
                 self.origin, node, self.definitions[-1], known, self.own[node.name]
             )
         beside = beside_of(self.origin, self.notes, self.definitions, framework)
+        beside = with_numpy_functions(self.definitions, beside)
         return SpecText(tuple(self.definitions), tuple(beside))
 
     def _class(

@@ -28,8 +28,23 @@ def _message(error: ast.expr | None) -> ast.expr | None:
 
 def _contrary(test: ast.expr) -> ast.expr:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        return ast.BoolOp(ast.Or(), [negated(part) for part in test.values])
+        return ast.BoolOp(ast.Or(), [_contrary(part) for part in test.values])
+    match test:
+        case ast.Compare(left=left, ops=[op], comparators=right) if type(op) in _OTHER:
+            return ast.Compare(left, [_OTHER[type(op)]()], right)
     return negated(test)
+
+
+_OTHER: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Lt: ast.GtE,
+    ast.LtE: ast.Gt,
+    ast.Gt: ast.LtE,
+    ast.GtE: ast.Lt,
+}
 
 
 def told_test(test: ast.expr) -> str:

@@ -384,3 +384,85 @@ class Thing(nn.Module):
     assert [n.what for n in made.notes] == [
         "`init_hidden` is left out: nothing of the class calls it"
     ]
+
+
+def test_a_list_of_several_kinds_that_loops_of_known_length_fill():
+    given = """\
+class Thing(nn.Module):
+    def __init__(self, dims=(4, 6, 8), depths=(1, 2)):
+        super().__init__()
+        self.parts = nn.ModuleList()
+        self.parts.append(nn.Linear(dims[0], dims[0]))
+        for i in range(2):
+            part = nn.Sequential(nn.LayerNorm(dims[i]), nn.Linear(dims[i], dims[i + 1]))
+            self.parts.append(part)
+        self.stages = nn.ModuleList()
+        for i in range(2):
+            stage = nn.Sequential(
+                *[nn.Linear(dims[i + 1], dims[i + 1]) for _ in range(depths[i])]
+            )
+            self.stages.append(stage)
+
+    def forward(self, x):
+        x = self.parts[0](x)
+        for i in range(2):
+            x = self.parts[i + 1](x)
+            x = self.stages[i](x)
+        return x
+"""
+    text = converted(given).text
+    assert "self.parts_0 = Linear(self.dims[0], self.dims[0])" in text
+    forward = text.partition("def forward")[2].splitlines()[1:]
+    calls = ["parts_0", "_parts_1", "_stages_0", "_parts_2", "_stages_1"]
+    assert [line.strip() for line in forward] == [
+        *(f"x = self.{call}(x)" for call in calls),
+        "return x",
+    ]
+
+
+def test_the_last_branch_that_returns_is_what_is_left():
+    given = torch_module("self.order = order", parameters="dim, order='first'").replace(
+        "        return self.fc(x)",
+        "        if self.order == 'first':\n            return self.fc(x)\n"
+        "        elif self.order == 'last':\n            return x",
+    )
+    forward = converted(given).text.partition("def forward")[2]
+    assert forward.rstrip().endswith("        else:\n            return x")
+
+
+def test_arrays_of_a_model_of_indices_have_the_dtype_of_its_embedding():
+    given = """\
+def angles(width, end):
+    return torch.outer(torch.arange(end), torch.arange(width)).float()
+
+
+class Thing(nn.Module):
+    def __init__(self, count, width, end=8):
+        super().__init__()
+        self.embed = nn.Embedding(count, width)
+        self.register_buffer("angles", angles(width, end))
+
+    def forward(self, tokens):
+        return self.embed(tokens) + self.angles[: tokens.shape[1]]
+"""
+    text = converted(given).text
+    assert "jnp.asarray(self.angles, self.embed.embedding.dtype)" in text
+    assert "return np.outer(np.arange(end), np.arange(width))" in text
+
+
+def test_what_a_condition_widens_has_either_size_afterwards():
+    given = """\
+class Thing(nn.Module):
+    width: int
+    inner: Optional[int] = None
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(self.width)(x)
+        if self.inner is not None:
+            x = nn.Dense(self.inner)(x)
+        return nn.Dense(3)(x)
+"""
+    text = converted(given, LINEN).text
+    either = "self.inner if self.inner is not None else self.width"
+    assert f"Linear({either}, 3)" in text
