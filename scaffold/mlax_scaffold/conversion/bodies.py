@@ -255,10 +255,14 @@ class Bodies(Looping):
         returns = bool(node.body) and isinstance(node.body[-1], ast.Return | ast.Raise)
         for local, value in first.items():
             if value is not None and not returns:
-                self.env[local] = self._either(condition, value, self.env.get(local))
+                self.env[local] = self._after_branches(
+                    condition, value, self.env.get(local)
+                )
         return [node]
 
-    def _either(self, condition: ast.expr | None, value: Value, other: Value) -> Value:
+    def _after_branches(
+        self, condition: ast.expr | None, value: Value, other: Value
+    ) -> Value:
         """A value that is one where a condition on hyperparameters holds, and another one elsewhere."""
         if condition is None or value is other:
             return value
