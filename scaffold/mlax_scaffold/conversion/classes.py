@@ -318,6 +318,21 @@ class ClassReader(ClassMethods):
                     unnumbered(generator, names(made))
                 return node
 
+            def visit_Compare(self, node: ast.Compare) -> ast.expr:
+                self.generic_visit(node)
+                match node:
+                    case ast.Compare(
+                        left=ast.IfExp(
+                            test=ast.Compare(left=part, ops=[ast.Is()]),
+                            body=ast.Constant(value=None),
+                        ),
+                        ops=[ast.Is() | ast.IsNot()],
+                        comparators=[ast.Constant(value=None)],
+                    ):
+                        # `(None if a is None else f(a)) is None`
+                        node.left = part
+                return node
+
             def visit_Call(self, node: ast.Call) -> ast.expr:
                 self.generic_visit(node)
                 if isinstance(node.func, ast.Name) and node.func.id.startswith(

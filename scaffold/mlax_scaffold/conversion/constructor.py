@@ -24,6 +24,7 @@ from mlax_scaffold.conversion.trees import (
     both,
     is_name,
     is_none,
+    literal,
     name,
     negated,
     replaced,
@@ -261,6 +262,15 @@ class Constructor(DerivedValues):
                 value.orelse
             ):
                 self.modules.choice(attribute, test, value.body, value.orelse)
+                return
+            if isinstance(literal(value.orelse), int | float) and self._weight(
+                node, attribute, value.body, _and(condition, test)
+            ):
+                # `nn.Parameter(torch.ones(1)) if learned else 1.0`
+                read = expression(f"self.{attribute}")
+                around.attributes[attribute] = ast.IfExp(
+                    copy.deepcopy(test), read, value.orelse
+                )
                 return
         # Under a name of setup it is what a statement made of it.
         known = around.locals.get(attribute)

@@ -49,6 +49,12 @@ class DerivedValues(RuledLayers):
             if attribute in builder.attributes:
                 around.attributes.pop(attribute)
             return
+        if (
+            known is not None
+            and known.kind == "array"
+            and self._not_where(attribute, condition)
+        ):
+            return
         if known is None or known.kind in ("derived", "array"):
             self._derived(attribute, ast.Constant(None), condition)
             return
@@ -59,6 +65,22 @@ class DerivedValues(RuledLayers):
                 f"`self.{attribute}` is None under a condition, and something else before",
                 "declare it under the condition that says that it is there",
             )
+
+    def _not_where(self, attribute: str, condition: ast.expr) -> bool:
+        """Whether an array is declared as None where a condition holds, and read as None there."""
+        around = self.translator.around
+        read = around.attributes.get(attribute)
+        for part in self.builder.setup:
+            if not isinstance(part, ast.Assign) or read is None:
+                continue
+            if self_attribute(part.targets[0]) == attribute:
+                test = copy.deepcopy(condition)
+                part.value = ast.IfExp(test, ast.Constant(None), part.value)
+                around.attributes[attribute] = expression(
+                    f"None if self.{attribute} is None else a", a=read
+                )
+                return True
+        return False
 
     def _derived(
         self, attribute: str, made: ast.expr, condition: ast.expr | None

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.mapped_tuples import without_mapped_tuples
 from mlax_scaffold.conversion.methods_of_classes import without_class_methods
 from mlax_scaffold.conversion.nested_loops import without_nested_loops
 from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.numbered_names import without_numbered_names
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.paired_lists import without_paired_lists
 from mlax_scaffold.conversion.part_attributes import without_part_attributes
@@ -32,6 +33,7 @@ from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
 def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     """Change a class in place."""
     without_class_methods(node)
+    without_numbered_names(origin, node)
     with_last_branches(node)
     without_unrolled_lists(origin, node)
     without_part_attributes(origin, node, LAYERS)

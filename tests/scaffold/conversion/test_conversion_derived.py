@@ -466,3 +466,54 @@ class Thing(nn.Module):
     text = converted(given, LINEN).text
     either = "self.inner if self.inner is not None else self.width"
     assert f"Linear({either}, 3)" in text
+
+
+def test_a_buffer_that_is_none_elsewhere_is_none_there():
+    given = torch_module(
+        *("if causal:", "    self.register_buffer('mask', torch.ones(4).bool())"),
+        *("else:", "    self.mask = None"),
+        parameters="dim, causal=True",
+    ).replace(
+        "        return self.fc(x)",
+        "        if self.mask is not None:\n            x = x * self.mask[0]\n"
+        "        return self.fc(x)",
+    )
+    text = converted(given).text
+    assert "self.mask = None if not self.causal else np.ones((4,)).astype(bool)" in text
+    assert "if self.mask is not None:" in text
+    assert "None if self.mask is None else jnp.asarray(self.mask" in text
+
+
+@pytest.mark.parametrize(
+    "name", ["'fc%d' % i", "f'fc{i}'", "'fc' + str(i)", "'fc_{}'.format(i)"]
+)
+@pytest.mark.parametrize("sets", ["self.add_module(", "setattr(self, "])
+def test_layers_with_numbered_names_are_a_list(name, sets):
+    given = (
+        torch_module(
+            "self.count = count",
+            "for i in range(count):",
+            f"    {sets}{name}, nn.Linear(dim, dim))",
+            parameters="dim, count=2",
+        )
+        .replace(
+            "        return self.fc(x)",
+            "        for i in range(self.count):\n"
+            f"            x = getattr(self, {name})(x)\n        return x",
+        )
+        .replace("        self.fc = nn.Linear(dim, dim)\n", "")
+    )
+    text = converted(given).text
+    assert "[Linear(self.dim, self.dim) for " in text
+    assert "getattr" not in text
+
+
+def test_a_weight_may_be_a_number_where_it_is_not_learned():
+    given = torch_module(
+        "self.gain = nn.Parameter(torch.ones(1)) if learned else 2.0",
+        parameters="dim, learned=True",
+        forward="self.fc(x) * self.gain",
+    )
+    text = converted(given).text
+    assert "self.gain = trainable(ones, (1,)) if self.learned else None" in text
+    assert "self.fc(x) * (self.gain if self.learned else 2.0)" in text
