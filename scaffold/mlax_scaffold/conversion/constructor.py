@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 
 from mlax_scaffold.conversion.building import Builder
 from mlax_scaffold.conversion.constructor_weights import (
@@ -22,6 +23,7 @@ from mlax_scaffold.conversion.static_arrays import numpy_of
 from mlax_scaffold.conversion.tied_weights import tied
 from mlax_scaffold.conversion.trees import (
     both,
+    expression,
     is_name,
     is_none,
     literal,
