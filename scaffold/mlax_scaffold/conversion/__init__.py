@@ -12,7 +12,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.conversion.config_fields import Configured, dotted, with_settings
+from mlax_scaffold.conversion.derived_layers import without_derived_layers
 from mlax_scaffold.conversion.description import Described, Trial
+from mlax_scaffold.conversion.device_code import without_device_code
+from mlax_scaffold.conversion.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.functions import function_definition, library_of
@@ -37,7 +40,10 @@ from mlax_scaffold.conversion.run_cells import without_runs
 from mlax_scaffold.conversion.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.sown_values import without_sown
 from mlax_scaffold.conversion.tables import LAYERS
+from mlax_scaffold.conversion.told_views import without_named_shapes
 from mlax_scaffold.conversion.unanimous_layers import with_unanimous_layers
+from mlax_scaffold.conversion.uniform_sizes import with_uniform_sizes
+from mlax_scaffold.conversion.vocabulary import flags
 from mlax_scaffold.conversion.wrapped_layers import without_wrappers
 from mlax_scaffold.errors import UsageError
 
@@ -87,7 +93,13 @@ def _of_settings(tried: Trial, made: Configured) -> Trial:
     """The trial of a class that the original gives a configuration, by its class."""
     settings = dict(dotted(made))
     pairs = tuple((settings.get(p, p), f) for p, f in tried.parameters)
-    return replace(tried, parameters=pairs, settings=((made.parameter, made.kind),))
+    modes = tuple(s for title, s in settings.items() if flags([title]))
+    return replace(
+        tried,
+        parameters=pairs,
+        flags=(*tried.flags, *modes),
+        settings=((made.parameter, made.kind),),
+    )
 
 
 def convert(
@@ -112,6 +124,11 @@ def convert(
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
     origin, notes = Origin.read(path, text), Notes()
+    without_device_code(origin)
+    without_direct_calls(origin)
+    without_derived_layers(origin)
+    with_uniform_sizes(origin)
+    without_named_shapes(origin)
     without_no_grad(origin)
     without_joined_inputs(origin, thing)
     without_in_place(origin, thing, notes)
@@ -173,7 +190,7 @@ def convert(
         renamed_locals(methods)
     renamed_locals(part for part in spec.beside if isinstance(part, ast.FunctionDef))
     printed = Printer(origin).text(spec)
-    tried = spec.definitions[-1].trial
+    tried = spec.definitions[-1].trial if spec.definitions else None
     if any("in inference too" in note.what for note in notes.found):
         # Two draws are not to be compared.
         tried = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard
 
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
@@ -22,9 +22,7 @@ def symbols_named(
     found: dict[str, str] = {}
     # `*batch` stands for all that comes before the axes that are known.
     taken = {"y", *(["batch", "rest"] if any(map(_leads, env.values())) else [])}
-    for value in env.values():
-        if not isinstance(value, Array):
-            continue
+    for value in flattened(env.values()):
         for i, axis in enumerate(value.axes):
             known = _unknown(symbols.find(axis))
             if known is None or known.id in found:
@@ -42,6 +40,15 @@ def symbols_named(
                 made = f"{wanted}{count}"
             found[known.id] = made
     return found
+
+
+def flattened(values: Iterable[Value]) -> Iterator[Array]:
+    """The arrays of inputs, with those of pairs."""
+    for value in values:
+        if isinstance(value, Several):
+            yield from flattened(value.items)
+        elif isinstance(value, Array):
+            yield value
 
 
 def _unknown(axis: ast.expr) -> ast.Name | None:
@@ -71,7 +78,11 @@ def annotated(
 ) -> ast.expr:
     """The type of an input, beside the others."""
     text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
-    if not isinstance(value, Array):
+    if isinstance(value, Several) and all(isinstance(v, Array) for v in value.items):
+        arrays = [v for v in value.items if isinstance(v, Array)]
+        shapes = (shape_text(symbols, v, texts, fields) for v in arrays)
+        made = f"tuple[{', '.join(f'@word:Float[{s!r}]' for s in shapes)}]"
+    elif not isinstance(value, Array):
         made = text if text in ("int", "float", "bool", "str") else "@word:PyTree"
     elif re.match(r"['\"]?(dict|Dict|PyTree|tuple|Tuple|list|List)\b", text):
         made = "@word:PyTree"

@@ -290,6 +290,8 @@ class ArrayShapes(Reshaping):
             return self.reshaped(first, node.args[1:], values)
         if last in ("split", "array_split"):
             return self._split(first, node)
+        if last == "unstack":
+            return self._unstacked(first, node)
         if last == "expand_dims" and len(node.args) > 1:
             return self._expanded(first, literal(node.args[1]))
         if last == "squeeze":

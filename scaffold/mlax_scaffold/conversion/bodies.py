@@ -13,7 +13,9 @@ from mlax_scaffold.conversion.loop_parts import (
 )
 from mlax_scaffold.conversion.looping import Looping
 from mlax_scaffold.conversion.reading import Environment
+from mlax_scaffold.conversion.requirements import plain_text
 from mlax_scaffold.conversion.signatures import Signature
+from mlax_scaffold.conversion.sizes import is_symbol
 from mlax_scaffold.conversion.trees import (
     expression,
     literal,
@@ -98,8 +100,10 @@ class Bodies(Looping):
                     self.bind(target, value)
                 return [node]
             case ast.Assert():
-                node.test = self._asserted(node.test)
-                return [node]
+                text = plain_text(node.msg or node.test, node.test)
+                test = self._asserted(node.test)
+                call = ast.Call(name("@word:require"), [test, text], [])
+                return [ast.copy_location(ast.Expr(call), node)]
             case ast.AugAssign(target=ast.Attribute() as place) if self_attribute(
                 place
             ):
@@ -152,8 +156,19 @@ class Bodies(Looping):
                 other_made, other = self.value(right)
                 if isinstance(one, Number) and isinstance(other, Number):
                     self.symbols.equal(one.value, other.value)
+                if isinstance(one, Shape) and isinstance(other, Several):
+                    self._shaped(one, other)
                 return ast.Compare(made, [ast.Eq()], [other_made])
         return self.value(test)[0]
+
+    def _shaped(self, shape: Shape, sizes: Several) -> None:
+        """Take an array to have the shape that it is said to have."""
+        if shape.start is not None or shape.stop is not None:
+            return
+        if self.symbols.ranked(shape.array, ["_"] * len(sizes.items)):
+            for axis, size in zip(shape.array.axes, sizes.items, strict=True):
+                if isinstance(size, Number):
+                    self.symbols.equal(axis, size.value)
 
     def _assign(self, node: ast.Assign, target: ast.expr) -> list[ast.stmt]:
         if isinstance(target, ast.Name) and _is_initializer(node.value):
@@ -164,6 +179,9 @@ class Bodies(Looping):
             return [node]
         if isinstance(target, ast.Name):
             self.pointwise.discard(target.id)
+            self.tuples.pop(target.id, None)
+            if isinstance(node.value, ast.Tuple):
+                self.tuples[target.id] = copy.deepcopy(node.value)
         if isinstance(target, ast.Name) and self._is_declaration(node.value):
             attribute = self._declare(node.value, target.id)
             self.env[target.id] = Module(attribute)
@@ -206,6 +224,10 @@ class Bodies(Looping):
             return [None, *wrapped]
         if isinstance(value, Several) and len(value.items) == count:
             return value.items
+        if isinstance(value, Number) and self_attribute(value.value) is not None:
+            # `height, width = self.resolution`
+            places = map(ast.Constant, range(count))
+            return [Number(expression("a[i]", a=value.value, i=i)) for i in places]
         match value:
             case Shape(array=array, start=None, stop=stop) if stop == count:
                 array.first = 0 if starred else count
@@ -233,8 +255,29 @@ class Bodies(Looping):
         returns = bool(node.body) and isinstance(node.body[-1], ast.Return | ast.Raise)
         for local, value in first.items():
             if value is not None and not returns:
-                self.env[local] = value
+                self.env[local] = self._after_branches(
+                    condition, value, self.env.get(local)
+                )
         return [node]
+
+    def _after_branches(
+        self, condition: ast.expr | None, value: Value, other: Value
+    ) -> Value:
+        """A value that is one where a condition on hyperparameters holds, and another one elsewhere."""
+        if condition is None or value is other:
+            return value
+        if not any(isinstance(p, ast.Is | ast.IsNot) for p in ast.walk(condition)):
+            # What compares sizes says by itself which of them are the same.
+            return value
+        if not isinstance(value, Array) or not isinstance(other, Array):
+            return value
+        pairs = list(zip(value.axes, other.axes, strict=False))
+        if len(value.axes) != len(other.axes) or not pairs:
+            return value
+        a, b = (self.symbols.find(axis) for axis in pairs[-1])
+        if same(a, b) or any(is_symbol(n) for s in (a, b) for n in ast.walk(s)):
+            return value
+        return value.like([*value.axes[:-1], ast.IfExp(condition, a, b)])
 
     def _condition(self, test: ast.expr) -> ast.expr | None:
         """A condition on hyperparameters, as it is to stand in setup; None for others."""

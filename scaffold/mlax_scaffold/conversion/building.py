@@ -19,7 +19,7 @@ from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.sizes import Symbols
 from mlax_scaffold.conversion.translation import Translator
-from mlax_scaffold.conversion.trees import name, statement
+from mlax_scaffold.conversion.trees import expression, name, names, statement
 from mlax_scaffold.conversion.values import Value
 from mlax_scaffold.conversion.vocabulary import CHAINED
 
@@ -85,6 +85,8 @@ class Builder:
     """Parameters for a class of layers, and the one that each always is: its default."""
     rules: tuple[Rule, ...] = ()
     """What classes that this one is a part of fill its weights with, the inner ones first."""
+    written: set[str] = field(default_factory=set)
+    """Locals of the constructor that are written out in initializers."""
     consumed: set[str] = field(default_factory=set)
     """Methods that make layers, which setup does now."""
 
@@ -150,7 +152,12 @@ class Builder:
         if dtype is not None:
             call.args.append(dtype)
         if condition is not None:
-            self.calculations.optional[attribute] = condition
+            if names(condition) - {"self"}:
+                # What is local to setup means nothing where the weight is read.
+                there = expression(f"self.{attribute} is not None")
+                self.calculations.optional[attribute] = there
+            else:
+                self.calculations.optional[attribute] = condition
         kind = "state" if state else "weight"
         self.attributes[attribute] = Attribute(kind, call=call, condition=condition)
         self._write(attribute, call, condition)

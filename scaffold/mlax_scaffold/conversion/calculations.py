@@ -232,6 +232,16 @@ class Calculations(
     def _unless_none(self, value: Arg) -> Arg | None:
         return None if is_none(value) or missing(value) else value
 
+    def _repeated(self, value: Arg, times: Arg) -> Arg:
+        """A number so many times; several numbers as they are."""
+        if isinstance(value, ast.Tuple | ast.List):
+            return value
+        return ast.Tuple([value] * int(str(literal(times))), ast.Load())
+
+    def _axis_name(self, value: Arg) -> Arg | None:
+        """The axis of several devices; None for one that is named in the code: it is told of."""
+        return None if isinstance(literal(value), str) else self._unless_none(value)
+
     def _if_dropped(self, rate: Arg, value: Arg) -> Arg | None:
         """What is to be said where something is dropped at all."""
         return value if literal(rate) else None

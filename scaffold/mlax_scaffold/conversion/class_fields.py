@@ -202,7 +202,10 @@ def _kind(argument: ast.arg) -> str:
         )
     ):
         return "Int"
-    if "Bool" in text or argument.arg.endswith("mask"):
+    # A mask of heads is multiplied.
+    if "Bool" in text or (
+        argument.arg.endswith("mask") and argument.arg != "head_mask"
+    ):
         return "Bool"
     return "Float"
 

@@ -19,17 +19,21 @@ from mlax_scaffold.conversion.constructor import (
     Constructor,
 )
 from mlax_scaffold.conversion.counted_inputs import with_counts
+from mlax_scaffold.conversion.derived_sizes import derived_values
 from mlax_scaffold.conversion.description import Described, Field
 from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
 from mlax_scaffold.conversion.initial_rules import Rule
+from mlax_scaffold.conversion.initializer_defaults import with_initializers
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.library import tidied
 from mlax_scaffold.conversion.loop_parts import unnumbered
 from mlax_scaffold.conversion.nested_examples import Fitted
 from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.numeric_masks import added_inputs
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.preparing import prepare
+from mlax_scaffold.conversion.recurrences import pairs_given
 from mlax_scaffold.conversion.signatures import Signature
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.told_shapes import told
@@ -37,14 +41,17 @@ from mlax_scaffold.conversion.trees import (
     docstring,
     expression,
     is_layer,
+    literal,
     names,
     self_attribute,
     without_docstring,
 )
 from mlax_scaffold.conversion.trials import drawing, trial
-from mlax_scaffold.conversion.values import Array, Value
+from mlax_scaffold.conversion.unread_locals import without_unread
+from mlax_scaffold.conversion.values import Array, Several, Value
 
 CALLS = ("__call__", "forward", "call", "apply")
+_STATES = ("init_hidden", "initHidden", "init_state", "zero_state", "begin_state")
 _IMAGE_SIZES = ("img_size", "image_size", "input_size", "resolution", "img_dim")
 DATACLASSES = ("flax", "equinox")
 
@@ -72,7 +79,9 @@ class ClassReader(ClassMethods):
             for part in ast.walk(node)
             if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
         )
-        self.symbols = Symbols()
+        self.symbols = Symbols(
+            {k: literal(v.value) for k, v in origin.assigned.items()}
+        )
         self.fitted: Fitted | None = None
         """How its example is made, once it is read."""
         self.results = results
@@ -80,8 +89,21 @@ class ClassReader(ClassMethods):
         if not any(self_attribute(p) == "initial_state" for p in ast.walk(node)):
             # Who calls a cell gives it the state that it begins with.
             self.builder.consumed.add("initial_state")
+        self._leave_states()
         self.builder.consumed |= _of_start(self.methods)
         self.call = next((self.methods[c] for c in CALLS if c in self.methods), None)
+
+    def _leave_states(self) -> None:
+        """Leave out methods that make the states that a caller begins with, which nothing calls."""
+        read = {self_attribute(part) for part in ast.walk(self.node)}
+        for title in _STATES:
+            if title in self.methods and title not in read:
+                self.builder.consumed.add(title)
+                self.notes.remark(
+                    self.methods[title],
+                    f"`{title}` is left out: nothing of the class calls it",
+                    "make the states that a call begins with where it is called",
+                )
 
     def read(self) -> tuple[Described, Interface] | None:
         """The definition, and how others build on it."""
@@ -128,6 +150,12 @@ class ClassReader(ClassMethods):
                 [f.name for f in builder.fields.values() if f.word == "Size"],
             )
         }
+        for given in pairs_given(builder.recurrences, forward) & env.keys():
+            env[given] = Several([Array([], True), Array([], True)])
+        for given in added_inputs(forward) & env.keys():
+            value = env[given]
+            if isinstance(value, Array) and value.kind == "Bool":
+                value.kind = "Float"
         text = ast.unparse(forward)
         for given, value in env.items():
             if (
@@ -137,11 +165,31 @@ class ClassReader(ClassMethods):
             ):
                 self.symbols.ranked(value, ("batch", "positions"))
         result = bodies.run(forward, env)
+        self._in_dtype_of_weights(forward, env)
         for value in env.values():
             if isinstance(value, Array):
                 self._imaged(value)
                 self.symbols.settled(value)
         return self._described(call, forward, inputs, env, result)
+
+    def _in_dtype_of_weights(
+        self, forward: ast.FunctionDef, env: dict[str, Value]
+    ) -> None:
+        """Give arrays the dtype of an embedding where the first input holds indices."""
+        first = self.builder.calculations.first_input
+        value = env.get(first)
+        known = self.builder.attributes.items()
+        embeds = (n for n, a in known if a.layer == "@layer:Embed" and not a.condition)
+        embed = next(embeds, None)
+        if not isinstance(value, Array) or value.kind != "Int" or embed is None:
+            return
+        dtype = expression(f"self.{embed}.embedding.dtype")
+        for part in ast.walk(forward):
+            if isinstance(part, ast.Call):
+                cast = ast.unparse(part.func) == "@module:jnp.asarray"
+                last = part.args[-1] if cast and len(part.args) == 2 else None
+                if last is not None and ast.unparse(last) == f"{first}.dtype":
+                    part.args[-1] = copy.deepcopy(dtype)
 
     def _imaged(self, array: Array) -> None:
         """An image is as high and wide as the class says that its images are."""
@@ -168,7 +216,9 @@ class ClassReader(ClassMethods):
     ) -> tuple[Described, Interface]:
         builder = self.builder
         added = self._added(env)
-        setup = [self._resolved(s) for s in builder.setup]
+        setup = without_unread(
+            [self._resolved(s) for s in builder.setup], builder.written
+        )
         for method in (forward, *builder.methods):
             method.body = [self._resolved(s) for s in method.body]
         draws = Draws(self.notes, builder.origin.functions)
@@ -238,12 +288,17 @@ class ClassReader(ClassMethods):
         )
         self.fitted = Fitted(builder, self.symbols, tuple(fields), env)
         self.results[builder.name] = Signature(
-            self.symbols, [env.get(a.arg) for a in inputs], result, interface.order
+            self.symbols,
+            [env.get(a.arg) for a in inputs],
+            result,
+            interface.order,
+            derived_values(setup, named),
         )
         return described, interface
 
     def _ordered(self, added: list[Field]) -> list[Field]:
         fields = [*added, *self.builder.fields.values()]
+        fields = [with_initializers(self.builder, f) for f in fields]
         required = [f for f in fields if f.default is None]
         return [*required, *(f for f in fields if f.default is not None)]
 
@@ -261,6 +316,21 @@ class ClassReader(ClassMethods):
                 one = len(node.generators) == 1
                 if one and isinstance(made, ast.Call) and is_layer(made):
                     unnumbered(generator, names(made))
+                return node
+
+            def visit_Compare(self, node: ast.Compare) -> ast.expr:
+                self.generic_visit(node)
+                match node:
+                    case ast.Compare(
+                        left=ast.IfExp(
+                            test=ast.Compare(left=part, ops=[ast.Is()]),
+                            body=ast.Constant(value=None),
+                        ),
+                        ops=[ast.Is() | ast.IsNot()],
+                        comparators=[ast.Constant(value=None)],
+                    ):
+                        # `(None if a is None else f(a)) is None`
+                        node.left = part
                 return node
 
             def visit_Call(self, node: ast.Call) -> ast.expr:

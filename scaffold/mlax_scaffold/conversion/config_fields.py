@@ -12,19 +12,18 @@ import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from mlax_scaffold.conversion.config_classes import (
+    Setting,
+    only_settings_class,
+    properties_of,
+    settings_class,
+    settings_of,
+)
 from mlax_scaffold.conversion.kinds import is_layer_class
 from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.trees import is_name, self_attribute, without_docstring
+from mlax_scaffold.conversion.trees import is_name, self_attribute
 
-_STARTS = ("__init__", "setup")
-
-
-@dataclass
-class Setting:
-    """One setting of a configuration."""
-
-    annotation: ast.expr | None = None
-    default: ast.expr | None = None
+_NAMES = ("config", "cfg", "conf", "args", "hparams", "hp")
 
 
 @dataclass
@@ -62,14 +61,15 @@ def _configured(origin: Origin, node: ast.ClassDef) -> Configured | None:
         for part in node.body:
             match part:
                 case ast.AnnAssign(target=ast.Name(id=title), annotation=annotation):
-                    kind = _kind(origin, annotation)
+                    kind = settings_class(origin, annotation)
                     if kind:
                         return Configured(node, title, title, kind, True)
         return None
     given = [*start.args.args, *start.args.kwonlyargs]
     for argument in given:
-        kind = _kind(origin, argument.annotation)
-        if kind or argument.arg in ("config", "cfg", "conf", "args", "hparams", "hp"):
+        kind = settings_class(origin, argument.annotation)
+        if kind or argument.arg in _NAMES:
+            kind = kind or only_settings_class(origin, argument.annotation)
             place = next(
                 (
                     self_attribute(p.targets[0]) or ""
@@ -82,50 +82,6 @@ def _configured(origin: Origin, node: ast.ClassDef) -> Configured | None:
             )
             return Configured(node, argument.arg, place, kind, False)
     return None
-
-
-def _kind(origin: Origin, annotation: ast.expr | None) -> str:
-    """The class of settings that a type names."""
-    if annotation is None:
-        return ""
-    text = ast.unparse(annotation).strip("'\"")
-    node = origin.classes.get(text)
-    if node is None or is_layer_class(origin, node):
-        return ""
-    fields = any(isinstance(part, ast.AnnAssign) for part in node.body)
-    return text if fields else ""
-
-
-def _settings(origin: Origin, kind: str) -> dict[str, Setting]:
-    node = origin.classes.get(kind)
-    found: dict[str, Setting] = {}
-    for part in node.body if node is not None else ():
-        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
-            default = part.value
-            if isinstance(default, ast.Call):
-                given = {k.arg: k.value for k in default.keywords}
-                made = given.get("default_factory")
-                default = given.get("default")
-                if isinstance(made, ast.Lambda):
-                    default = made.body
-            found[part.target.id] = Setting(part.annotation, default)
-    return found
-
-
-def _properties(origin: Origin, kind: str) -> dict[str, ast.expr]:
-    """What properties of a configuration return, where that is one expression."""
-    node = origin.classes.get(kind)
-    found: dict[str, ast.expr] = {}
-    for part in node.body if node is not None else ():
-        if not isinstance(part, ast.FunctionDef):
-            continue
-        body = without_docstring(part.body)
-        if [ast.unparse(d) for d in part.decorator_list] != ["property"]:
-            continue
-        match body:
-            case [ast.Return(value=ast.expr() as value)]:
-                found[part.name] = value
-    return found
 
 
 class _Uses(ast.NodeVisitor):
@@ -199,8 +155,8 @@ def _settle(origin: Origin, found: dict[str, Configured]) -> None:
                 c.func.id for c in uses[title].handed if isinstance(c.func, ast.Name)
             ]
             known = (
-                *_settings(origin, found[title].kind),
-                *_properties(origin, found[title].kind),
+                *settings_of(origin, found[title].kind),
+                *properties_of(origin, found[title].kind),
             )
             lost = [r for r in uses[title].read if found[title].kind and r not in known]
             if uses[title].others or lost or any(c not in found for c in calls):
@@ -214,7 +170,7 @@ def _settle(origin: Origin, found: dict[str, Configured]) -> None:
                 more = reads[call.func.id]
                 reads[title] += [r for r in more if r not in reads[title]]
     for title, made in found.items():
-        order = [*_settings(origin, made.kind)]
+        order = [*settings_of(origin, made.kind)]
         read = sorted(
             dict.fromkeys(reads[title]),
             key=lambda r: order.index(r) if r in order else -1,
@@ -224,7 +180,7 @@ def _settle(origin: Origin, found: dict[str, Configured]) -> None:
 
 def _expanded(origin: Origin, kind: str, read: list[str]) -> list[str]:
     """The settings that are read, with those that properties read."""
-    properties = _properties(origin, kind)
+    properties = properties_of(origin, kind)
     made: list[str] = []
     queue = list(read)
     while queue:
@@ -267,7 +223,7 @@ def _free(made: Configured, setting: str) -> str:
 
 def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> None:
     uses = _Uses(made)
-    settings = _settings(origin, made.kind)
+    settings = settings_of(origin, made.kind)
     body: list[ast.stmt] = []
     for part in made.node.body:
         if isinstance(part, ast.FunctionDef):
@@ -334,7 +290,7 @@ class _Settings(ast.NodeTransformer):
         self.origin, self.made, self.found, self.uses = origin, made, found, uses
         self.inside = inside
         """Whether it is in the constructor, where settings are parameters."""
-        self.properties = _properties(origin, made.kind)
+        self.properties = properties_of(origin, made.kind)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if self.uses._whole(node.value):

@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.building import Builder
 from mlax_scaffold.conversion.constructor_weights import (
     _assigned_in_calls,
 )
+from mlax_scaffold.conversion.derived_values import DerivedValues
 from mlax_scaffold.conversion.initial_rules import Rule
 from mlax_scaffold.conversion.initializing import initialized, is_filling
 from mlax_scaffold.conversion.lists import Lists
@@ -17,7 +18,7 @@ from mlax_scaffold.conversion.parameters import (
     _arguments,
     documented,
 )
-from mlax_scaffold.conversion.ruled_layers import RuledLayers
+from mlax_scaffold.conversion.requirements import plain_text, refusal, told_test
 from mlax_scaffold.conversion.static_arrays import numpy_of
 from mlax_scaffold.conversion.tied_weights import tied
 from mlax_scaffold.conversion.trees import (
@@ -25,8 +26,8 @@ from mlax_scaffold.conversion.trees import (
     expression,
     is_name,
     is_none,
+    literal,
     name,
-    names,
     negated,
     replaced,
     self_attribute,
@@ -38,7 +39,7 @@ from mlax_scaffold.conversion.vocabulary import KEYS, Surroundings
 _QUIET = ("super", "print", "warnings.warn")
 
 
-class Constructor(RuledLayers):
+class Constructor(DerivedValues):
     """Reads `__init__` of a class, and what it calls of its own."""
 
     def __init__(self, builder: Builder):
@@ -109,18 +110,20 @@ class Constructor(RuledLayers):
             case ast.Return(value=None) | ast.FunctionDef():
                 # What a function in it does is done where it is called.
                 pass
+            case ast.Raise() if condition is not None:
+                self._local(refusal(node, condition), condition)
             case ast.AugAssign() if self.lists.extended(node, condition):
                 pass
             case _:
                 self._local(node, condition)
 
     def _require(self, test: ast.expr, message: ast.expr | None) -> None:
-        text = message if message is not None else ast.Constant(_told(test))
+        text = message if message is not None else ast.Constant(told_test(test))
         self.builder.setup.append(
             ast.Expr(
                 ast.Call(
                     name("@word:require"),
-                    [self.translator.expression(test), _plain_text(text, test)],
+                    [self.translator.expression(test), plain_text(text, test)],
                     [],
                 )
             )
@@ -135,7 +138,9 @@ class Constructor(RuledLayers):
         if attribute == "register_buffer" and call.args:
             place = str(getattr(call.args[0], "value", ""))
             if len(call.args) > 1:
-                self._buffer(call, place, replaced(call.args[1], self.drawn))
+                value = replaced(call.args[1], self.drawn)
+                self._begin_where_not(value, condition)
+                self._buffer(call, place, value)
             return
         if attribute == "register_parameter" and len(call.args) == 2:
             place = str(getattr(call.args[0], "value", ""))
@@ -260,30 +265,26 @@ class Constructor(RuledLayers):
             ):
                 self.modules.choice(attribute, test, value.body, value.orelse)
                 return
+            if isinstance(literal(value.orelse), int | float) and self._weight(
+                node, attribute, value.body, _and(condition, test)
+            ):
+                # `nn.Parameter(torch.ones(1)) if learned else 1.0`
+                read = expression(f"self.{attribute}")
+                around.attributes[attribute] = ast.IfExp(
+                    copy.deepcopy(test), read, value.orelse
+                )
+                return
         # Under a name of setup it is what a statement made of it.
-        changed = isinstance(around.locals.get(attribute), ast.Name)
+        known = around.locals.get(attribute)
+        changed = known is not None and self_attribute(known) != attribute
         if is_name(value, attribute) and attribute in builder.fields and not changed:
             return
         if self._made_by_method(node, attribute, value, condition):
             return
-        if isinstance(value, ast.Name) and builder.renamed.get(value.id) == "":
-            around.attributes[attribute] = copy.deepcopy(
-                around.locals.get(value.id, value)
-            )
-            return
-        own = around.locals.get(value.id) if isinstance(value, ast.Name) else None
-        if (
-            isinstance(value, ast.Name)
-            and own is not None
-            and not names(own) - {"self"}
-        ):
-            # The same under another name.
-            around.attributes[attribute] = copy.deepcopy(around.locals[value.id])
+        if self._same(attribute, value, condition):
             return
         if is_none(value):
-            around.attributes.setdefault(attribute, ast.Constant(None))
-            if attribute in builder.attributes:
-                around.attributes.pop(attribute)
+            self._none(node, attribute, condition)
             return
         if self.lists.finished(attribute, value, condition):
             return
@@ -296,23 +297,15 @@ class Constructor(RuledLayers):
             around.attributes.pop(attribute, None)
             return
         made = self.translator.expression(value)
-        made = self._initializer(made)
-        if _is_function(made) or self._is_initializer(made):
-            around.attributes[attribute] = made
-            return
-        if attribute in builder.fields:
-            # Another value than the argument of that name.
-            place = builder.free(f"used_{attribute}")
-            around.attributes[attribute] = expression(f"self.{place}")
-            attribute = place
-        if condition is not None:
-            made = ast.IfExp(copy.deepcopy(condition), made, ast.Constant(None))
-        builder.derive(attribute, made)
-        self.translator.numbers = frozenset({*self.translator.numbers, attribute})
+        self._derived(attribute, self._initializer(made), condition)
 
     def _branch(self, node: ast.If, condition: ast.expr | None) -> None:
-        if any(isinstance(n, ast.Raise) for n in node.body):
-            self._local(node, condition)
+        if isinstance(node.body[-1], ast.Raise):
+            self.statement(
+                node.body[-1], _and(condition, self.translator.expression(node.test))
+            )
+            for part in node.orelse:
+                self.statement(part, condition)
             return
         touches = any(
             self_attribute(inner) is not None
@@ -368,26 +361,6 @@ class Constructor(RuledLayers):
 
 def _and(left: ast.expr | None, right: ast.expr) -> ast.expr:
     return both(left, right) or right
-
-
-def _is_function(node: ast.expr) -> bool:
-    """Whether a value is an activation, which is written where it is called."""
-    if isinstance(node, ast.Lambda):
-        return True
-    text = ast.unparse(node)
-    return text.startswith(
-        ("@module:jax.nn.", "@module:jnp.tanh", "@word:gelu", "jax.nn.")
-    )
-
-
-def _told(test: ast.expr) -> str:
-    return f"{ast.unparse(test).replace('self.', '')} must hold"
-
-
-def _plain_text(message: ast.expr, test: ast.expr) -> ast.expr:
-    if isinstance(message, ast.Constant) and isinstance(message.value, str):
-        return message
-    return ast.Constant(_told(test))
 
 
 __all__ = ["Constructor", "documented", "numpy_of", "statement"]

@@ -44,6 +44,19 @@ class ConstructorLocals(BuilderMethods):
         around.locals.update(hidden)
         self.builder.setup += made
 
+    def _begin_where_not(self, value: ast.expr, condition: ast.expr | None) -> None:
+        """Let a local that is bound under a condition alone be None elsewhere."""
+        if condition is None or not isinstance(value, ast.Name):
+            return
+        setup = self.builder.setup
+        for at, part in enumerate(setup):
+            if value.id in targets(part):
+                if isinstance(part, ast.If):
+                    target = ast.Name(value.id, ast.Store())
+                    made = ast.Assign([target], ast.Constant(None), lineno=0)
+                    setup.insert(at, made)
+                return
+
     def _begun(self, hidden: dict[str, ast.Name]) -> None:
         """Parameters that a statement changes, or may leave as they are, begin as locals."""
         around = self.translator.around

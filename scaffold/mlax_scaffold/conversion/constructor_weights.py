@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.parameters import (
 from mlax_scaffold.conversion.static_arrays import numpy_of
 from mlax_scaffold.conversion.trees import (
     expression,
+    is_name,
     is_none,
     literal,
     name,
@@ -52,9 +53,21 @@ class DeclaredWeights(Parameters):
         builder.derive(place, static, "array")
         dtype = f", {builder.calculations.first_input}.dtype"
         kept = _is_index(builder.node, place) or _is_boolean(value)
+        made = f"jnp.asarray(self.{place}{'' if kept else dtype})"
+        if isinstance(value, ast.Name) and self._may_be_none(value.id):
+            made = f"None if self.{place} is None else {made}"
         self.translator.around.attributes[place] = expression(
-            f"jnp.asarray(self.{place}{'' if kept else dtype})",
-            jnp=name("@module:jnp"),
+            made, jnp=name("@module:jnp")
+        )
+
+    def _may_be_none(self, local: str) -> bool:
+        """Whether a local of the constructor is None in one of its branches."""
+        return any(
+            isinstance(part, ast.Assign)
+            and is_none(part.value)
+            and any(is_name(t, local) for t in part.targets)
+            for node in self.builder.setup
+            for part in ast.walk(node)
         )
 
     def _weight(

@@ -132,6 +132,8 @@ class Declaring(Reading):
                         if isinstance(i, Number)
                     ]
                     return ast.Tuple(elements, ast.Load())
+                if node.id in bodies.tuples and isinstance(value, Several | None):
+                    return self.visit(copy.deepcopy(bodies.tuples[node.id]))
                 return node
 
             def visit_Subscript(self, node: ast.Subscript) -> ast.expr:

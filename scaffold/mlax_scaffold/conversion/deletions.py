@@ -1,4 +1,4 @@
-"""Statements that delete names, which change nothing of what is computed."""
+"""Statements without a value: deleted names, which change nothing, and lists that are turned around."""
 
 from __future__ import annotations
 
@@ -17,6 +17,23 @@ def without_deletions(tree: ast.Module) -> None:
                         if not kept and field == "body":
                             kept.append(ast.copy_location(ast.Pass(), body[0]))
                         setattr(part, field, kept)
+
+
+def without_reversals(tree: ast.Module) -> None:
+    """Write `sizes.reverse()` as `sizes = sizes[::-1]`, in place."""
+    _Reversals().visit(tree)
+    ast.fix_missing_locations(tree)
+
+
+class _Reversals(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        match node.value:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=local), attr="reverse"), args=[]
+            ):
+                [made] = ast.parse(f"{local} = {local}[::-1]").body
+                return ast.copy_location(made, node)
+        return node
 
 
 def _deletes(node: ast.stmt) -> bool:

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.description import Field
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
-from mlax_scaffold.conversion.trees import literal
+from mlax_scaffold.conversion.trees import is_none, literal, self_attribute
 from mlax_scaffold.conversion.values import Array, Value
+from mlax_scaffold.conversion.words import NUMBERED
 
 _SMALL = re.compile(
     r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|^k$|bottleneck)"
@@ -65,6 +66,7 @@ def fitting(
 
     Fields that are given have these values.
     """
+    setup, methods = list(setup), list(methods)
     text = _text(setup, methods)
     arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
     values: dict[str, object] = {}
@@ -79,15 +81,62 @@ def fitting(
             continue
         if value is not None:
             values[field.name] = value
-    side = _side(symbols, values)
+    _divide(values, given or {})
+    known = _with_derived(values, setup)
+    side = _side(symbols, known)
     shapes = {}
     chosen: dict[str, int] = {}
+    optional = {n for m in methods for n in optional_inputs(m)}
     for name, array in arrays.items():
-        shape = _shape(symbols, array, values, side, chosen)
+        if name in optional and array.lead and not array.axes and not array.against:
+            # Nothing says what fits.
+            continue
+        shape = _shape(symbols, array, known, side, chosen)
         if shape is None:
             return ()
         shapes[name] = shape
     return (*values.items(), *shapes.items())
+
+
+def _with_derived(
+    values: Mapping[str, object], setup: Iterable[ast.stmt]
+) -> dict[str, object]:
+    """Values of fields, with those that setup computes of them alone."""
+    known = dict(values)
+    for part in setup:
+        if isinstance(part, ast.Assign):
+            attribute = self_attribute(part.targets[0])
+            value = computed(part.value, known)
+            if attribute is not None and isinstance(value, int):
+                known.setdefault(attribute, value)
+    return known
+
+
+def optional_inputs(method: ast.FunctionDef) -> list[str]:
+    """The inputs of `forward` that are None by default."""
+    if method.name != "forward":
+        return []
+    given, defaults = method.args.args, method.args.defaults
+    late = zip(given[len(given) - len(defaults) :], defaults, strict=True)
+    named = zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True)
+    return [a.arg for a, default in (*late, *named) if is_none(default)]
+
+
+def _divide(values: dict[str, object], given: Mapping[str, object]) -> None:
+    """Take sizes of images that windows, or patches, divide."""
+    parts = [v for k, v in values.items() if re.match(r"(window|patch)_?size", k)]
+    part = parts[0] if len(parts) == 1 else None
+    part = part[0] if isinstance(part, tuple) and part else part
+    if not isinstance(part, int) or part < 1:
+        return
+    for name, value in values.items():
+        if name in given or not re.search(r"resolution|(img|image|input)_?size", name):
+            continue
+        sizes = value if isinstance(value, tuple) else (value,)
+        if all(isinstance(s, int) and s % part for s in sizes):
+            fitting = part * max(1, 8 // part)
+            several = isinstance(value, tuple)
+            values[name] = (fitting,) * len(sizes) if several else fitting
 
 
 def _demands(
@@ -120,6 +169,8 @@ def _value(field: Field, text: str) -> object:
             return default
         if default is None and "None" in word:
             return None
+        if NUMBERED.search(name):
+            return 0
         if _KERNEL.search(name):
             return 3 if "patch" not in name else 2
         if _VOCABULARY.search(name):
@@ -135,6 +186,8 @@ def _value(field: Field, text: str) -> object:
         read = re.findall(rf"self\.{name}\[(\d+)\]", text)
         count = max(2, *(int(place) + 1 for place in read)) if read else 2
         count = len(default) if isinstance(default, tuple | list) and default else count
+        if re.search(r"stride|dilation|pad", name):
+            return (1,) * count
         if not _KERNEL.search(name) and isinstance(default, tuple | list):
             return _scaled(tuple(default)) or (8,) * count
         return (3,) * count if _KERNEL.search(name) else (8,) * count
@@ -241,10 +294,21 @@ def computed(node: ast.expr, values: Mapping[str, object]) -> object:
             return value
         case ast.Attribute(attr=attr):
             return values.get(attr)
+        case ast.IfExp(
+            test=ast.Compare(
+                left=ast.Attribute(attr=attr), ops=[op], comparators=[none]
+            ),
+            body=body,
+            orelse=other,
+        ) if is_none(none):
+            there = values.get(attr) is not None
+            return computed(
+                body if there == isinstance(op, ast.IsNot) else other, values
+            )
         case ast.Name(id=symbol):
             return values.get(symbol)
         case ast.Subscript(value=inner, slice=index):
-            found, at = computed(inner, values), literal(index)
+            found, at = computed(inner, values), computed(index, values)
             if (
                 isinstance(found, tuple)
                 and isinstance(at, int)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 
 from mlax_scaffold.conversion.building import Attribute, Builder
 from mlax_scaffold.conversion.initial_rules import called
@@ -12,8 +13,11 @@ from mlax_scaffold.conversion.trees import (
     expression,
     literal,
     marked,
+    names,
+    replaced,
     same,
     self_attribute,
+    visited,
 )
 
 _WEIGHTS = {"weight": "kernel", "bias": "bias"}
@@ -39,7 +43,8 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
     if condition is not None and attribute is not None:
         known = builder.attributes.get(attribute)
         standing = known.condition if known is not None else None
-        if standing is None or not same(standing, condition):
+        there = same(condition, expression(f"self.{attribute} is not None"))
+        if standing is None or not (there or same(standing, condition)):
             builder.notes.remark(
                 call,
                 f"`{ast.unparse(call)}` under a condition is left out",
@@ -54,11 +59,8 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
     row = IN_PLACE[called(func)]
     translated = ast.Call(
         func,
-        [builder.translator.expression(a) for a in given.args],
-        [
-            ast.keyword(k.arg, builder.translator.expression(k.value))
-            for k in given.keywords
-        ],
+        [_written(builder, a) for a in given.args],
+        [ast.keyword(k.arg, _written(builder, k.value)) for k in given.keywords],
     )
     try:
         initializer = row.fill(row.bind(translated), builder.calculations)
@@ -76,6 +78,44 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
             call, f"`{ast.unparse(call)}` is left out", "give the weight an initializer"
         )
     return True
+
+
+def _written(builder: Builder, given: ast.expr) -> ast.expr:
+    """An argument, with locals that setup computes, and sizes of weights, written out."""
+    known: dict[str, ast.expr] = {}
+    for part in builder.setup:
+        match part:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                known[local] = replaced(value, known)
+    made = builder.translator.expression(given)
+    builder.written |= names(made) & known.keys()
+    made = replaced(made, known)
+    return visited(_Sizes(builder), made)
+
+
+class _Sizes(ast.NodeTransformer):
+    """Writes the sizes of weights, `self.weight.shape[1]`, as they are declared."""
+
+    def __init__(self, builder: Builder):
+        self.builder = builder
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        at = literal(node.slice)
+        shape = node.value
+        if isinstance(shape, ast.Attribute) and shape.attr == "shape":
+            known = self.builder.attributes.get(self_attribute(shape.value) or "")
+            declared = known.call.args[1:2] if known and known.call else []
+            if (
+                known is not None
+                and known.kind in ("weight", "state")
+                and declared
+                and isinstance(declared[0], ast.Tuple)
+                and isinstance(at, int)
+                and -len(declared[0].elts) <= at < len(declared[0].elts)
+            ):
+                return copy.deepcopy(declared[0].elts[at])
+        return node
 
 
 _SCALES = ("mul_", "div_")

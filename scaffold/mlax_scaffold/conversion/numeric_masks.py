@@ -27,6 +27,29 @@ def without_numeric_masks(origin: Origin) -> None:
     ast.fix_missing_locations(origin.tree)
 
 
+def added_inputs(function: ast.FunctionDef) -> set[str]:
+    """The names that are added as they are, but for new axes: `scores + mask[:, None]`."""
+    return {
+        found
+        for part in ast.walk(function)
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub)
+        for side in (part.left, part.right)
+        if (found := _with_axes(side))
+    }
+
+
+def _with_axes(node: ast.expr) -> str:
+    """The name that an expression gives new axes; "" for any other expression."""
+    match node:
+        case ast.Name(id=local):
+            return local
+        case ast.Subscript(value=inner):
+            return _with_axes(inner)
+        case ast.Call(func=ast.Attribute(attr="expand_dims"), args=[inner, *_]):
+            return _with_axes(inner)
+    return ""
+
+
 def _compare(
     function: ast.FunctionDef, is_mask: Callable[[ast.expr], bool], by: ast.cmpop
 ) -> None:

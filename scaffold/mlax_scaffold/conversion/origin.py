@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mlax_scaffold.conversion.class_constants import without_class_constants
-from mlax_scaffold.conversion.deletions import without_deletions
+from mlax_scaffold.conversion.deletions import without_deletions, without_reversals
 from mlax_scaffold.conversion.spread_keywords import without_spread_keywords
 from mlax_scaffold.errors import UsageError, did_you_mean
 
@@ -51,6 +51,7 @@ class Origin:
                 "that Python can read"
             ) from error
         without_deletions(tree)
+        without_reversals(tree)
         without_spread_keywords(tree)
         without_class_constants(tree)
         return cls(path, text, tree)

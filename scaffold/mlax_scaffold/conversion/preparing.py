@@ -11,12 +11,14 @@ from mlax_scaffold.conversion.chosen_layers import with_chosen_layers
 from mlax_scaffold.conversion.composition import composed
 from mlax_scaffold.conversion.joined_lists import without_joined_lists
 from mlax_scaffold.conversion.key_loops import without_key_loops
+from mlax_scaffold.conversion.last_branches import with_last_branches
 from mlax_scaffold.conversion.layer_functions import written_out
 from mlax_scaffold.conversion.local_functions import inlined
 from mlax_scaffold.conversion.mapped_tuples import without_mapped_tuples
 from mlax_scaffold.conversion.methods_of_classes import without_class_methods
 from mlax_scaffold.conversion.nested_loops import without_nested_loops
 from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.numbered_names import without_numbered_names
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.paired_lists import without_paired_lists
 from mlax_scaffold.conversion.part_attributes import without_part_attributes
@@ -24,12 +26,16 @@ from mlax_scaffold.conversion.private_names import publicized
 from mlax_scaffold.conversion.rebound_names import without_rebound_names
 from mlax_scaffold.conversion.shared_layers import with_shared_layers
 from mlax_scaffold.conversion.tables import LAYERS
+from mlax_scaffold.conversion.unrolled_lists import without_unrolled_lists
 from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
 
 
 def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     """Change a class in place."""
     without_class_methods(node)
+    without_numbered_names(origin, node)
+    with_last_branches(node)
+    without_unrolled_lists(origin, node)
     without_part_attributes(origin, node, LAYERS)
     inlined(node)
     begun(origin, node, LAYERS)

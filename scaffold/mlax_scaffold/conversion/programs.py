@@ -7,6 +7,7 @@ import copy
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.calculations import Calculations
+from mlax_scaffold.conversion.callers import with_callers
 from mlax_scaffold.conversion.classes import ClassReader
 from mlax_scaffold.conversion.decorators import kept_decorators
 from mlax_scaffold.conversion.description import Described, SpecText
@@ -21,6 +22,7 @@ from mlax_scaffold.conversion.layer_methods import with_layer_methods
 from mlax_scaffold.conversion.loop_stages import with_loop_stages
 from mlax_scaffold.conversion.nested_examples import Fitted, with_nested_examples
 from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.numpy_functions import with_numpy_functions
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.signatures import Signature
 from mlax_scaffold.conversion.stages import with_stages
@@ -55,7 +57,13 @@ class Program:
         """The spec of a class."""
         self._class(node, framework, self.name)
         self.definitions = with_nested_examples(self.definitions, self.fitted)
+        known = self.fitted.get(self.name)
+        if known is not None and node.name in self.own:
+            self.definitions[-1] = with_callers(
+                self.origin, node, self.definitions[-1], known, self.own[node.name]
+            )
         beside = beside_of(self.origin, self.notes, self.definitions, framework)
+        beside = with_numpy_functions(self.definitions, beside)
         return SpecText(tuple(self.definitions), tuple(beside))
 
     def _class(

@@ -40,6 +40,8 @@ class Reading:
         self.declared: dict[str, str] = {}
         self.weights = Weights(self)
         self.makers: dict[str, ast.expr] = {}
+        self.tuples: dict[str, ast.expr] = {}
+        """Locals that are tuples, as they are written: shapes of weights, perhaps."""
         self.pointwise: set[str] = set()
         """Locals that stand for a function of the elements, such as an activation."""
 

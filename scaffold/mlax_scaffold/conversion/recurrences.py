@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.building import Attribute, Builder
@@ -220,6 +221,22 @@ def _is_started(node: ast.AST, made: Recurrence) -> bool:
         and bool(states_given(part))
         for part in ast.walk(node)
     )
+
+
+def pairs_given(recurrences: Mapping[str, object], node: ast.AST) -> set[str]:
+    """The names of pairs of states that an LSTM of a class begins with, in a method of it."""
+    pairs = {t for t, made in recurrences.items() if _is_lstm(made)}
+    return {
+        state.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call) and self_attribute(part.func) in pairs
+        for state in states_given(part)
+        if isinstance(state, ast.Name)
+    }
+
+
+def _is_lstm(made: object) -> bool:
+    return isinstance(made, Recurrence) and made.cell == "LSTMCell"
 
 
 def states_given(call: ast.Call) -> list[ast.expr]:

@@ -84,8 +84,22 @@ class Reshaping(Growing):
         if isinstance(first, ast.Starred) and ast.unparse(first).endswith(
             (".shape[:-1]", "batch")
         ):
+            open_ = [i for i, t in enumerate(tail) if literal(t) == -1]
+            if len(open_) == 1 and array.axes:
+                others = product(t for i, t in enumerate(tail) if i != open_[0])
+                size = expression("a // b", a=array.axes[-1], b=others)
+                tail[open_[0]] = folded(size)
             return array.like([*array.axes[:-1], *tail])
         match first:
+            case ast.Starred(
+                value=ast.Subscript(
+                    slice=ast.Slice(
+                        lower=None,
+                        upper=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(left)),
+                    )
+                )
+            ) if isinstance(left, int) and not array.lead and left < len(array.axes):
+                return Array([*array.axes[:-left], *map(self._told, tail)], False)
             case ast.Starred(
                 value=ast.Subscript(
                     slice=ast.Slice(lower=None, upper=ast.Constant(kept))

@@ -72,6 +72,13 @@ def remarks(bound: Bound) -> Iterator[tuple[str, str]]:
         value = bound.get(argument)
         if isinstance(value, ast.expr) and not is_none(value):
             yield f"`{argument}={ast.unparse(value)}` is left out: {what}", todo
+    for argument in ("axis_name", "cross_replica_axis"):
+        value = bound.get(argument)
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield (
+                f"`{argument}={value.value!r}` is left out: statistics are those of one device",
+                "give the layer `axis_name` where it runs on several",
+            )
     training = bound.get("training")
     always = isinstance(training, ast.Constant) and training.value is True
     rate = bound.get("dropout_p")

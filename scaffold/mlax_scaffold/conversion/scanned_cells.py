@@ -14,10 +14,16 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.trees import is_name, literal
+from mlax_scaffold.conversion.trees import (
+    is_name,
+    literal,
+    self_attribute,
+    without_docstring,
+)
 
 _SCANS = ("flax.linen.scan", "flax.linen.transforms.scan")
 _CELLS = ("LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell")
@@ -25,10 +31,15 @@ _CELLS = ("LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell")
 
 def without_scanned_cells(origin: Origin) -> None:
     """Change the methods of a file in place; scans of anything else stay."""
+    known = {
+        title: found
+        for title, node in origin.classes.items()
+        if (found := _scanned_class(origin, node))
+    }
     for node in origin.classes.values():
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "__call__":
-                _written(origin, method)
+                _written(origin, method, known)
 
 
 @dataclass
@@ -38,7 +49,72 @@ class _Scan:
     time_major: bool
 
 
-def _written(origin: Origin, method: ast.FunctionDef) -> None:
+@dataclass
+class _ScannedClass:
+    """A class whose method `nn.scan` runs over time, and that runs one cell."""
+
+    scan: _Scan
+    fields: list[str]
+    cell: ast.Call
+
+    def run(self, call: ast.Call) -> ast.Call | None:
+        """What a call that makes one makes; None where it is not given what the cell reads."""
+        given = dict(zip(self.fields, call.args, strict=False))
+        given |= {k.arg: k.value for k in call.keywords if k.arg in self.fields}
+        read = {a for part in ast.walk(self.cell) if (a := self_attribute(part))}
+        if not read <= given.keys():
+            return None
+        cell = _Filled(given).visit(copy.deepcopy(self.cell))
+        cell.keywords += [k for k in call.keywords if k.arg == "name"]
+        return _run(self.scan, cell)
+
+
+class _Filled(ast.NodeTransformer):
+    """Writes what fields are given in their place."""
+
+    def __init__(self, given: Mapping[str, ast.expr]):
+        self.given = given
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        attribute = self_attribute(node)
+        if attribute is not None and attribute in self.given:
+            return copy.deepcopy(self.given[attribute])
+        self.generic_visit(node)
+        return node
+
+
+def _scanned_class(origin: Origin, node: ast.ClassDef) -> _ScannedClass | None:
+    """`@partial(nn.scan, ...)` over a method that returns `nn.LSTMCell(size)(carry, x)`."""
+    call = next((f for f in node.body if getattr(f, "name", "") == "__call__"), None)
+    if not isinstance(call, ast.FunctionDef) or len(call.decorator_list) != 2:
+        return None
+    first = call.decorator_list[0]
+    if not isinstance(first, ast.Call) or not first.args:
+        return None
+    if origin.qualified(first.func) != "functools.partial":
+        return None
+    match without_docstring(call.body):
+        case [
+            ast.Return(
+                value=ast.Call(
+                    func=ast.Call() as cell, args=[ast.Name(carry), ast.Name(x)]
+                )
+            )
+        ] if [a.arg for a in call.args.args[1:]] == [carry, x]:
+            options = ast.Call(first.args[0], [cell.func], first.keywords)
+            scan = _scan(origin, options)
+            fields = [
+                part.target.id
+                for part in node.body
+                if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+            ]
+            return _ScannedClass(scan, fields, cell) if scan is not None else None
+    return None
+
+
+def _written(
+    origin: Origin, method: ast.FunctionDef, known: Mapping[str, _ScannedClass]
+) -> None:
     made = copy.deepcopy(method)
     scans: dict[str, _Scan] = {}
     layers: dict[str, ast.Call] = {}
@@ -54,6 +130,10 @@ def _written(origin: Origin, method: ast.FunctionDef) -> None:
                     continue
                 if isinstance(func, ast.Name) and func.id in scans:
                     layers[local] = _run(scans[func.id], call)
+                    continue
+                one = known.get(func.id) if isinstance(func, ast.Name) else None
+                if one is not None and (run := one.run(call)) is not None:
+                    layers[local] = run
                     continue
                 match func:
                     case ast.Attribute(
@@ -71,7 +151,7 @@ def _written(origin: Origin, method: ast.FunctionDef) -> None:
     made.body = body
     gone = {*scans, *layers, *carries}
     left = any(is_name(p, n) for n in gone for part in body for p in ast.walk(part))
-    if scans and layers and not left:
+    if layers and not left:
         method.body = body
         ast.fix_missing_locations(method)
 

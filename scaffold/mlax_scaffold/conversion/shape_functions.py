@@ -295,6 +295,19 @@ class ShapeFunctions:
         axes.pop(axis)
         return array.like(axes)
 
+    def _unstacked(self, array: Array, node: ast.Call) -> Value:
+        """The arrays along an axis whose size is known."""
+        axis = self._axis(node, 1)
+        if not isinstance(axis, int) or (array.lead and axis >= 0):
+            return None
+        size = self.symbols.axis(array, axis)
+        count = literal(self.symbols.find(size)) if size is not None else None
+        if type(count) is not int or not 0 < count < 10:
+            return None
+        axes = list(array.axes)
+        axes.pop(axis)
+        return Several([array.like(list(axes)) for _ in range(count)])
+
     def _einsum(self, node: ast.Call, given: list[Value]) -> Value:
         text = literal(node.args[0]) if node.args else None
         if not isinstance(text, str) or "->" not in text:

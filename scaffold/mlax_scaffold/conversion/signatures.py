@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol, substituted
 from mlax_scaffold.conversion.values import Array, Prefix, Several, Value
@@ -16,11 +16,21 @@ class Signature:
     """What a class of the file makes of its inputs, for those that are built on it."""
 
     def __init__(
-        self, symbols: Symbols, inputs: list[Value], result: Value, fields: list[str]
+        self,
+        symbols: Symbols,
+        inputs: list[Value],
+        result: Value,
+        fields: list[str],
+        derived: Mapping[str, ast.expr],
     ):
         prefixes: dict[int, Prefix] = {}
-        self.inputs = [_frozen(symbols, i, prefixes) for i in inputs]
-        self.output = _frozen(symbols, result, prefixes)
+
+        def told(axis: ast.expr) -> ast.expr:
+            # What the class computes of its arguments, another one does not have.
+            return substituted(symbols.find(axis), derived)
+
+        self.inputs = [_frozen(told, i, prefixes) for i in inputs]
+        self.output = _frozen(told, result, prefixes)
         self.fields = fields
         self.hints = {k: h for k, h in symbols.hints.items() if h in _OF_IMAGES}
         """Sizes that are chosen as those of images and series are."""
@@ -53,8 +63,9 @@ class Signature:
                     for a in expected.axes
                 ]
                 wanted = Array(axes, expected.lead, expected.kind)
-                if wanted.kind == "Int":
-                    actual.kind = "Int"
+                numeric = (wanted.kind, actual.kind) == ("Float", "Bool")
+                if wanted.kind == "Int" or (numeric and expected.lead):
+                    actual.kind = wanted.kind
                 if not wanted.lead and actual.lead:
                     symbols.ranked(actual, ["_"] * len(wanted.axes))
                 for i in range(1, len(wanted.axes) + 1):
@@ -104,22 +115,22 @@ def _behind(symbols: Symbols, first: Array, known: int, axes: list[ast.expr]) ->
     return first.like([*before, *kept, *axes[len(kept) :]])
 
 
-def _frozen(symbols: Symbols, value: Value, prefixes: dict[int, Prefix]) -> Value:
+def _frozen(
+    told: Callable[[ast.expr], ast.expr], value: Value, prefixes: dict[int, Prefix]
+) -> Value:
     if isinstance(value, Array):
         prefix = prefixes.setdefault(
             id(value.prefix),
-            Prefix([symbols.find(a) for a in value.prefix.axes], value.lead),
+            Prefix([told(a) for a in value.prefix.axes], value.lead),
         )
-        made = Array(
-            [symbols.find(a) for a in value.tail], kind=value.kind, prefix=prefix
-        )
+        made = Array([told(a) for a in value.tail], kind=value.kind, prefix=prefix)
         against = value.against
         if against is not None and value.lead and not value.axes and against.axes:
-            frozen = _frozen(symbols, against, prefixes)
+            frozen = _frozen(told, against, prefixes)
             made.against = frozen if isinstance(frozen, Array) else None
         return made
     if isinstance(value, Several):
-        return Several([_frozen(symbols, i, prefixes) for i in value.items])
+        return Several([_frozen(told, i, prefixes) for i in value.items])
     return None
 
 

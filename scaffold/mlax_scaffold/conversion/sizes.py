@@ -7,15 +7,27 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
-from mlax_scaffold.conversion.trees import expression, folded, literal, name, same
+from mlax_scaffold.conversion.trees import (
+    expression,
+    folded,
+    literal,
+    name,
+    names,
+    replaced,
+    same,
+)
 from mlax_scaffold.conversion.values import Array, Prefix
 
 
 class Symbols:
     """Unknown sizes, and what they turn out to be."""
 
-    def __init__(self) -> None:
+    def __init__(self, constants: Mapping[str, object] | None = None) -> None:
         self.known: dict[str, ast.expr] = {}
+        self.constants = {
+            k: ast.Constant(v) for k, v in (constants or {}).items() if type(v) is int
+        }
+        """Numbers of the file, by name, such as those of its channels."""
         self.hints: dict[str, str] = {}
         self.demands: list[tuple[ast.expr, ast.expr]] = []
         """Sizes that have to be the same, though neither is unknown as a whole."""
@@ -46,7 +58,8 @@ class Symbols:
 
     def equal(self, left: ast.expr, right: ast.expr) -> None:
         """Take two sizes to be the same, where one of them is unknown."""
-        left, right = _without_common(self.find(left), self.find(right))
+        left, right = self._number(self.find(left)), self._number(self.find(right))
+        left, right = _without_common(left, right)
         if same(left, right):
             return
         one, other = _symbol(left), _symbol(right)
@@ -61,6 +74,12 @@ class Symbols:
             self.known[other.id] = left
         else:
             self.demands.append((left, right))
+
+    def _number(self, node: ast.expr) -> ast.expr:
+        """A size, with the numbers that the file has names for."""
+        if self.constants.keys() & names(node):
+            return folded(replaced(copy.deepcopy(node), self.constants))
+        return node
 
     def _within(self, symbol: ast.Name, node: ast.expr) -> bool:
         return any(
@@ -215,14 +234,33 @@ class Symbols:
 
 
 def _without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
-    """Two sizes without what is added to both."""
-    one, other = _doubled(left), _doubled(right)
-    if not (_is_sum(one) and _is_sum(other)):
+    """Two sizes without what is added to both, or what both are multiplied by."""
+    one, other = _factors(left), _factors(right)
+    if len(one) > 1 and len(other) > 1:
+        for factor in list(one):
+            at = next((i for i, f in enumerate(other) if same(f, factor)), None)
+            if at is not None and not is_symbol(factor):
+                one.remove(factor)
+                other.pop(at)
+        if len(one) == 1 or len(other) == 1:
+            return product(one), product(other)
+    first, second = _doubled(left), _doubled(right)
+    if not (_is_sum(first) and _is_sum(second)):
         return left, right
-    pairs = ((one.left, one.right), (one.right, one.left))
-    rest = ((other.left, other.right), (other.right, other.left))
+    pairs = ((first.left, first.right), (first.right, first.left))
+    rest = ((second.left, second.right), (second.right, second.left))
     found = [(b, d) for a, b in pairs for c, d in rest if same(a, c)]
     return _without_common(*found[0]) if found else (left, right)
+
+
+def _factors(node: ast.expr) -> list[ast.expr]:
+    """What a size is the product of: `p**2 * c` is that of p, p and c."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _factors(left) + _factors(right)
+        case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int() as n)):
+            return [base] * n if 0 < n < 5 else [node]
+    return [node]
 
 
 def _is_sum(node: ast.expr) -> TypeGuard[ast.BinOp]:

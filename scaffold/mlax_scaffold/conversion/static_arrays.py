@@ -28,7 +28,7 @@ class _Numpy(ast.NodeTransformer):
         kept = [a for a in node.args if not ast.unparse(a).endswith(".dtype")]
         node.args = kept
         node.keywords = [k for k in node.keywords if k.arg != "dtype"]
-        if text.endswith(".astype"):
+        if text.endswith(".astype") and "bool" not in map(ast.unparse, node.args):
             return node.func.value if isinstance(node.func, ast.Attribute) else node
         if text.startswith("@word:"):
             word = text[6:]

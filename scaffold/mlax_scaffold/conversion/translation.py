@@ -27,6 +27,7 @@ from mlax_scaffold.conversion.trees import (
     is_name,
     is_none,
     literal,
+    marked,
     name,
     negated,
     self_attribute,
@@ -142,6 +143,9 @@ class Translator(TranslatedCalls):
                 return name(text)
             module, _, rest = text.partition(".")
             return ast.Attribute(name(module), rest, ast.Load())
+        if full == "torch.nn.functional.gelu":
+            # That of jax.nn is the approximation.
+            return marked("lambda x: word_gelu(x, approximate=False)")
         owner, _, last = full.rpartition(".")
         if owner.startswith(FOREIGN) and last in VALUES:
             text = VALUES[last]

@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.description import Field, Trial
-from mlax_scaffold.conversion.examples import fitting
+from mlax_scaffold.conversion.examples import fitting, optional_inputs
 from mlax_scaffold.conversion.sizes import Symbols
-from mlax_scaffold.conversion.trees import is_none
 from mlax_scaffold.conversion.values import Array, Value
 from mlax_scaffold.conversion.vocabulary import KEYS
 
@@ -39,7 +38,7 @@ def trial(
     fields, methods = list(fields), list(methods)
     found = dict(fitting(symbols, fields, env, setup, methods))
     # What may be left out is left out of both: here it is given by keyword.
-    optional = {name for method in methods for name in _optional(method)}
+    optional = {name for method in methods for name in optional_inputs(method)}
     env = {k: v for k, v in env.items() if k not in optional}
     found = {k: v for k, v in found.items() if k not in optional}
     arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
@@ -61,16 +60,6 @@ def trial(
         int(single and True in leads),
         tuple(flags),
     )
-
-
-def _optional(method: ast.FunctionDef) -> list[str]:
-    """The inputs of `forward` that are None by default."""
-    if method.name != "forward":
-        return []
-    given, defaults = method.args.args, method.args.defaults
-    late = zip(given[len(given) - len(defaults) :], defaults, strict=True)
-    named = zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True)
-    return [a.arg for a, default in (*late, *named) if is_none(default)]
 
 
 def drawing(function: ast.FunctionDef | None) -> tuple[tuple[str, str], ...]:

@@ -12,6 +12,10 @@ _RATES = re.compile(
     r"(dropout|drop_path|drop|rate|prob|probability)(_?(rate|prob|p))?$|^p$|_p$|pdrop$"
 )
 _NO_RATES = re.compile(r"(growth|dilation|sampl\w*|frame|bit)_rate$")
+NUMBERED = re.compile(
+    r"(layer|block|stage|level)_?(id|idx|index|num|number)$|^(i|idx|index)$"
+)
+"""Numbers of layers, which begin at zero."""
 _POSITIVE = re.compile(r"(^|_)(eps|epsilon|temperature|tau|base|theta)$")
 _SIZES = re.compile(
     r"(features?|dims?|channels?|size|width|depth|heads?|layers?|units|hidden|embed|classes|groups|vocab\w*"
@@ -94,12 +98,16 @@ def _typed(parameter: str, text: str, default: ast.expr | None) -> str:
     value = literal(default)
     if not plain or plain in ("Any", "object"):
         return ""
+    if plain == "Shape":
+        return plain
     if plain.startswith("Literal["):
         return plain.replace("'", '"')
-    if re.search(r"Callable|ModuleDef|Activation", plain):
-        return "Activation"
     if "Initializer" in plain:
         return "Initializer"
+    if re.search(r"Callable|ModuleDef|Activation", plain):
+        # `kernel_init: Callable = nn.initializers.xavier_uniform()`
+        begins = _by_default(parameter, default) or _by_name(parameter)
+        return "Initializer" if begins == "Initializer" else "Activation"
     if re.search(r"(Dtype|DType|DTypeLike|dtype)$", plain):
         return "DType"
     if re.search(r"(Sequence|Tuple|List|tuple|list|Iterable)", plain):
@@ -160,6 +168,8 @@ def _by_default(parameter: str, default: ast.expr | None) -> str:
 def _by_name(parameter: str) -> str:
     if parameter.endswith(("_init", "_initializer")):
         return "Initializer"
+    if NUMBERED.search(parameter):
+        return "Count"
     if _FUNCTIONS.search(parameter):
         return "Activation"
     if parameter.startswith(("use_", "with_", "is_", "has_")) or parameter in (
@@ -182,7 +192,8 @@ def _integer(parameter: str, value: object) -> str:
         return "int"
     if parameter in ("axis", "dim") and isinstance(value, int) and value < 1:
         return "int"
-    return "Count" if value == 0 or parameter in ("padding", "pad") else "Size"
+    counted = parameter in ("padding", "pad") or NUMBERED.search(parameter)
+    return "Count" if value == 0 or counted else "Size"
 
 
 def _float(parameter: str, value: object) -> str:

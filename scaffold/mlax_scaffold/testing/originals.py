@@ -43,7 +43,7 @@ class Original:
         framework: what it is written with; "pair" for a function that makes weights and one that
             takes them.
         parameters: those of its constructor, and the hyperparameters that they became.
-        flags: parameters of its call that the definition has not.
+        flags: parameters of its call, and settings, that the definition has not.
         keys: parameters for random numbers: each is a "key" of jax, or a "generator" of NumPy.
         settings: those of its constructor that hold settings, and the class of each, or "". What they hold
             is among the parameters, as in `config.width`.
@@ -98,6 +98,10 @@ class Original:
                 for p in [*made]
                 if p.startswith(f"{parameter}.")
             }
+            modes = (
+                f.partition(".")[2] for f in self.flags if f.startswith(f"{parameter}.")
+            )
+            held |= {mode: mode in _ON for mode in modes}
             module = sys.modules[thing.__module__]
             holder = getattr(module, kind) if kind else types.SimpleNamespace
             made[parameter] = holder(**held)
@@ -105,8 +109,9 @@ class Original:
 
     def given_flags(self) -> dict[str, Any]:
         """Its flags as they are in inference."""
-        modes = {f: f in _ON for f in self.flags if f in (*_OFF, *_ON)}
-        keys = {f: jax.random.key(2) for f in self.flags if f not in modes}
+        called = [f for f in self.flags if "." not in f]
+        modes = {f: f in _ON for f in called if f in (*_OFF, *_ON)}
+        keys = {f: jax.random.key(2) for f in called if f not in modes}
         return modes | keys
 
     def given_keys(self) -> dict[str, Any]:

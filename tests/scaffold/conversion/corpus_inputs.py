@@ -35,7 +35,10 @@ _PAIRS = {
 }
 _MAIN = {
     "pytorch/adversarial.py": ("Discriminator",),
+    "pytorch/bert.py": ("BertLayer",),
+    "pytorch/convolved.py": ("GCN",),
     "pytorch/densenet.py": ("DenseNet",),
+    "pytorch/derived.py": ("CosineNet",),
     "pytorch/dit.py": ("DiT",),
     "pytorch/efficient.py": ("MBConvBlock",),
     "pytorch/graphs.py": ("GraphAttentionLayer", "GAT"),
@@ -43,6 +46,8 @@ _MAIN = {
     "pytorch/seresnet.py": ("SEResNet",),
     "pytorch/sets.py": ("MAB", "SetTransformer"),
     "pytorch/tokens.py": ("VisionTransformer",),
+    "linen/configured.py": ("ConfiguredDecoder",),
+    "linen/decorated.py": ("ScannedClassifier",),
     "linen/scanned.py": ("SentimentClassifier",),
     "nnx_/mixtures.py": ("MoEBlock",),
     "equinox_/unet.py": ("UNet",),

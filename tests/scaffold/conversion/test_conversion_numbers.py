@@ -21,7 +21,7 @@ import optax
 import pytest
 from corpus_inputs import all_converted, original
 from flax import nnx
-from torch_references import REFERENCES
+from torch_references import REFERENCES, bert_layer
 
 KEY = jax.random.key(0)
 TOLERANCE: dict[str, Any] = {"rtol": 2e-5, "atol": 2e-6}
@@ -346,4 +346,16 @@ def test_pytorch_as_written_out_in_numpy(package, name):
     y, _ = jax.jit(layer.fwd, static_argnums=4)(x, trainables, state, hyperparams, True)
     wide = jax.tree.map(lambda w: np.asarray(w, np.float64), trainables)
     expected = reference(wide, *(np.asarray(i, np.float64) for i in inputs))
+    np.testing.assert_allclose(y, expected, rtol=2e-4, atol=2e-5)
+
+
+def test_a_mask_that_is_added_as_written_out_in_numpy(package):
+    layer = module(package, "nn", "PytorchBertLayer")
+    fields = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 6}
+    shapes, state, hyperparams = created(layer, fields)
+    trainables = redrawn(shapes)
+    x, mask = drawn((2, 3, 8)), drawn((2, 1, 1, 3), 4)
+    y, _ = layer.fwd(x, trainables, state, hyperparams, True, attention_mask=mask)
+    wide = jax.tree.map(lambda w: np.asarray(w, np.float64), trainables)
+    expected = bert_layer(wide, np.asarray(x, np.float64), np.asarray(mask, np.float64))
     np.testing.assert_allclose(y, expected, rtol=2e-4, atol=2e-5)

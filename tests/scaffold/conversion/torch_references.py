@@ -145,6 +145,62 @@ def relative_attention(w, x):
     return linear(w.o, y.swapaxes(1, 2).reshape(b, t, -1))
 
 
+def gelu(x):
+    return x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def branched(w, x):
+    # A causal one of width 4, with a window of 16 at most.
+    return gelu(linear(w.fc, x)) * 4**-0.5 * 2 + 4 * 6
+
+
+def layer_norm(w, x, epsilon):
+    x = x - x.mean(-1, keepdims=True)
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + epsilon) * w.scale + w.bias
+
+
+def bert_layer(w, x, mask):
+    b, t, c = x.shape
+    a = w.own_self
+    q, k, v = (
+        linear(m, x).reshape(b, t, 2, c // 2).swapaxes(1, 2)
+        for m in (a.query, a.own_key, a.own_value)
+    )
+    weights = softmax(q @ k.swapaxes(2, 3) / math.sqrt(c // 2) + mask)
+    y = linear(w.output.dense, (weights @ v).swapaxes(1, 2).reshape(b, t, c))
+    y = layer_norm(w.output.layer_norm, y + x, 1e-12)
+    return y + linear(w.last, gelu(linear(w.intermediate, y)))
+
+
+def cosine_net(w, x):
+    kernel = w.conv.weight - w.conv.weight.mean((1, 2, 3), keepdims=True)
+    high, wide = x.shape[2:]
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    y = w.conv.bias[:, None, None] + sum(
+        np.einsum(
+            "bchw,oc->bohw",
+            padded[:, :, i : i + high, j : j + wide],
+            kernel[:, :, i, j],
+        )
+        for i in range(3)
+        for j in range(3)
+    )
+    y = y.transpose(0, 2, 3, 1)
+    y = y - y.mean(-1, keepdims=True)
+    y = y / np.sqrt((y**2).mean(-1, keepdims=True) + 1e-5) * w.norm.weight + w.norm.bias
+    y = np.maximum(y, 0.0).mean((1, 2))
+    y = y / np.linalg.norm(y, axis=-1, keepdims=True)
+    rows = w.head.weight
+    return y @ (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).T
+
+
+def graph_convolutions(w, x, adj):
+    y = np.maximum(adj @ (x @ w.gc1.weight) + w.gc1.bias, 0.0)
+    y = adj @ (y @ w.gc2.weight) + w.gc2.bias
+    y = y - y.max(1, keepdims=True)
+    return y - np.log(np.exp(y).sum(1, keepdims=True))
+
+
 REFERENCES: dict[str, tuple[dict[str, Any], list[tuple[int, ...]], Any]] = {
     "RMSNorm": ({"dim": 5}, [(3, 5)], rms_norm),
     "LoRALinear": ({"in_features": 5, "out_features": 4, "r": 2}, [(3, 5)], lora),
@@ -174,4 +230,11 @@ REFERENCES: dict[str, tuple[dict[str, Any], list[tuple[int, ...]], Any]] = {
         multihead_block,
     ),
     "T5Attention": ({}, [(2, 9, 16)], relative_attention),
+    "BranchedScale": ({"dim": 4, "causal": True}, [(3, 4)], branched),
+    "CosineNet": ({}, [(2, 3, 5, 6)], cosine_net),
+    "GCN": (
+        {"nfeat": 5, "nhid": 4, "nclass": 3, "dropout": 0.1},
+        [(6, 5), (6, 6)],
+        graph_convolutions,
+    ),
 }

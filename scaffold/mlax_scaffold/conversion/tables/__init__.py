@@ -29,6 +29,7 @@ FUNCTIONS: Mapping[str, Row] = MappingProxyType(
         **flax.FUNCTIONS,
         **haiku.FUNCTIONS,
         **losses.FUNCTIONS,
+        **torch.FUNCTIONS,
         **torch_tensors.FUNCTIONS,
     }
 )

@@ -13,7 +13,7 @@ _OUT = (
     "out_kernel_initializer=calc.unless_none(out_kernel_init), "
     "out_bias_initializer=calc.unless_none(out_bias_init)"
 )
-_OVER = "axis_name=calc.unless_none(axis_name)"
+_OVER = "axis_name=calc.axis_name(axis_name)"
 _LAYERS = {
     "Dense": Row(
         "(features, use_bias=True, kernel_init=_, bias_init=_, precision=_, dot_general=_, "

@@ -46,7 +46,7 @@ _LAYERS = {
         "cross_replica_axis=_)",
         "layer.BatchNorm(calc.last(), channel_last=True, use_scale=create_scale, "
         "use_bias=create_offset, momentum=decay_rate, epsilon=eps, "
-        f"axis_name=calc.unless_none(cross_replica_axis), {_NORM})",
+        f"axis_name=calc.axis_name(cross_replica_axis), {_NORM})",
     ),
     "Embed": Row(
         "(vocab_size, embed_dim, w_init=_)",

@@ -179,6 +179,13 @@ LAYERS = {f"torch.nn.{name}": row for name, row in _LAYERS.items()} | {
     ),
 }
 
+FUNCTIONS = {
+    f"{module}.to_{n}tuple": Row("(x)", f"calc.repeated(x, {n})")
+    for module in ("timm.layers", "timm.layers.helpers", "timm.models.layers")
+    for n in (1, 2, 3, 4)
+}
+"""What models of images take from timm, beside layers."""
+
 CALLS = {
     "MultiHeadAttention": Row(
         "(f, query, key, value, key_padding_mask=None, need_weights=_, attn_mask=_, average_attn_weights=_, "

@@ -1,0 +1,59 @@
+"""What a constructor refuses, as requirements with a message that says something."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.trees import negated
+
+
+def refusal(raised: ast.Raise, test: ast.expr) -> ast.Raise:
+    """The error of a spec that is raised where a condition holds.
+
+    `raise NotImplementedError(mode)` and `raise ValueError` say here what must hold.
+    """
+    message = _message(raised.exc) or ast.Constant(told_test(_contrary(test)))
+    call = ast.Call(ast.Name("ValueError", ast.Load()), [message], [])
+    return ast.fix_missing_locations(ast.copy_location(ast.Raise(call), raised))
+
+
+def _message(error: ast.expr | None) -> ast.expr | None:
+    match error:
+        case ast.Call(args=[ast.JoinedStr() as text]):
+            return text
+        case ast.Call(args=[ast.Constant(value=str(text))]) if text.strip(". "):
+            return ast.Constant(text)
+    return None
+
+
+def _contrary(test: ast.expr) -> ast.expr:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return ast.BoolOp(ast.Or(), [_contrary(part) for part in test.values])
+    match test:
+        case ast.Compare(left=left, ops=[op], comparators=right) if type(op) in _OTHER:
+            return ast.Compare(left, [_OTHER[type(op)]()], right)
+    return negated(test)
+
+
+_OTHER: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Lt: ast.GtE,
+    ast.LtE: ast.Gt,
+    ast.Gt: ast.LtE,
+    ast.GtE: ast.Lt,
+}
+
+
+def told_test(test: ast.expr) -> str:
+    """A condition that has to hold, as a sentence."""
+    return f"{ast.unparse(test).replace('self.', '')} must hold"
+
+
+def plain_text(message: ast.expr, test: ast.expr) -> ast.expr:
+    """A message as it is where it is a literal, or the condition as a sentence."""
+    if isinstance(message, ast.Constant) and isinstance(message.value, str):
+        return message
+    return ast.Constant(told_test(test))
