@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 
 from mlax_scaffold.errors import Diagnostic, FindingsError, SpecError
 from mlax_scaffold.model.definition import Definition, Kind
+from mlax_scaffold.model.library import Library
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.settings import import_root
 from mlax_scaffold.project.staging import Stage, staged_package
@@ -112,19 +113,27 @@ def _traced(
                 "code": code.replace(f"\nfrom {package} import", "\n# from"),
                 "cases": _cases(new or workspace.root, made, definition),
                 "paths": [o.path for o in made.of(definition.source)],
-                "wide": _may_be_wide(definition),
+                "wide": _may_be_wide(definition, made.library),
                 "function": definition.name if definition.kind.is_member else "fwd",
             }
         )
     return traced
 
 
-def _may_be_wide(definition: Definition) -> bool | None:
+def _may_be_wide(definition: Definition, library: Library) -> bool | None:
     """Whether it may compute in wider dtypes than that of its input; None: it is no function of one."""
-    said = ("float32", "float64", "accum_dtype", "DType", "self.stored", "widened")
     if not (definition.kind.is_layer or definition.kind is Kind.FUNCTION):
         return None
-    return any(word in definition.text for word in said)
+    wide = {"float32", "float64"} & {
+        *definition.named_dtypes,
+        *library.own_dtypes(definition),
+    }
+    return (
+        bool(wide)
+        or any(h.type.word.declares_dtype for h in definition.hyperparameters)
+        or any(m.stored for m in definition.methods)
+        or any(i.name == "widened" for i in definition.imports)
+    )
 
 
 def _cases(
