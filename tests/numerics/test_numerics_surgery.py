@@ -423,17 +423,20 @@ def test_in_blocks_and_loops():
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_dtypes_are_those_of_the_input(dtype, audit_dtypes):
-    """In what is replaced, computed and recorded, with weights of other dtypes."""
-    norm = nn.SpectralNorm.init(KEYS[1], 8)
-    path = "attention/to_query/linear/kernel"
-    changed = surgery.replace(
-        encoder(dtype=jnp.float32), {"attention/to_query": with_lora}
-    )
-    trainables, state, hyperparams = surgery.reparametrized(changed, {path: norm})
+    """In what is replaced, computed and recorded, with weights of other dtypes. Compiles nothing."""
+
+    def make() -> Any:
+        norm = nn.SpectralNorm.init(KEYS[1], 8)
+        path = "attention/to_query/linear/kernel"
+        places = {"attention/to_query": with_lora}
+        changed = surgery.replace(encoder(dtype=jnp.float32), places)
+        return surgery.reparametrized(changed, {path: norm})
+
+    trainables, state, hyperparams = jax.eval_shape(make)
     inside = surgery.recorded(hyperparams, ["layer/attention"])
-    x = jnp.asarray(X, dtype)
+    x = jax.ShapeDtypeStruct(X.shape, dtype)
     audit_dtypes(inside.apply, x, trainables, state, compute_dtype=dtype)
-    (y, found), after = inside.apply(x, trainables, state)
+    (y, found), after = jax.eval_shape(inside.apply, x, trainables, state)
     assert y.dtype == found["layer/attention"].dtype == dtype
     same = jax.tree.map(lambda a, b: a.dtype == b.dtype, after, state)
     assert jax.tree.all(same)
