@@ -216,7 +216,7 @@ def test_what_is_frozen_stays_and_costs_nothing():
         y, _ = hyperparams.apply(X, surgery.merge(trained, frozen), state)
         return functional.mean(y**2)
 
-    value, gradients = jax.value_and_grad(loss)(trained)
+    value, gradients = jax.jit(jax.value_and_grad(loss))(trained)
     updates, _ = optim.Adam.step(gradients, moments, trained, adam)
     after = optim.apply_updates(trained, updates)
     assert loss(after) < value
@@ -286,7 +286,7 @@ def test_weight_norm_is_that_of_flax():
         return functional.mean(jnp.sin(y))
 
     (value, slopes), (expected, wanted) = (
-        jax.value_and_grad(f)(trainables) for f in (ours, theirs)
+        jax.jit(jax.value_and_grad(f))(trainables) for f in (ours, theirs)
     )
     np.testing.assert_allclose(value, expected, rtol=1e-12)
     jax.tree.map(
@@ -328,8 +328,10 @@ def test_spectral_norm_is_that_of_flax():
         y, after = hyperparams.apply(X, weights, state)
         return functional.mean(jnp.sin(y)), after.maps[names].vector
 
-    (value, u), slopes = jax.value_and_grad(ours, has_aux=True)(trainables)
-    (expected, v), wanted = jax.value_and_grad(theirs, has_aux=True)(trainables)
+    (value, u), slopes = jax.jit(jax.value_and_grad(ours, has_aux=True))(trainables)
+    (expected, v), wanted = jax.jit(jax.value_and_grad(theirs, has_aux=True))(
+        trainables
+    )
     np.testing.assert_allclose(value, expected, rtol=1e-12)
     np.testing.assert_allclose(u, v, rtol=1e-6, atol=1e-9)
     jax.tree.map(
