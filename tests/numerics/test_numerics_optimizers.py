@@ -176,7 +176,8 @@ def test_half_precision_weights_with_float32_moments():
     state, hyperparams = init_optimizer(
         "optim/adam", {"learning_rate": 0.01, "moment_dtype": "float32"}, weights
     )
-    updates, state = step_optimizer(hyperparams, weights, state, weights)
+    step = jax.jit(step_optimizer)
+    updates, state = step(hyperparams, weights, state, weights)
     assert {u.dtype for u in jax.tree.leaves(updates)} == {jnp.dtype("bfloat16")}
     assert {m.dtype for m in jax.tree.leaves(state.square)} == {jnp.dtype("float32")}
     # The first step of Adam is the sign of the gradient.
