@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
+import jax.core
 
 import mlax.functional
 from mlax_scaffold.reader.homes import module_name

@@ -156,7 +156,7 @@ def test_a_cache_has_the_window_of_the_whole_sequence(before, sizes):
 def test_packed_sequences_are_as_if_they_were_alone():
     trainables, none, hyperparams = _layer()
     x = _RANDOM.normal(size=(1, 7, 6))
-    segments = np.array([[0, 0, 0, 1, 1, 2, 2]])
+    segments: Any = np.array([[0, 0, 0, 1, 1, 2, 2]])
     mask = functional.make_segment_mask(segments, segments)
     y = np.asarray(_forward(x, trainables, none, hyperparams, mask=mask)[0])
     for low, high in ((0, 3), (3, 5), (5, 7)):
