@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numerics_compare import redrawn
 
 from mlax import functional, surgery
 from mlax.block import TransformerDecoderLayer, TransformerEncoderLayer
@@ -43,8 +42,7 @@ def _reference(query, key, value, *, before=None, after=None, causal=False, cap=
 @pytest.mark.parametrize(("before", "after"), _WINDOWS)
 def test_a_window_is_what_each_query_reaches(before, after, causal):
     given: dict[str, Any] = {"keys_before": before, "keys_after": after}
-    attend = functools.partial(functional.dot_product_attention, causal=causal, **given)
-    y = jax.jit(attend)(_QUERY, _KEY, _VALUE)
+    y = functional.dot_product_attention(_QUERY, _KEY, _VALUE, causal=causal, **given)
     expected = _reference(
         *(_QUERY, _KEY, _VALUE),
         before=before,
@@ -53,10 +51,11 @@ def test_a_window_is_what_each_query_reaches(before, after, causal):
     )
     np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-14)
     window: Any = tuple(_LENGTH if n is None else n for n in (before, after))
-    attend = functools.partial(
-        jax.nn.dot_product_attention, is_causal=causal, local_window_size=window
+    theirs = jax.nn.dot_product_attention(
+        *map(jnp.asarray, (_QUERY, _KEY, _VALUE)),
+        is_causal=causal,
+        local_window_size=window,
     )
-    theirs = jax.jit(attend)(_QUERY, _KEY, _VALUE)
     # That of jax computes in float32.
     np.testing.assert_allclose(y, theirs, rtol=1e-5, atol=1e-5)
 
@@ -98,10 +97,11 @@ def test_in_chunks_it_is_the_same_with_its_gradients(before, after, causal, chun
 def test_chunks_out_of_reach_are_not_computed():
     def attended(before, causal):
         # NaN in a value spoils what it is added to, were it with a weight of zero.
-        value = np.where(np.arange(_LENGTH)[:, None, None] == 0, np.nan, _VALUE)
-        options = {"chunk_size": 3, "keys_before": before, "causal": causal}
-        run = jax.jit(functools.partial(functional.chunked_attention, **options))
-        return np.isfinite(run(_QUERY, _KEY, value)).all(axis=(0, 2, 3))
+        value = jnp.asarray(_VALUE).at[:, 0].set(jnp.nan)
+        y = functional.chunked_attention(
+            _QUERY, _KEY, value, chunk_size=3, keys_before=before, causal=causal
+        )
+        return np.isfinite(y).all(axis=(0, 2, 3))
 
     # Keys of the first chunk are reached by queries up to 2 + 2, whose chunk ends at 5.
     assert attended(2, True).tolist() == [False] * 6 + [True] * 3
@@ -125,42 +125,47 @@ def test_a_soft_cap_is_that_of_the_logits_before_the_bias():
 
 
 def _layer(**hyper: Any) -> Any:
-    options = {"dtype": jnp.float64, "precision": "highest", **hyper}
-    make = jax.jit(lambda key: MultiHeadAttention.init(key, 6, 2, **options))
-    trainables, state, hyperparams = make(jax.random.key(0))
-    return redrawn(trainables, jnp.float64, scale=1.0), state, hyperparams
-
-
-_forward = jax.jit(MultiHeadAttention.fwd, static_argnames="inference_mode")
+    made = MultiHeadAttention.init(
+        jax.random.key(0), 6, 2, dtype=jnp.float64, precision="highest", **hyper
+    )
+    trainables, state, hyperparams = made
+    drawn = iter(range(100))
+    trainables = jax.tree.map(
+        lambda w: jax.random.normal(jax.random.key(next(drawn)), w.shape, w.dtype),
+        trainables,
+    )
+    return trainables, state, hyperparams
 
 
 @pytest.mark.parametrize("before", [0, 1, 4])
 @pytest.mark.parametrize("sizes", [(1,) * 7, (3, 4), (7,)])
 def test_a_cache_has_the_window_of_the_whole_sequence(before, sizes):
-    x = _RANDOM.normal(size=(2, 7, 6))
+    x = jnp.asarray(_RANDOM.normal(size=(2, 7, 6)))
     given: dict[str, Any] = {"keys_before": before, "soft_cap": 2.0}
     trainables, none, whole = _layer(causal=True, **given)
-    expected, _ = _forward(x, trainables, none, whole)
+    expected, _ = MultiHeadAttention.fwd(x, trainables, none, whole)
     _, state, cached = _layer(max_length=9, batch=(2,), **given)
     parts = []
-    for part in np.split(x, np.cumsum(sizes)[:-1], axis=1):
-        y, state = _forward(part, trainables, state, cached, inference_mode=True)
+    for part in jnp.split(x, np.cumsum(sizes)[:-1], axis=1):
+        y, state = MultiHeadAttention.fwd(
+            part, trainables, state, cached, inference_mode=True
+        )
         parts.append(y)
     # Of terms up to 10, of which some cancel.
     close: Any = {"rtol": 1e-12, "atol": 1e-14}
-    np.testing.assert_allclose(np.concatenate(parts, 1), expected, **close)
-    trained, _ = _forward(x, trainables, state, cached)
+    np.testing.assert_allclose(jnp.concatenate(parts, 1), expected, **close)
+    trained, _ = MultiHeadAttention.fwd(x, trainables, state, cached)
     np.testing.assert_allclose(trained, expected, **close)
 
 
 def test_packed_sequences_are_as_if_they_were_alone():
     trainables, none, hyperparams = _layer()
-    x = _RANDOM.normal(size=(1, 7, 6))
-    segments: Any = np.array([[0, 0, 0, 1, 1, 2, 2]])
+    x = jnp.asarray(_RANDOM.normal(size=(1, 7, 6)))
+    segments = jnp.array([[0, 0, 0, 1, 1, 2, 2]])
     mask = functional.make_segment_mask(segments, segments)
-    y = np.asarray(_forward(x, trainables, none, hyperparams, mask=mask)[0])
+    y, _ = MultiHeadAttention.fwd(x, trainables, none, hyperparams, mask=mask)
     for low, high in ((0, 3), (3, 5), (5, 7)):
-        alone, _ = _forward(x[:, low:high], trainables, none, hyperparams)
+        alone, _ = MultiHeadAttention.fwd(x[:, low:high], trainables, none, hyperparams)
         np.testing.assert_allclose(y[:, low:high], alone, rtol=1e-12)
 
 
@@ -179,7 +184,7 @@ def test_one_map_may_have_a_bias_of_its_own_mind(part, use_bias):
         assert (bias is not None) == (use_bias != (name == part))
     # A bias of zero is none.
     places = [f"to_{place}" for place in names.values()]
-    zero = np.zeros(6)
+    zero = jnp.zeros(6)
     mixed, alike = (
         {
             place: getattr(trainables, place)._replace(
@@ -189,16 +194,10 @@ def test_one_map_may_have_a_bias_of_its_own_mind(part, use_bias):
         }
         for model in (trainables, plain)
     )
-    x = _RANDOM.normal(size=(2, 4, 6))
-    a, _ = _forward(x, trainables._replace(**mixed), none, hyperparams)
-    b, _ = _forward(x, trainables._replace(**alike), none, every)
+    x = jnp.asarray(_RANDOM.normal(size=(2, 4, 6)))
+    a, _ = MultiHeadAttention.fwd(x, trainables._replace(**mixed), none, hyperparams)
+    b, _ = MultiHeadAttention.fwd(x, trainables._replace(**alike), none, every)
     np.testing.assert_allclose(a, b, rtol=1e-12)
-
-
-def _made(layer: Any, **hyper: Any) -> Any:
-    """A layer of a transformer, of one program."""
-    make = jax.jit(lambda key: layer.init(key, 8, 2, 16, dtype=jnp.float64, **hyper))
-    return make(jax.random.key(0))
 
 
 def _near(before: int, after: int | None) -> Any:
@@ -209,40 +208,40 @@ def _near(before: int, after: int | None) -> Any:
 def test_transformer_layers_have_windows_and_caps():
     """As a mask of what is near, and as the attention in them with a cap."""
     x: Any = _RANDOM.normal(size=(2, _LENGTH, 8))
+    given: Any = {"dtype": jnp.float64}
     layers = [
         (TransformerEncoderLayer, {"keys_before": 2, "keys_after": 1}, _near(2, 1)),
         (TransformerDecoderLayer, {"keys_before": 3}, _near(3, None)),
     ]
     for layer, window, mask in layers:
-        run, made = jax.jit(layer.fwd), functools.partial(_made, layer)
-        trainables, state, plain = made()
-        _, _, near = made(**window)
-        y, _ = run(x, trainables, state, near)
-        expected, _ = run(x, trainables, state, plain, mask=mask)
+        trainables, state, plain = layer.init(jax.random.key(0), 8, 2, 16, **given)
+        _, _, near = layer.init(jax.random.key(0), 8, 2, 16, **window, **given)
+        y, _ = layer.fwd(x, trainables, state, near)
+        expected, _ = layer.fwd(x, trainables, state, plain, mask=mask)
         np.testing.assert_allclose(y, expected, rtol=1e-12, atol=1e-14)
-        far, _ = run(x, trainables, state, plain)
+        far, _ = layer.fwd(x, trainables, state, plain)
         assert not np.allclose(y, far)
-        _, _, capped = made(soft_cap=0.5)
+        _, _, capped = layer.init(jax.random.key(0), 8, 2, 16, soft_cap=0.5, **given)
         changed = surgery.replace(
             (trainables, state, plain),
             {"attention": (trainables.attention, state.attention, capped.attention)},
         )
-        y, _ = run(x, trainables, state, capped)
-        np.testing.assert_allclose(y, run(x, *changed)[0], rtol=1e-12)
+        y, _ = layer.fwd(x, trainables, state, capped)
+        np.testing.assert_allclose(y, layer.fwd(x, *changed)[0], rtol=1e-12)
         assert not np.allclose(y, far)
 
 
 def test_a_decoder_caps_what_attends_to_a_context():
     x: Any = _RANDOM.normal(size=(2, _LENGTH, 8))
     context: Any = _RANDOM.normal(size=(2, 5, 8))
-    run = jax.jit(TransformerDecoderLayer.fwd)
-    trainables, state, plain = _made(TransformerDecoderLayer)
-    capped = _made(TransformerDecoderLayer, soft_cap=0.5)[2]
-    y, _ = run(x, trainables, state, capped, context=context)
+    init = functools.partial(TransformerDecoderLayer.init, dtype=jnp.float64)
+    trainables, state, plain = init(jax.random.key(0), 8, 2, 16)
+    capped = init(jax.random.key(0), 8, 2, 16, soft_cap=0.5)[2]
+    y, _ = TransformerDecoderLayer.fwd(x, trainables, state, capped, context=context)
     part = trainables.context_attention, state.context_attention
     for hyperparams, same in ((capped, True), (plain, False)):
         layer = (trainables, state, capped)
         change = {"context_attention": (*part, hyperparams.context_attention)}
         changed = surgery.replace(layer, change)
-        again, _ = run(x, *changed, context=context)
+        again, _ = TransformerDecoderLayer.fwd(x, *changed, context=context)
         assert np.allclose(y, again, rtol=1e-12, atol=1e-14) == same

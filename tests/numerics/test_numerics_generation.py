@@ -22,27 +22,25 @@ def _drawn(layer: Any) -> Any:
     """Weights that are large enough for logits that differ."""
     random = np.random.default_rng(3)
     trainables, state, hyperparams = layer
-    drawn = jax.tree.map(
-        lambda x: jax.device_put((random.normal(size=x.shape) * 0.7).astype(x.dtype)),
-        trainables,
-    )
-    return drawn, state, hyperparams
+    leaves, structure = jax.tree.flatten(trainables)
+    leaves = [jnp.asarray(random.normal(size=x.shape) * 0.7, x.dtype) for x in leaves]
+    return structure.unflatten(leaves), state, hyperparams
 
 
 @functools.cache
 def _model(dtype: Any = jnp.float64, **options: Any) -> Any:
     """A causal language model, with a norm that has a state and a stack of layers."""
+    keys = jax.random.split(jax.random.key(0), 2)
     sizes = (_FEATURES, 2, 4)
     hyper = {"causal": True, "dtype": dtype, **options}
 
     def encoder(key: Any) -> Any:
         return block.TransformerEncoderLayer.init(key, *sizes, **hyper)
 
-    @jax.jit
-    def make(keys: Any) -> Any:
-        norm = nn.BatchNorm.init(keys[0], _FEATURES, channel_last=True, dtype=dtype)
-        norm = norm[0], norm[1]._replace(mean=norm[1].mean + 0.25), norm[2]
-        return block.Series.init(
+    norm = nn.BatchNorm.init(keys[0], _FEATURES, channel_last=True, dtype=dtype)
+    norm = norm[0], norm[1]._replace(mean=norm[1].mean + 0.25), norm[2]
+    return _drawn(
+        block.Series.init(
             [
                 nn.Embed.init(keys[0], _CLASSES, _FEATURES, dtype=dtype),
                 norm,
@@ -51,8 +49,7 @@ def _model(dtype: Any = jnp.float64, **options: Any) -> Any:
                 nn.Linear.init(keys[0], _FEATURES, _CLASSES, dtype=dtype),
             ]
         )
-
-    return _drawn(make(jax.random.split(jax.random.key(0), 2)))
+    )
 
 
 def _another(logits: Any, key: Any, tokens: Any) -> Any:
@@ -100,15 +97,14 @@ def test_a_cache_of_another_size_takes_the_place_of_one():
 
 def test_rows_are_reordered_and_reset():
     decoder, weights, empty = generation.of_pair(_model(), rows=2, max_length=8)
-    step, reorder = jax.jit(decoder.step), jax.jit(decoder.reorder)
-    _, cache = jax.jit(decoder.prefill)(weights, empty, _PROMPT)
-    swapped = reorder(cache, np.array([1, 0]))
-    one = np.asarray(step(weights, cache, np.array([1, 2]))[0])
-    other = np.asarray(step(weights, swapped, np.array([2, 1]))[0])
+    _, cache = decoder.prefill(weights, empty, _PROMPT)
+    swapped = decoder.reorder(cache, jnp.array([1, 0]))
+    one, _ = decoder.step(weights, cache, jnp.array([1, 2]))
+    other, _ = decoder.step(weights, swapped, jnp.array([2, 1]))
     np.testing.assert_array_equal(one, other[::-1])
-    same = reorder(cache, np.array([0, 0]))
-    alike, _ = step(weights, same, np.array([1, 1]))
-    np.testing.assert_array_equal(alike, np.stack([one[0]] * 2))
+    same = decoder.reorder(cache, jnp.array([0, 0]))
+    alike, _ = decoder.step(weights, same, jnp.array([1, 1]))
+    np.testing.assert_array_equal(alike, jnp.stack([one[0]] * 2))
     for a, b in zip(*map(jax.tree.leaves, (decoder.reset(cache), empty)), strict=True):
         np.testing.assert_array_equal(a, b)
     # The state of the norm is none of the cache.
@@ -153,18 +149,16 @@ def test_modules_continue_as_without_a_cache():
     params = trainables.merge(rest)
     given = generation.of_module(net, params, rows=2, max_length=8)
     tokens, cache = generation.generate(*given, _PROMPT, 4, choose=_another)
-    run = jax.jit(lambda x: net(params, x, is_training=False)[0])
-    _assert_most_probable(run, tokens)
+    _assert_most_probable(lambda x: net(params, x, is_training=False)[0], tokens)
     decoder, weights, empty = given
     restarted, _ = generation.generate(
         decoder, weights, decoder.reset(cache), _PROMPT[::-1], 4, choose=_another
     )
     np.testing.assert_array_equal(restarted, tokens[::-1])
-    step = jax.jit(decoder.step)
-    _, filled = jax.jit(decoder.prefill)(weights, empty, _PROMPT)
-    swapped = jax.jit(decoder.reorder)(filled, np.array([1, 0]))
-    one, _ = step(weights, filled, np.array([1, 2]))
-    other = np.asarray(step(weights, swapped, np.array([2, 1]))[0])
+    _, filled = decoder.prefill(weights, empty, _PROMPT)
+    swapped = decoder.reorder(filled, jnp.array([1, 0]))
+    one, _ = decoder.step(weights, filled, jnp.array([1, 2]))
+    other, _ = decoder.step(weights, swapped, jnp.array([2, 1]))
     np.testing.assert_array_equal(one, other[::-1])
     # The module that was given is as it was.
     assert net.layers[0].max_length is None

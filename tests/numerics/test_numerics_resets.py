@@ -30,11 +30,10 @@ _RESET = np.array([False, True, False])
 def _carried(name: str) -> Any:
     cell, options, shape = _CELLS[name]
     sizes = (1, 4, 3) if name == "ConvLSTMCell" else (4, 3)
-    make = jax.jit(lambda key: cell.init(key, *sizes, **options, dtype=jnp.float64))
-    layer = make(jax.random.key(0))
-    x = _RANDOM.normal(size=(3, *shape))
+    layer = cell.init(jax.random.key(0), *sizes, **options, dtype=jnp.float64)
+    x = jnp.asarray(_RANDOM.normal(size=(3, *shape)))
     zeros = layer[2].initial_carry(x.shape, x.dtype)
-    carry = jax.tree.map(lambda z: _RANDOM.normal(size=z.shape), zeros)
+    carry = jax.tree.map(lambda z: jnp.asarray(_RANDOM.normal(size=z.shape)), zeros)
     return cell, layer, x, carry, zeros
 
 
@@ -48,7 +47,7 @@ def test_a_cell_begins_anew_where_it_is_reset(name):
 
     kept, begun = run(carry), run(zeros)
     for reset in (_RESET, ~_RESET, np.zeros(3, bool)):
-        actual = run(carry, reset)
+        actual = run(carry, jnp.asarray(reset))
         jax.tree.map(
             lambda a, k, b, r=reset: np.testing.assert_allclose(
                 a, np.where(r.reshape(3, *[1] * (a.ndim - 1)), b, k), rtol=1e-12
@@ -69,8 +68,7 @@ def test_what_is_left_behind_has_no_gradient(name):
         )
         return sum(jnp.sum(jnp.sin(leaf)) for leaf in jax.tree.leaves(y[0]))
 
-    for leaf in jax.tree.leaves(jax.jit(jax.grad(total))(carry)):
-        gradient = np.asarray(leaf)
+    for gradient in jax.tree.leaves(jax.grad(total)(carry)):
         assert not np.any(gradient[1])
         assert np.all(np.any(gradient[::2].reshape(2, -1), axis=1))
 
@@ -79,16 +77,15 @@ def test_what_is_left_behind_has_no_gradient(name):
 def test_a_run_over_time_resets_as_the_cell_does(name):
     cell, layer, _, carry, _ = _carried(name)
     trainables, state, hyperparams = layer
-    x = _RANDOM.normal(size=(6, 3, 4))
-    reset = _RANDOM.random((6, 3)) < 0.4
+    x = jnp.asarray(_RANDOM.normal(size=(6, 3, 4)))
+    reset = jnp.asarray(_RANDOM.random((6, 3)) < 0.4)
     recurrent = mlax.block.Recurrent.init(layer, time_major=True, return_carry=True)
-    run, step = jax.jit(mlax.block.Recurrent.fwd), jax.jit(cell.fwd)
-    (y, last), _ = run(x, *recurrent, carry=carry, reset=reset)
-    for i, expected_y in enumerate(np.asarray(y)):
-        (expected, carry), _ = step(
-            (x[i], carry), trainables, state, hyperparams, reset=reset[i]
+    (y, last), _ = mlax.block.Recurrent.fwd(x, *recurrent, carry=carry, reset=reset)
+    for step in range(6):
+        (expected, carry), _ = cell.fwd(
+            (x[step], carry), trainables, state, hyperparams, reset=reset[step]
         )
-        np.testing.assert_allclose(expected_y, expected, rtol=1e-12)
+        np.testing.assert_allclose(y[step], expected, rtol=1e-12)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12), last, carry)
 
 
@@ -96,16 +93,17 @@ def test_a_linear_recurrent_unit_is_reset_between_sequences():
     layer = mlax.nn.LRU.init(
         jax.random.key(0), 4, state_features=6, return_carry=True, dtype=jnp.float64
     )
-    x = _RANDOM.normal(size=(2, 7, 4))
-    start = _RANDOM.normal(size=(2, 6)), _RANDOM.normal(size=(2, 6))
-    reset = np.zeros((2, 7), bool)
-    reset[(0, 1, 1), (3, 0, 5)] = True
+    x = jnp.asarray(_RANDOM.normal(size=(2, 7, 4)))
+    start = jax.tree.map(
+        jnp.asarray, (_RANDOM.normal(size=(2, 6)), _RANDOM.normal(size=(2, 6)))
+    )
+    reset = jnp.zeros((2, 7), bool).at[(0, 1, 1), (3, 0, 5)].set(True)
 
     @jax.jit
     def run(x, carry=None, reset=None):
         return mlax.nn.LRU.fwd(x, *layer, carry=carry, reset=reset)[0]
 
-    y, last = jax.tree.map(np.asarray, run(x, start, reset))
+    y, last = run(x, start, reset)
     first = jax.tree.map(lambda c: c[:1], start)
     parts = [run(x[:1, :3], first), run(x[:1, 3:])]
     np.testing.assert_allclose(y[0, :3], parts[0][0][0], rtol=1e-10)
