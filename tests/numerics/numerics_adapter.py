@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
+import jax.core
 
 import mlax.functional
 from mlax_scaffold.reader.homes import module_name
@@ -39,16 +40,9 @@ def apply_layer(
         lambda key: init_layer(place, hyperparameters, key),
         jax.eval_shape(lambda: jax.random.key(0)),
     )
-    with jax.numpy_dtype_promotion("strict"):
-        y, state = getattr(_module(place), entry)(
-            x,
-            _filled(trainables, weights),
-            _filled(non_trainables, states),
-            hyperparams,
-            inference_mode=not training,
-            key=key,
-            **inputs,
-        )
+    run = functools.partial(getattr(_module(place), entry), inference_mode=not training)
+    arrays = x, _filled(trainables, weights), _filled(non_trainables, states)
+    y, state = _whole(run)(*arrays, hyperparams, key=key, **inputs)
     return y, _by_name(state)
 
 
@@ -62,7 +56,7 @@ def init_layer(
     init = _module(place).init
     if "key" not in inspect.signature(init).parameters:
         return init(**hyperparameters)
-    return init(key, **hyperparameters, dtype=dtype)
+    return jax.jit(functools.partial(init, **hyperparameters, dtype=dtype))(key)
 
 
 def init_optimizer(
@@ -97,10 +91,21 @@ def functional(name: str) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*inputs: Any, **hyperparameters: Any) -> Any:
-        with jax.numpy_dtype_promotion("strict"):
-            return function(*inputs, **hyperparameters)
+        return _whole(functools.partial(function, **hyperparameters))(*inputs)
 
     return call
+
+
+def _whole(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as one program: one for each of its operations would take longer."""
+
+    def run(*arrays: Any, **named: Any) -> Any:
+        leaves = jax.tree.leaves((arrays, named))
+        traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+        with jax.numpy_dtype_promotion("strict"):
+            return (function if traced else jax.jit(function))(*arrays, **named)
+
+    return run
 
 
 def _module(place: str) -> Any:

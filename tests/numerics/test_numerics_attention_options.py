@@ -23,16 +23,14 @@ _X: Any = _RANDOM.normal(size=(2, 6, 6))
 def _drawn(made: Any) -> Any:
     """An initialized layer with all its weights drawn, so that no bias is zero."""
     trainables, state, hyperparams = made
-    leaves, structure = jax.tree.flatten(trainables)
-    leaves = [jnp.asarray(_RANDOM.normal(size=leaf.shape)) for leaf in leaves]
-    return structure.unflatten(leaves), state, hyperparams
+    drawn = jax.tree.map(lambda leaf: _RANDOM.normal(size=leaf.shape), trainables)
+    return drawn, state, hyperparams
 
 
 def _attention(**hyper: Any) -> Any:
-    made = MultiHeadAttention.init(
-        jax.random.key(0), 6, 2, dtype=jnp.float64, precision="highest", **hyper
-    )
-    return _drawn(made)
+    options = {"dtype": jnp.float64, "precision": "highest", **hyper}
+    key = jax.random.key(0)
+    return _drawn(jax.jit(lambda: MultiHeadAttention.init(key, 6, 2, **options))())
 
 
 def _apart(run: Any) -> Any:
@@ -49,6 +47,7 @@ def _apart(run: Any) -> Any:
 def test_segments_are_as_apart(chunk_size):
     trainables, state, hyperparams = _attention(causal=True, chunk_size=chunk_size)
 
+    @jax.jit
     def run(x, **inputs):
         return hyperparams.apply(x, trainables, state, True, **inputs)[0]
 
@@ -58,11 +57,11 @@ def test_segments_are_as_apart(chunk_size):
 
 
 def test_segments_of_an_encoder_layer_are_as_apart():
-    made = TransformerEncoderLayer.init(
-        jax.random.key(0), 6, 2, 8, dtype=jnp.float64, precision="highest"
-    )
-    trainables, state, hyperparams = _drawn(made)
+    key, options = jax.random.key(0), {"dtype": jnp.float64, "precision": "highest"}
+    make = jax.jit(lambda: TransformerEncoderLayer.init(key, 6, 2, 8, **options))
+    trainables, state, hyperparams = _drawn(make())
 
+    @jax.jit
     def run(x, **inputs):
         return hyperparams.apply(x, trainables, state, True, **inputs)[0]
 
@@ -91,19 +90,14 @@ def test_keys_have_segments_of_their_own():
 def test_segments_of_a_cache():
     """Token by token, each with the segments of all that the cache will have."""
     trainables, empty, hyperparams = _attention(max_length=6, batch=(2,))
-    whole, _ = hyperparams.apply(_X, trainables, empty, False, segments=_SEGMENTS)
+    run = jax.jit(hyperparams.apply, static_argnums=3)
+    whole, _ = run(_X, trainables, empty, False, segments=_SEGMENTS)
     state, parts = empty, []
     for i in range(6):
-        y, state = hyperparams.apply(
-            _X[:, i : i + 1],
-            trainables,
-            state,
-            True,
-            segments=_SEGMENTS[:, i : i + 1],
-            key_segments=_SEGMENTS,
-        )
+        given = {"segments": _SEGMENTS[:, i : i + 1], "key_segments": _SEGMENTS}
+        y, state = run(_X[:, i : i + 1], trainables, state, True, **given)
         parts.append(y)
-    y = jnp.concatenate(parts, axis=1)
+    y = np.concatenate(parts, axis=1)
     np.testing.assert_allclose(y, whole, rtol=1e-12, atol=1e-13)
 
 
@@ -276,15 +270,24 @@ def test_elsewhere_it_is_dot_product_attention(kernel, given):
     given = dict(given)
     sizes = {name: given.pop(name) for name in ("features", "queries") if name in given}
     arrays = _arrays(given.pop("dtype", jnp.float16), **sizes)
-    y = functional.fused_attention(*arrays, **given)
-    np.testing.assert_array_equal(y, functional.dot_product_attention(*arrays, **given))
+
+    @jax.jit
+    def both(*arrays):
+        functions = functional.fused_attention, functional.dot_product_attention
+        return [function(*arrays, **given) for function in functions]
+
+    np.testing.assert_array_equal(*both(*arrays))
     assert not kernel
 
 
 def test_layers_take_it():
-    hyper: Any = {"attention_function": functional.fused_attention}
-    made = TransformerEncoderLayer.init(jax.random.key(0), 6, 2, 8, **hyper)
-    same = TransformerEncoderLayer.init(jax.random.key(0), 6, 2, 8)
-    x = _X.astype(jnp.float32)
-    y, expected = (layer[2].apply(x, *layer[:2], True)[0] for layer in (made, same))
-    np.testing.assert_array_equal(y, expected)
+
+    def run(key, **hyper):
+        layer = TransformerEncoderLayer.init(key, 6, 2, 8, **hyper)
+        return layer[2].apply(_X.astype(jnp.float32), *layer[:2], True)[0]
+
+    @jax.jit
+    def both(key):
+        return run(key, attention_function=functional.fused_attention), run(key)
+
+    np.testing.assert_array_equal(*both(jax.random.key(0)))

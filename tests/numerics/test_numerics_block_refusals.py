@@ -1,5 +1,6 @@
 """What blocks refuse, and what they take at the edge of it."""
 
+import functools
 from typing import Any
 
 import jax
@@ -9,8 +10,16 @@ import pytest
 from mlax import block, nn
 
 KEY = jax.random.key(0)
-LINEAR = nn.Linear.init(KEY, 4, 4)
-CELL = nn.SimpleCell.init(KEY, 4, 5)
+
+
+@functools.cache
+def linear() -> Any:
+    return nn.Linear.init(KEY, 4, 4)
+
+
+@functools.cache
+def cell() -> Any:
+    return nn.SimpleCell.init(KEY, 4, 5)
 
 
 def run(module: Any, layer: tuple[Any, Any, Any], x: Any, **inputs: Any) -> Any:
@@ -19,7 +28,7 @@ def run(module: Any, layer: tuple[Any, Any, Any], x: Any, **inputs: Any) -> Any:
 
 def test_a_cell_has_an_initial_carry():
     with pytest.raises(ValueError, match="cell must be an initialized recurrent cell"):
-        block.Recurrent.init(LINEAR)
+        block.Recurrent.init(linear())
 
 
 def test_layers_are_stacked_as_deep_as_they_are_repeated():
@@ -27,14 +36,14 @@ def test_layers_are_stacked_as_deep_as_they_are_repeated():
     with pytest.raises(ValueError, match=r"first axis is depth=2, got .*\(3, 4, 4\)"):
         block.Repeat.init(stacked, 2)
     with pytest.raises(ValueError, match=r"first axis is depth=3, got .*\(4, 4\)"):
-        block.Repeat.init(LINEAR, 3)
+        block.Repeat.init(linear(), 3)
     # A layer without arrays has nothing to stack.
     twice = block.Repeat.init(nn.F.init(jnp.cos), 2)
     assert run(block.Repeat, twice, jnp.zeros(())) == jnp.cos(1.0)
 
 
 def test_resets_are_given_for_each_step_of_each_sequence():
-    layer = block.Recurrent.init(CELL)
+    layer = block.Recurrent.init(cell())
     x = jnp.ones((2, 3, 4))
     for shape in [(3,), (1, 3), (3, 2), (2, 4)]:
         with pytest.raises(
@@ -44,7 +53,7 @@ def test_resets_are_given_for_each_step_of_each_sequence():
 
 
 def test_a_sequence_of_no_steps():
-    layer = block.Recurrent.init(CELL, return_carry=True)
+    layer = block.Recurrent.init(cell(), return_carry=True)
     y, carry = run(block.Recurrent, layer, jnp.ones((2, 0, 4)), key=KEY)
     assert y.shape == (2, 0, 5)
     assert not bool(jnp.any(carry))
@@ -57,7 +66,7 @@ def test_a_residual_does_not_broadcast():
 
 
 def test_inputs_side_by_side_are_a_tuple():
-    layer = block.Parallel.init([LINEAR, LINEAR])
+    layer = block.Parallel.init([linear(), linear()])
     with pytest.raises(ValueError, match="x must be a tuple of one input for each"):
         run(block.Parallel, layer, jnp.ones((2, 4)))
 

@@ -219,7 +219,7 @@ def test_lstm_cell(dtype):
 def test_spectral_norm_finds_the_largest_singular_value(dtype):
     weight = draw(0, (6, 4), dtype)
     states = {"vector": draw(1, (4,), dtype)}
-    hyper = {"features": 4, "iterations": 200}
+    hyper = {"features": 4, "iterations": 60}
 
     def run(weight, states):
         """In training, and in inference with the state that came of it."""

@@ -1,5 +1,7 @@
 """Losses beside those of optax, in float64, and where half precision and edges decide."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -55,8 +57,8 @@ _CASES = {
 def _both(name, arguments, ours, theirs):
     ours_of, theirs_of = getattr(loss, name), getattr(optax.losses, name)
     return (
-        lambda x: ours_of(x, *arguments[1:], **ours),
-        lambda x: theirs_of(x, *arguments[1:], **(theirs or ours)),
+        jax.jit(lambda x: ours_of(x, *arguments[1:], **ours)),
+        jax.jit(lambda x: theirs_of(x, *arguments[1:], **(theirs or ours))),
     )
 
 
@@ -68,7 +70,8 @@ def test_losses_and_their_gradients_are_those_of_optax(name):
     values = [f(arguments[0]) for f in functions]
     np.testing.assert_allclose(*values, rtol=1e-12, atol=1e-12)
     gradients = [
-        jax.grad(lambda x, f=f: jnp.sum(f(x) ** 2))(arguments[0]) for f in functions
+        jax.jit(jax.grad(lambda x, f=f: jnp.sum(f(x) ** 2)))(arguments[0])
+        for f in functions
     ]
     np.testing.assert_allclose(*gradients, rtol=1e-10, atol=1e-10)
 
@@ -84,7 +87,7 @@ def test_items_that_are_left_out_of_a_ranking_are_those_of_optax():
     with jax.enable_x64(True):
         labels, where, weights = map(jnp.asarray, (_SHARES, _WHERE, np.abs(_OTHERS)))
         actual, expected = (
-            jax.value_and_grad(lambda x, f=f: f(x).sum())(jnp.asarray(_LOGITS))
+            jax.jit(jax.value_and_grad(lambda x, f=f: f(x).sum()))(jnp.asarray(_LOGITS))
             for f in (
                 lambda x: loss.ranking_softmax_loss(x, labels, where, weights),
                 lambda x: optax.losses.ranking_softmax_loss(
@@ -131,10 +134,13 @@ def test_likelihoods_are_those_of_their_distributions():
 def test_the_best_constant_of_a_quantile_loss_is_the_quantile():
     targets = jnp.asarray(_RANDOM.normal(size=1001))
     candidates = jnp.sort(targets)
-    errors = [
-        loss.quantile_loss(jnp.full_like(targets, c), targets, quantile=0.3).mean()
-        for c in candidates
-    ]
+
+    @jax.jit
+    def error(candidate):
+        given = jnp.full_like(targets, candidate), targets
+        return loss.quantile_loss(*given, quantile=0.3).mean()
+
+    errors = [error(c) for c in candidates]
     assert candidates[int(np.argmin(errors))] == np.quantile(targets, 0.3)
 
 
@@ -157,7 +163,7 @@ def test_labels_out_of_range_are_nan_and_ignored_ones_zero():
         values = loss.softmax_cross_entropy_with_integer_labels(logits, labels, **given)
         return values[jnp.array([0, 2])].sum()
 
-    gradient = jax.grad(total)(logits)
+    gradient = jax.jit(jax.grad(total))(logits)
     assert not gradient[0].any()
     assert np.isfinite(gradient[2]).all()
 
@@ -165,15 +171,15 @@ def test_labels_out_of_range_are_nan_and_ignored_ones_zero():
 def test_what_is_impossible_and_not_asked_for_costs_nothing():
     logits = jnp.asarray([[0.0, -jnp.inf, 1.0]])
     labels = jnp.asarray([[0.5, 0.0, 0.5]])
-    value, gradient = jax.value_and_grad(
-        lambda x: loss.softmax_cross_entropy(x, labels).sum()
+    value, gradient = jax.jit(
+        jax.value_and_grad(lambda x: loss.softmax_cross_entropy(x, labels).sum())
     )(logits)
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()
     absent = jnp.asarray([[0.5, 0.5, 0.0]])
-    value, gradient = jax.value_and_grad(lambda x: loss.kl_divergence(x, absent).sum())(
-        jnp.log(jnp.asarray([[0.5, 0.5, 0.0]]))
-    )
+    value, gradient = jax.jit(
+        jax.value_and_grad(lambda x: loss.kl_divergence(x, absent).sum())
+    )(jnp.log(jnp.asarray([[0.5, 0.5, 0.0]])))
     assert value == 0.0
     assert np.isfinite(gradient).all()
 
@@ -183,17 +189,14 @@ def test_what_is_impossible_and_not_asked_for_costs_nothing():
 def test_half_precision_is_near_float64(name, dtype):
     arguments, ours, _ = _CASES[name]
 
-    def halved(x):
-        return jnp.asarray(x).astype(dtype) if x.dtype == "float64" else jnp.asarray(x)
-
-    half = [halved(a) for a in arguments]
+    half = [a.astype(dtype) if a.dtype == "float64" else a for a in arguments]
     exact = [a.astype("float64") if a.dtype == dtype else a for a in half]
-    actual = getattr(loss, name)(*half, **ours)
-    expected = getattr(loss, name)(*exact, **ours)
+    run = jax.jit(functools.partial(getattr(loss, name), **ours))
+    actual, expected = run(*half), run(*exact)
     assert actual.dtype == dtype
     eps = float(jnp.finfo(dtype).eps)
-    scale = max(1.0, float(jnp.max(jnp.abs(expected))))
-    assert np.max(np.abs(actual.astype("float64") - expected)) <= 6 * eps * scale
+    scale = max(1.0, np.max(np.abs(expected)))
+    assert np.max(np.abs(np.asarray(actual, "float64") - expected)) <= 6 * eps * scale
 
 
 @pytest.mark.parametrize("error", [1e-3, 0.1, 0.9, 1.1, 30.0, 200.0])
@@ -209,10 +212,10 @@ def test_contrastive_losses_are_those_of_optax():
         lambda x: loss.ntxent(x, labels, temperature=0.3),
         lambda x: optax.losses.ntxent(x, labels, temperature=0.3),
     )
-    results = [jax.value_and_grad(f)(embeddings) for f in functions]
+    results = [jax.jit(jax.value_and_grad(f))(embeddings) for f in functions]
     for actual, expected in zip(*results, strict=True):
         np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-12)
-    alone = jax.value_and_grad(loss.ntxent)(embeddings, jnp.arange(5))
+    alone = jax.jit(jax.value_and_grad(loss.ntxent))(embeddings, jnp.arange(5))
     assert alone[0] == 0.0
     assert not alone[1].any()
 
@@ -223,9 +226,11 @@ def test_sparsemax_losses_are_those_of_optax():
         loss.multiclass_sparsemax_loss,
         optax.losses.multiclass_sparsemax_loss,
     )
-    values = [f(scores, labels) for f in functions]
+    values = [jax.jit(f)(scores, labels) for f in functions]
     np.testing.assert_allclose(*values, rtol=1e-12, atol=1e-12)
-    gradients = [jax.grad(lambda x, f=f: f(x, labels).sum())(scores) for f in functions]
+    gradients = [
+        jax.jit(jax.grad(lambda x, f=f: f(x, labels).sum()))(scores) for f in functions
+    ]
     np.testing.assert_allclose(*gradients, rtol=1e-10, atol=1e-12)
 
 
@@ -262,9 +267,11 @@ def test_alignments_are_those_of_optax(blank):
         ),
         lambda x: optax.losses.ctc_loss(x, late, symbols, absent, blank_id=blank),
     )
-    values = [f(logits) for f in functions]
+    values = [jax.jit(f)(logits) for f in functions]
     np.testing.assert_allclose(*values, rtol=1e-10)
-    gradients = [jax.grad(lambda x, f=f: f(x).sum())(logits) for f in functions]
+    gradients = [
+        jax.jit(jax.grad(lambda x, f=f: f(x).sum()))(logits) for f in functions
+    ]
     np.testing.assert_allclose(*gradients, rtol=1e-8, atol=1e-10)
 
 
@@ -272,14 +279,15 @@ def test_alignments_that_do_not_exist_have_infinite_losses_and_no_gradient():
     logits = jnp.zeros((2, 2, 3))
     labels = jnp.array([[1, 1], [1, 2]])
     # Between equal symbols there must be a blank.
-    assert list(np.isinf(loss.ctc_loss(logits, labels))) == [True, False]
-    gradient = jax.grad(lambda x: loss.ctc_loss(x, labels)[0])(logits)
+    run = jax.jit(loss.ctc_loss)
+    assert list(np.isinf(run(logits, labels))) == [True, False]
+    gradient = jax.jit(jax.grad(lambda x: loss.ctc_loss(x, labels)[0]))(logits)
     assert not gradient.any()
     # Without a position, or a symbol, there is one alignment.
     none = jnp.zeros(2, int)
-    values = loss.ctc_loss(logits, labels, none, none)
+    values = run(logits, labels, none, none)
     np.testing.assert_array_equal(values, [0.0, 0.0])
-    one = loss.ctc_loss(logits, labels[:, :0])
+    one = run(logits, labels[:, :0])
     np.testing.assert_allclose(one, 2 * np.log(3.0), rtol=1e-12)
 
 
@@ -296,9 +304,11 @@ def test_generalized_dice_is_that_of_optax(ignore_background, absent):
         targets[..., 2] = 0.0
     given = {"smooth": 0.7, "ignore_background": ignore_background}
     actual, expected = (
-        jax.value_and_grad(lambda x, f=f: f(x, jnp.asarray(targets), **given).mean())(
-            jnp.asarray(_MAPS)
-        )
+        jax.jit(
+            jax.value_and_grad(
+                lambda x, f=f: f(x, jnp.asarray(targets), **given).mean()
+            )
+        )(jnp.asarray(_MAPS))
         for f in (
             loss.multiclass_generalized_dice_loss,
             optax.losses.multiclass_generalized_dice_loss,
@@ -315,17 +325,17 @@ def test_generalized_dice_weighs_rare_classes_in_half_precision_too(dtype):
     numbers[:8] = 2
     targets = np.eye(3)[numbers].reshape(1, 2**9, 2**8, 3)
     logits = (4.0 * targets).astype(dtype).astype("float64")
-    given = [jnp.asarray(a) for a in (logits, targets)]
-    exact = loss.multiclass_generalized_dice_loss(*given)
-    half = loss.multiclass_generalized_dice_loss(*(a.astype(dtype) for a in given))
+    run = jax.jit(loss.multiclass_generalized_dice_loss)
+    exact = run(logits, targets)
+    half = run(logits.astype(dtype), targets.astype(dtype))
     assert half.dtype == dtype
-    np.testing.assert_allclose(half.astype("float64"), exact, rtol=0.03)
+    np.testing.assert_allclose(np.asarray(half, "float64"), exact, rtol=0.03)
 
 
 def test_binary_dice_is_that_of_optax():
     logits, targets = jnp.asarray(_MAPS), jnp.asarray(_REGIONS)
     actual, expected = (
-        jax.value_and_grad(lambda x, f=f: jnp.sum(f(x) ** 2))(logits)
+        jax.jit(jax.value_and_grad(lambda x, f=f: jnp.sum(f(x) ** 2)))(logits)
         for f in (
             lambda x: loss.binary_dice_loss(x, targets, smooth=0.5),
             lambda x: optax.losses.binary_dice_loss(
@@ -344,7 +354,7 @@ def test_fenchel_young_losses_are_those_of_optax(maximum):
     theirs = optax.losses.make_fenchel_young_loss(max_fun=maximum)
     scores, targets = jnp.asarray(_LOGITS), jnp.asarray(_SHARES)
     actual, expected = (
-        jax.value_and_grad(lambda x, f=f: jnp.sum(f(x) ** 2))(scores)
+        jax.jit(jax.value_and_grad(lambda x, f=f: jnp.sum(f(x) ** 2)))(scores)
         for f in (
             lambda x: loss.fenchel_young_loss(x, targets, max_function=maximum),
             lambda x: theirs(x, targets),
@@ -356,7 +366,9 @@ def test_fenchel_young_losses_are_those_of_optax(maximum):
 
 def test_the_gradient_of_a_fenchel_young_loss_is_the_error_of_its_prediction():
     scores, targets = jnp.asarray(_LOGITS), jnp.asarray(_SHARES)
-    gradient = jax.grad(lambda s: loss.fenchel_young_loss(s, targets).sum())(scores)
+    gradient = jax.jit(jax.grad(lambda s: loss.fenchel_young_loss(s, targets).sum()))(
+        scores
+    )
     np.testing.assert_allclose(gradient, jax.nn.softmax(scores) - targets, rtol=1e-12)
     cross_entropy = loss.softmax_cross_entropy(scores, targets)
     np.testing.assert_allclose(

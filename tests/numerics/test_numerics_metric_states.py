@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from fractions import Fraction
 
 import jax
@@ -99,7 +100,6 @@ _BATCH = {
 @pytest.mark.parametrize("name", _BATCH)
 def test_compiled_scanned_and_mapped_it_is_the_same(name):
     kind, arrays = _BATCH[name]
-    arrays = [jnp.asarray(a) for a in arrays]
     folded = [a.reshape(4, 3, *a.shape[1:]) for a in arrays]
     whole = kind.result(kind.of(*arrays))
 
@@ -112,15 +112,18 @@ def test_compiled_scanned_and_mapped_it_is_the_same(name):
         )[0]
 
     np.testing.assert_allclose(kind.result(scanned(*folded)), whole, rtol=1e-6)
-    states = jax.vmap(kind.of)(*folded)
-    results = jax.vmap(kind.result)(states)
+    alone = jax.jit(lambda *batch: kind.result(kind.of(*batch)))
+    results = np.asarray(jax.jit(jax.vmap(alone))(*folded))
     for i in range(4):
-        one = kind.result(kind.of(*(a[i] for a in folded)))
+        one = alone(*(a[i] for a in folded))
         np.testing.assert_allclose(results[i], one, rtol=1e-6)
-    merged = jax.vmap(lambda *b: kind.reduce(kind.of(*b), "i"), axis_name="i")(*folded)
-    np.testing.assert_allclose(
-        jax.vmap(kind.result)(merged), np.full(4, whole), rtol=1e-6
-    )
+
+    @jax.jit
+    @functools.partial(jax.vmap, axis_name="i")
+    def reduced(*batch):
+        return kind.result(kind.reduce(kind.of(*batch), "i"))
+
+    np.testing.assert_allclose(reduced(*folded), np.full(4, whole), rtol=1e-6)
 
 
 def test_a_metric_is_static_and_equal_by_value():

@@ -168,12 +168,13 @@ def test_matrices_of_a_batch_have_a_subspace_each(name):
         np.testing.assert_allclose(updates[:, i], expected, rtol=1e-4, atol=1e-5)
 
 
-WEIGHTS = {"kernel": jnp.ones((4, 3)), "bias": jnp.ones(3), "scale": jnp.ones(())}
-OTHERS = {
-    "kernel": jnp.full((6, 2), 2.0),
-    "bias": jnp.full(2, 0.5),
-    "scale": jnp.ones(()),
-}
+WEIGHTS, OTHERS = (
+    jax.tree.map(lambda value: jax.device_put(np.asarray(value, np.float32)), values)
+    for values in (
+        {"kernel": np.ones((4, 3)), "bias": np.ones(3), "scale": 1.0},
+        {"kernel": np.full((6, 2), 2.0), "bias": np.full(2, 0.5), "scale": 1.0},
+    )
+)
 
 
 def test_hyperparameters_make_the_state_for_other_weights():

@@ -227,7 +227,7 @@ def test_sophia_takes_the_steps_of_optax(name):
         )
 
     def step_of_optax(weights, state):
-        gradients = jax.grad(separable)(weights)
+        gradients = jax.jit(jax.grad(separable))(weights)
         return transformation.update(gradients, state, weights, obj_fn=separable)
 
     def path(step, state):

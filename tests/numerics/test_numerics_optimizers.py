@@ -157,16 +157,16 @@ def test_chain_runs_its_optimizers_in_order():
     ids=lambda v: str(v)[:24],
 )
 def test_float32_follows_float64(name, hyperparameters):
-    runs, updates = {}, None
+    runs, updates, step = {}, None, jax.jit(step_optimizer)
     for dtype in ("float32", "float64"):
         weights = draw_weights(dtype)
         state, hyperparams = init_optimizer(f"optim/{name}", hyperparameters, weights)
-        for step in range(20):
+        for number in range(20):
             gradients = {
-                n: draw(1000 * step + i, w.shape, dtype)
+                n: draw(1000 * number + i, w.shape, dtype)
                 for i, (n, w) in enumerate(sorted(weights.items()))
             }
-            updates, state = step_optimizer(hyperparams, gradients, state, weights)
+            updates, state = step(hyperparams, gradients, state, weights)
         runs[dtype] = updates
     assert_close(runs["float32"], runs["float64"], "float32")
 
@@ -176,7 +176,8 @@ def test_half_precision_weights_with_float32_moments():
     state, hyperparams = init_optimizer(
         "optim/adam", {"learning_rate": 0.01, "moment_dtype": "float32"}, weights
     )
-    updates, state = step_optimizer(hyperparams, weights, state, weights)
+    step = jax.jit(step_optimizer)
+    updates, state = step(hyperparams, weights, state, weights)
     assert {u.dtype for u in jax.tree.leaves(updates)} == {jnp.dtype("bfloat16")}
     assert {m.dtype for m in jax.tree.leaves(state.square)} == {jnp.dtype("float32")}
     # The first step of Adam is the sign of the gradient.
@@ -191,9 +192,10 @@ def test_zero_gradients_in_float16_stay_finite(name):
     state, hyperparams = init_optimizer(
         f"optim/{name}", {"learning_rate": 0.01}, weights
     )
+    step = jax.jit(step_optimizer)
     for _ in range(3):
-        gradients = jax.tree.map(jnp.zeros_like, weights)
-        updates, state = step_optimizer(hyperparams, gradients, state, weights)
+        gradients = jax.tree.map(np.zeros_like, weights)
+        updates, state = step(hyperparams, gradients, state, weights)
         assert all(bool(np.isfinite(u).all()) for u in jax.tree.leaves(updates))
 
 

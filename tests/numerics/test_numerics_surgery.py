@@ -22,7 +22,8 @@ MASK: Any = np.tril(np.ones((5, 5), bool))
 
 
 def encoder(key: Any = KEYS[0], dtype: Any = jnp.float64, **more: Any) -> Any:
-    return block.TransformerEncoderLayer.init(key, 8, 2, 16, **more, dtype=dtype)
+    init = block.TransformerEncoderLayer.init
+    return jax.jit(lambda key: init(key, 8, 2, 16, **more, dtype=dtype))(key)
 
 
 def with_lora(linear: Any) -> Any:
@@ -216,7 +217,7 @@ def test_what_is_frozen_stays_and_costs_nothing():
         y, _ = hyperparams.apply(X, surgery.merge(trained, frozen), state)
         return functional.mean(y**2)
 
-    value, gradients = jax.value_and_grad(loss)(trained)
+    value, gradients = jax.jit(jax.value_and_grad(loss))(trained)
     updates, _ = optim.Adam.step(gradients, moments, trained, adam)
     after = optim.apply_updates(trained, updates)
     assert loss(after) < value
@@ -286,7 +287,7 @@ def test_weight_norm_is_that_of_flax():
         return functional.mean(jnp.sin(y))
 
     (value, slopes), (expected, wanted) = (
-        jax.value_and_grad(f)(trainables) for f in (ours, theirs)
+        jax.jit(jax.value_and_grad(f))(trainables) for f in (ours, theirs)
     )
     np.testing.assert_allclose(value, expected, rtol=1e-12)
     jax.tree.map(
@@ -328,6 +329,7 @@ def test_spectral_norm_is_that_of_flax():
         y, after = hyperparams.apply(X, weights, state)
         return functional.mean(jnp.sin(y)), after.maps[names].vector
 
+    # Operation by operation: a program of 200 iterations takes longest to compile.
     (value, u), slopes = jax.value_and_grad(ours, has_aux=True)(trainables)
     (expected, v), wanted = jax.value_and_grad(theirs, has_aux=True)(trainables)
     np.testing.assert_allclose(value, expected, rtol=1e-12)
@@ -423,17 +425,20 @@ def test_in_blocks_and_loops():
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_dtypes_are_those_of_the_input(dtype, audit_dtypes):
-    """In what is replaced, computed and recorded, with weights of other dtypes."""
-    norm = nn.SpectralNorm.init(KEYS[1], 8)
-    path = "attention/to_query/linear/kernel"
-    changed = surgery.replace(
-        encoder(dtype=jnp.float32), {"attention/to_query": with_lora}
-    )
-    trainables, state, hyperparams = surgery.reparametrized(changed, {path: norm})
+    """In what is replaced, computed and recorded, with weights of other dtypes. Compiles nothing."""
+
+    def make() -> Any:
+        norm = nn.SpectralNorm.init(KEYS[1], 8)
+        path = "attention/to_query/linear/kernel"
+        places = {"attention/to_query": with_lora}
+        changed = surgery.replace(encoder(dtype=jnp.float32), places)
+        return surgery.reparametrized(changed, {path: norm})
+
+    trainables, state, hyperparams = jax.eval_shape(make)
     inside = surgery.recorded(hyperparams, ["layer/attention"])
-    x = jnp.asarray(X, dtype)
+    x = jax.ShapeDtypeStruct(X.shape, dtype)
     audit_dtypes(inside.apply, x, trainables, state, compute_dtype=dtype)
-    (y, found), after = inside.apply(x, trainables, state)
+    (y, found), after = jax.eval_shape(inside.apply, x, trainables, state)
     assert y.dtype == found["layer/attention"].dtype == dtype
     same = jax.tree.map(lambda a, b: a.dtype == b.dtype, after, state)
     assert jax.tree.all(same)

@@ -347,7 +347,7 @@ def with_layers(
 
 
 _ABSTRACT: dict[Any, Triple] = {}
-_MOST = 64
+_MOST = 512
 
 
 def abstract(
@@ -355,7 +355,7 @@ def abstract(
 ) -> Triple:
     """What `layer.init` returns, arrays as `jax.ShapeDtypeStruct`. Compiles nothing.
 
-    A few results are kept, since many cases have the same hyperparameters.
+    Some results are kept, since many cases have the same hyperparameters.
     """
     wide = jax.numpy.result_type(float)
     place = layer.init, repr(hyperparameters), dtype and jnp.dtype(dtype), wide

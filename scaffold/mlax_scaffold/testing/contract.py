@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Generic, Literal, TypeVar
 
-import jax
 import pytest
 from hypothesis import strategies as st
 
 from mlax_scaffold.testing import picks, profiles
 from mlax_scaffold.testing.oracle import Spec
-from mlax_scaffold.testing.picks import Make, Unfit
+from mlax_scaffold.testing.picks import Make, Unfit, whole_tracebacks
 from mlax_scaffold.testing.programs import shown
 
 S = TypeVar("S")
@@ -214,14 +213,8 @@ class Kept(Generic[S]):
 
     def __call__(self) -> None:
         __tracebackhide__ = True
-        # Errors are expected by the hundred, and to filter a traceback takes longer than to trace.
-        config: Any = jax.config
-        filtering = config.jax_traceback_filtering
-        config.update("jax_traceback_filtering", "off")
-        try:
+        with whole_tracebacks():
             self.contract.keep(self.claim)
-        finally:
-            config.update("jax_traceback_filtering", filtering)
 
 
 def claims(*contracts: Contract[S]) -> list[Any]:
@@ -250,7 +243,8 @@ class Example(Generic[S]):
 
     def __call__(self) -> None:
         __tracebackhide__ = True
-        self.contract.keep_in(self.contract.property, self.situation, self.picked)
+        with whole_tracebacks():
+            self.contract.keep_in(self.contract.property, self.situation, self.picked)
 
     def __repr__(self) -> str:
         return f"{self.contract.name}({_listed(self.picked)})"

@@ -13,7 +13,7 @@ from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Arguments
 from mlax_scaffold.testing.keys import assert_key_is_used_once
 from mlax_scaffold.testing.oracle import run_spec
-from mlax_scaffold.testing.situation import Situation
+from mlax_scaffold.testing.situation import Situation, asks_for_a_key
 
 
 def use_no_key_twice(situation: Situation) -> None:
@@ -44,10 +44,9 @@ def ask_for_a_key_where_it_draws(situation: Situation) -> None:
     case = situation.case
     if not situation.training:
         return
-    *arrays, key = situation.arrays
+    key = situation.arrays[-1]
     used = key is not None and _is_live(situation.forward.jaxpr)
-    with situation.precision():
-        asks = _asks_for_a_key(lambda args: _call(situation, args), arrays)
+    asks = situation.missed_key
     if asks and not case.draws_keys:
         raise asks
     if used and not asks and not case.key_optional:
@@ -67,9 +66,9 @@ def ask_for_a_key_where_the_spec_does(situation: Situation) -> None:
     def declared(args: Any) -> Any:
         return run_spec(case, situation.spec, _given(situation, args), training, None)
 
+    asks = situation.missed_key
     with situation.precision():
-        asks = _asks_for_a_key(lambda args: _call(situation, args), arrays)
-        expected = _asks_for_a_key(declared, arrays)
+        expected = asks_for_a_key(declared, arrays)
     if asks and not expected:
         raise AssertionError(
             f"{situation}: fwd asks for a key, which the spec does not need: {asks}"
@@ -78,22 +77,6 @@ def ask_for_a_key_where_the_spec_does(situation: Situation) -> None:
         raise AssertionError(
             f"{situation}: the spec asks for a key, and fwd does not: {expected}"
         )
-
-
-def _asks_for_a_key(function: Any, arrays: Any) -> ValueError | None:
-    """The error that says that a key is missing."""
-    try:
-        jax.eval_shape(function, arrays)
-    except ValueError as error:
-        if "key" not in str(error):
-            raise
-        return error
-    return None
-
-
-def _call(situation: Situation, arrays: Any) -> Any:
-    given = _given(situation, arrays)
-    return situation.case.call(given, training=situation.training)
 
 
 def _given(situation: Situation, arrays: Any) -> Arguments:

@@ -8,6 +8,7 @@ same thing fails (`smallest`).
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import random
 import time
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeVar
 
 import hypothesis
+import jax
 from allpairspy import AllPairs
 from hypothesis import strategies as st
 
@@ -128,6 +130,21 @@ class _Given:
         return value
 
 
+@contextlib.contextmanager
+def whole_tracebacks() -> Iterator[None]:
+    """Where jax filters no tracebacks, which takes longer than to trace.
+
+    Errors are expected by the hundred, of values that do not fit each other.
+    """
+    config: Any = jax.config
+    filtering = config.jax_traceback_filtering
+    config.update("jax_traceback_filtering", "off")
+    try:
+        yield
+    finally:
+        config.update("jax_traceback_filtering", filtering)
+
+
 def covering(make: Make[C], seeds: int = 1) -> Iterator[tuple[C, Mapping[str, Any]]]:
     """Cases in which every two levels of two domains come together, with what was picked.
 
@@ -185,7 +202,8 @@ def examples(
             return picked[name]
 
         try:
-            return make(pick), picked
+            with whole_tracebacks():
+                return make(pick), picked
         except Unfit:
             pass
         if not few:
@@ -289,10 +307,16 @@ def _rows(counts: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
         for levels in itertools.product(*(range(counts[name]) for name in names)):
             yield dict(zip(names, levels, strict=True))
         return
-    for levels in AllPairs([range(counts[name]) for name in names]):
+    for levels in _pairwise(tuple(counts.values())):
         yield dict(zip(names, levels, strict=True))
     # What two of them do together may need a third.
     yield dict.fromkeys(names, _ON)
+
+
+@functools.lru_cache(maxsize=16)
+def _pairwise(counts: tuple[int, ...]) -> Sequence[Sequence[int]]:
+    """Rows with every two levels of two domains. Entry points of one layer have the same domains."""
+    return [*AllPairs([range(count) for count in counts])]
 
 
 def _made(

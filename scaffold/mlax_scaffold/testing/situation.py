@@ -119,7 +119,7 @@ class Situation:
         given = (self.case.hyperparameters or {}).values()
         if not jax.tree.leaves(made) or any(isinstance(v, Toy) for v in given):
             return
-        expected, _ = self.creation()
+        expected = self._declared_creation({})
         what = f"{self.case.name}: init, weights and state"
         assert_same_structure(expected.out, made, what=what)
 
@@ -213,6 +213,16 @@ class Situation:
         """The same of the spec."""
         return self._gradient(self.expected)
 
+    @functools.cached_property
+    def missed_key(self) -> ValueError | None:
+        """The error with which it asks for a key where it is given none."""
+
+        def run(arrays: Any) -> Any:
+            return self.run(*arrays, key=None)
+
+        with self.precision():
+            return asks_for_a_key(run, self.arrays[:-1])
+
     def _gradient(self, program: Program) -> Program | None:
         y = jax.tree.leaves(program.out[0])
         if not self.differentiable or not any(map(is_inexact, y)):
@@ -229,12 +239,18 @@ class Situation:
 
     def creation(self, **initializers: Any) -> tuple[Program, Program]:
         """`(trainables, non_trainables)` of a key: as `init` makes them, and as the spec says."""
-        like = self.arguments[1:3]
-        hyperparameters = self.case.hyperparameters
-        assert hyperparameters is not None
 
         def generated(key: Any) -> Any:
             return self.case.init(key, self.weights_dtype, **initializers)[:2]
+
+        with self.precision():
+            made = Program.of(generated, abstract_key())
+        return self._declared_creation(initializers), made
+
+    def _declared_creation(self, initializers: Mapping[str, Any]) -> Program:
+        like = self.arguments[1:3]
+        hyperparameters = self.case.hyperparameters
+        assert hyperparameters is not None
 
         def declared(key: Any) -> Any:
             made = run_initialization(
@@ -243,14 +259,24 @@ class Situation:
             return tuple(map(as_trees, made, like))
 
         with self.precision():
-            key = abstract_key()
-            return Program.of(declared, key), Program.of(generated, key)
+            return Program.of(declared, abstract_key())
 
     def in_dtype(self, dtype: Any) -> Situation:
         """The same in another dtype, weights included."""
         return dataclasses.replace(
             self, dtype=jnp.dtype(dtype), weights_dtype=jnp.dtype(dtype)
         )
+
+
+def asks_for_a_key(function: Any, arrays: Any) -> ValueError | None:
+    """The error that says that a key is missing."""
+    try:
+        jax.eval_shape(function, arrays)
+    except ValueError as error:
+        if "key" not in str(error):
+            raise
+        return error
+    return None
 
 
 def as_trees(actual: Any, like: Any) -> Any:
