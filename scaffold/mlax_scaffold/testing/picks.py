@@ -193,6 +193,17 @@ def examples(
     few: list[bool] = []
     failed: list[AssertionError] = []
 
+    def known() -> Sequence[tuple[C, Mapping[str, Any]]]:
+        if not few:
+            few.append(_few_fit(make))
+        if failed:  # the same each time: Hypothesis tries it again
+            raise failed[0]
+        try:
+            return cases() if few[0] else ()
+        except AssertionError as error:
+            failed.append(error)
+            raise
+
     @st.composite
     def draw_case(draw: st.DrawFn) -> tuple[C, Mapping[str, Any]]:
         picked: dict[str, Any] = {}
@@ -201,24 +212,14 @@ def examples(
             picked[name] = draw(domain.strategy)
             return picked[name]
 
-        try:
-            with whole_tracebacks():
-                return make(pick), picked
-        except Unfit:
-            pass
-        if not few:
-            few.append(_few_fit(make))
-        if few[0]:
-            if failed:  # the same each time: Hypothesis tries it again
-                raise failed[0]
+        with whole_tracebacks():
             try:
-                known = cases()
-            except AssertionError as error:
-                failed.append(error)
-                raise
-            if known:
-                return known[draw(st.integers(0, len(known) - 1))]
-        _reject()
+                return make(pick), picked
+            except Unfit:
+                found = known()
+        if not found:
+            _reject()
+        return found[draw(st.integers(0, len(found) - 1))]
 
     return draw_case()
 
