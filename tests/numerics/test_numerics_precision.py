@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numerics_arrays import draw, numpy
 
+from mlax import metric, nn, train
 from mlax._core.precision import widened
 
 HALF = ["float16", "bfloat16"]
@@ -45,3 +46,16 @@ def test_gradients_have_the_dtype_of_the_input(dtype):
 def test_others_are_computed_as_they_are():
     program = jax.make_jaxpr(widened(jnp.linalg.inv))(jnp.eye(3))
     assert str(program) == str(jax.make_jaxpr(jnp.linalg.inv)(jnp.eye(3)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_where_jax_is_to_mix_no_dtypes_half_precision_is_widened_all_the_same(dtype):
+    """Sums and running averages are in float32, which nobody had to promote to."""
+    with jax.numpy_dtype_promotion("strict"):
+        _, state, _ = nn.BatchNorm.init(jax.random.key(0), 3, dtype=dtype)
+        scores = jnp.asarray([0.1, 0.7, 0.4, 0.9], dtype)
+        area = metric.area_under_roc(scores, jnp.array([0, 1, 0, 1]))
+        measured = train.evaluate(lambda batch: {"score": batch}, [scores])
+    assert {leaf.dtype for leaf in jax.tree.leaves(state)} == {jnp.dtype("float32")}
+    assert area == 1
+    np.testing.assert_allclose(measured["score"], np.mean(numpy(scores)), rtol=1e-6)

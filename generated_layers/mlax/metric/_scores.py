@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from .._core import checks
+from .._core.arrays import at_least
 
 
 def area_under_roc(scores: Any, labels: Any, where: Any = None) -> jax.Array:
@@ -85,7 +86,7 @@ def _examples(
     counts = jnp.ones(scores.shape, bool)
     if where is not None:
         counts = jnp.broadcast_to(jnp.asarray(where, bool), scores.shape)
-    wide = jnp.promote_types(scores.dtype, jnp.float32)
+    wide = at_least(scores.dtype, jnp.float32)
     scores, labels, counts = (a.reshape(-1) for a in (scores, labels, counts))
     return scores.astype(wide), counts & (labels == 1), counts & (labels == 0)
 

@@ -14,6 +14,7 @@ from jax.typing import DTypeLike
 from mlax_scaffold.spec.runtime import runtime
 
 complex_dtype = runtime("_core.arrays").complex_dtype
+wider = runtime("_core.arrays").at_least
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Declaration:
         if self.dtype is not None and jnp.issubdtype(own, jnp.complexfloating):
             own = complex_dtype(dtype)
         if self.at_least is not None:
-            own = jnp.promote_types(own, self.at_least)
+            own = wider(own, self.at_least)
         return (given or self.initializer)(key, self.shape, own)
 
 

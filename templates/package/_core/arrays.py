@@ -86,7 +86,11 @@ def declared_dtype(declared: DTypeLike | None, dtype: DTypeLike | None) -> Any:
 
 def at_least(dtype: DTypeLike | None, narrowest: DTypeLike) -> DTypeLike | None:
     """The wider of two dtypes; None, the initializer's own, is the default one."""
-    return None if dtype is None else jnp.promote_types(dtype, narrowest)
+    if dtype is None:
+        return None
+    # Who lets jax mix no dtypes lets it tell which one is wider.
+    with jax.numpy_dtype_promotion("standard"):
+        return jnp.promote_types(dtype, narrowest)
 
 
 def in_dtype(x: Any, dtype: DTypeLike) -> Any:

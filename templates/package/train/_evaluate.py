@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from .._core.arrays import at_least
+
 
 def evaluate(
     measure: Callable[[Any], Mapping[str, Any]], batches: Iterable[Any]
@@ -57,4 +59,4 @@ def evaluate(
 
 @jax.jit
 def _sum(values: jax.Array) -> jax.Array:
-    return jnp.sum(values.astype(jnp.promote_types(values.dtype, jnp.float32)))
+    return jnp.sum(values.astype(at_least(values.dtype, jnp.float32)))
