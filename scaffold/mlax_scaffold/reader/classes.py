@@ -83,6 +83,8 @@ class ClassReader:
     """What becomes of the methods of a layer."""
     told: frozenset[str] = frozenset()
     """What methods of an optimizer read that only a step has: a finding of its own."""
+    unread: list[str] = field(default_factory=list)
+    """The fields whose type is no word."""
 
     def read(self, node: ast.ClassDef) -> tuple[Kind, dict[str, Any]] | None:
         """The kind of the definition, and the parts of it that its class holds."""
@@ -121,7 +123,9 @@ class ClassReader:
                         kind,
                         self.imports,
                     )
-                    if read is not None:
+                    if read is None:
+                        self.unread.append(name)
+                    else:
                         hyperparameters.append(read)
                 case ast.FunctionDef(name="__init__"):
                     self.source.report(
@@ -341,6 +345,8 @@ class ClassReader:
                 check_assignments(self.source, node)
             if role in (MethodRole.PREPARE, MethodRole.FINISH):
                 check_returns_nothing(self.source, node)
+        # A field of no word is one finding, not one for each of its uses.
+        known = {n: attributes[n] for n in self.unread} | known
         reserved = RESERVED | (OF_OPTIMIZERS if kind is Kind.OPTIMIZER else set())
         if role is MethodRole.STEP:
             reserved -= {"updates"}

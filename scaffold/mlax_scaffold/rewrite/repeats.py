@@ -79,7 +79,7 @@ def _weights_of(context: Context, name: str) -> set[str]:
 
 
 def _several(function: cst.FunctionDef, context: Context) -> set[str]:
-    """What is cast more than once, by an entry point and the methods that it calls: sub-layers and weights."""
+    """The sub-layers and weights that are cast more than once, by an entry point and what it calls."""
     containers = {*context.containers, *context.several}
     declared = (context.sub_layers | containers) & set(context.traits)
     names = {n for n in declared if context.traits[n].trainable} | context.dynamic
