@@ -332,7 +332,8 @@ class ClassReader:
             known |= given_layers(attributes, declarations)
             assignable = {d.name for d in declarations}
         elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
-            static = {n: STATIC[w] for n, w in attributes.items() if w in STATIC}
+            said = {**STATIC, "unknown": "unknown"}
+            static = {n: said[w] for n, w in attributes.items() if w in said}
             known = static | dict.fromkeys(self.told, "method")
         elif role in (MethodRole.ENTRY, MethodRole.OWN):
             known = {n: what for n, what in attributes.items() if what != "initializer"}

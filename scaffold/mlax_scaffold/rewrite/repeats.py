@@ -70,7 +70,7 @@ def _handed(context: Context, name: str, above: tuple[str, ...]) -> Counter[_Pla
     return Counter(dict.fromkeys(found, 1))
 
 
-def _weights_of(context: Context, name: str) -> set[str]:
+def _weights_of(context: Context, name: str) -> frozenset[str]:
     """The weights that a method reads, or hands to methods that are given them."""
     method = context.definition.method(name)
     reads = set() if method is None else set(method.reads)
