@@ -13,6 +13,7 @@ from mlax_scaffold.project.trial_program import Failure, Frame, Missing
 from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.axes import renamed
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
+from mlax_scaffold.reader.remedies.choosing import chosen
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.remedies.widening import narrowed, wide_operand
 from mlax_scaffold.reader.source import Source
@@ -90,7 +91,8 @@ def explained(
     if not failure.module and not _certain(failure, traced, frame, line):
         return []
     source = Source(definition.source, definition.text)
-    found = origin(definition.text, text, frame.line, frame.span)
+    # The place is sought in the tree that edits are of.
+    found = origin(definition.text, text, frame.line, frame.span, source.tree)
     done = "imported" if failure.module else "traced"
     said = _explanation(failure)
     if said is None:
@@ -185,6 +187,7 @@ def _explanation(failure: Failure) -> _Explanation | None:
             "traces",
             "Choose between two results by `jnp.where(condition, a, b)`, or run one of "
             "two functions by `lax.cond`; `if` is for hyperparameters and shapes.",
+            lambda source, found: chosen(source, found.node),
         )
     if "TracerArrayConversionError" in kinds:
         return _Explanation(

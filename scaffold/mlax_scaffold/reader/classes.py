@@ -83,6 +83,8 @@ class ClassReader:
     """What becomes of the methods of a layer."""
     told: frozenset[str] = frozenset()
     """What methods of an optimizer read that only a step has: a finding of its own."""
+    unread: list[str] = field(default_factory=list)
+    """The fields whose type is no word."""
 
     def read(self, node: ast.ClassDef) -> tuple[Kind, dict[str, Any]] | None:
         """The kind of the definition, and the parts of it that its class holds."""
@@ -121,7 +123,9 @@ class ClassReader:
                         kind,
                         self.imports,
                     )
-                    if read is not None:
+                    if read is None:
+                        self.unread.append(name)
+                    else:
                         hyperparameters.append(read)
                 case ast.FunctionDef(name="__init__"):
                     self.source.report(
@@ -328,7 +332,8 @@ class ClassReader:
             known |= given_layers(attributes, declarations)
             assignable = {d.name for d in declarations}
         elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
-            static = {n: STATIC[w] for n, w in attributes.items() if w in STATIC}
+            said = {**STATIC, "unknown": "unknown"}
+            static = {n: said[w] for n, w in attributes.items() if w in said}
             known = static | dict.fromkeys(self.told, "method")
         elif role in (MethodRole.ENTRY, MethodRole.OWN):
             known = {n: what for n, what in attributes.items() if what != "initializer"}
@@ -341,6 +346,8 @@ class ClassReader:
                 check_assignments(self.source, node)
             if role in (MethodRole.PREPARE, MethodRole.FINISH):
                 check_returns_nothing(self.source, node)
+        # A field of no word is one finding, not one for each of its uses.
+        known = {n: attributes[n] for n in self.unread} | known
         reserved = RESERVED | (OF_OPTIMIZERS if kind is Kind.OPTIMIZER else set())
         if role is MethodRole.STEP:
             reserved -= {"updates"}

@@ -293,6 +293,12 @@ class _Facts(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
+        field = self_attribute(node.value)
+        if field and isinstance(node.slice, ast.Constant):
+            index = node.slice.value
+            # Of two values or fewer, tests draw enough.
+            if isinstance(index, int) and index > 1:
+                self.taken_apart.append((field, index + 1))
         name = indexed_attribute(node)
         if name and self.attributes.get(name) == "container":
             self.reads.add(f"{name}.*")

@@ -59,6 +59,7 @@ def read_hyper_type(
         return kind
     given = unparsed(node)
     vocabulary = (*WORDS, "Literal", "PerDim", "tuple")
+    close = "" if given in vocabulary else did_you_mean(given, vocabulary)
     fix = field_type(source, whole)
     last = given.rpartition(".")[2]
     if fix is None and last in ("Array", "ndarray", "Tensor", "DeviceArray"):
@@ -73,7 +74,7 @@ def read_hyper_type(
         source.report(
             node,
             f"`{given}` is not a word of the vocabulary",
-            did_you_mean(given, vocabulary) or f"Write `{text}`.",
+            close or f"Write `{text}`.",
             fix=fix,
         )
         return None
@@ -81,7 +82,7 @@ def read_hyper_type(
         node,
         f"`{given}` is not a word of the vocabulary",
         _of_plugin(imports.get(given))
-        or did_you_mean(given, vocabulary)
+        or close
         or f"Hyperparameters are annotated with one of {', '.join(vocabulary)}.",
     )
     return None

@@ -1,4 +1,4 @@
-"""Which sub-layers are called more than once: their weights are cast to the compute dtype before that."""
+"""Which sub-layers and weights are used more than once: they are cast to the compute dtype before that."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from mlax_scaffold.model.definition import MethodRole
+from mlax_scaffold.model.definition import MethodRole, Role
 from mlax_scaffold.model.needs import parts_without_dtype
 from mlax_scaffold.model.places import Member, Step, meets
 from mlax_scaffold.rewrite.chains import called_member
@@ -23,7 +23,8 @@ _Place = tuple[str, tuple[Step, ...]]
 def cast_once(function: cst.FunctionDef, context: Context) -> list[str]:
     """What casts the weights of sub-layers that are called more than once, or that no input gives a dtype.
 
-    Gradients of the first would else be added in the dtype of the weights.
+    It casts weights, too, that several entry points read. Gradients of these and of the first would else be
+    added in the dtype of the weights.
     """
     dtype = dtype_of(context)
     if dtype is None:
@@ -32,7 +33,12 @@ def cast_once(function: cst.FunctionDef, context: Context) -> list[str]:
     several = set() if context.is_own else _several(function, context)
     given = [h.name for h in context.definition.structural()]
     found = [n for n in (*context.declarations, *given) if n in several | without]
-    casts = ", ".join(f"{n}=arrays.cast(trainables.{n}, {dtype})" for n in found)
+    own = _weights_of(context, context.method.name)
+    # What the function reads itself is cast at its top.
+    casts = ", ".join(
+        f"{n}=self.{n}" if n in own else f"{n}=arrays.cast(trainables.{n}, {dtype})"
+        for n in found
+    )
     return [f"trainables = trainables._replace({casts})"] if found else []
 
 
@@ -46,24 +52,40 @@ def dtype_of(context: Context) -> str | None:
 
 
 def _handed(context: Context, name: str, above: tuple[str, ...]) -> Counter[_Place]:
-    """How often a method of one's own calls each sub-layer, itself and by others."""
+    """How often a method casts the weights of each sub-layer, itself and by others that it calls.
+
+    An entry point does so once, of its own weights, too; a method of one's own is given these.
+    """
     found: Counter[_Place] = Counter()
     method = context.definition.method(name)
-    if method is None or method.role is not MethodRole.OWN or name in above:
+    if method is None or name not in context.needs or name in above:
         return found
     found.update(method.places)
     for consumer in method.consumers:
         found[consumer, ()] += 1
         found += _handed(context, consumer, (*above, name))
-    return found
+    if method.role is MethodRole.OWN:
+        return found
+    found.update((weight, ()) for weight in _weights_of(context, name))
+    return Counter(dict.fromkeys(found, 1))
+
+
+def _weights_of(context: Context, name: str) -> frozenset[str]:
+    """The weights that a method reads, or hands to methods that are given them."""
+    method = context.definition.method(name)
+    reads = set() if method is None else set(method.reads)
+    handed = (context.needs[n].weights for n in reads & set(context.needs))
+    return context.declared(Role.TRAINABLE) & reads.union(*handed)
 
 
 def _several(function: cst.FunctionDef, context: Context) -> set[str]:
-    """The sub-layers that are called more than once, by an entry point or the methods that it calls."""
+    """The sub-layers and weights that are cast more than once, by an entry point and what it calls."""
     containers = {*context.containers, *context.several}
     declared = (context.sub_layers | containers) & set(context.traits)
     names = {n for n in declared if context.traits[n].trainable} | context.dynamic
     counts = _Calls(context, names | set(context.needs)).of(function.body)
+    names |= context.declared(Role.TRAINABLE)
+    counts.update((n, ()) for n in _weights_of(context, context.method.name))
     for method in context.needs:
         for place, number in _handed(context, method, (context.method.name,)).items():
             name, steps = place

@@ -58,13 +58,25 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         "y = x @ self.kernel\nif y.max() > 0:\n    y = y + 1\nreturn y",
         "y.max() > 0",
         "this asks whether a traced value is true",
-        None,
+        "y = jnp.where(y.max() > 0, y + 1, y)",
     ),
     "WholeBranch": (
         "return x if x > 0 else -x",
         "x > 0",
         "this asks whether a traced value is true",
+        "jnp.where(x > 0, x, -x)",
+    ),
+    "Loop": (
+        "y = x\nwhile y.max() > 0:\n    y = y - 1\nreturn y",
+        "y.max() > 0",
+        "this asks whether a traced value is true",
         None,
+    ),
+    "Largest": (
+        "return min(max(x, 0.0), 6.0)",
+        "max(x, 0.0)",
+        "this asks whether a traced value is true",
+        "jnp.maximum(x, 0.0)",
     ),
     "InPlace": (
         "y = x @ self.kernel\ny[0] = 1.0\nreturn y",
@@ -147,6 +159,35 @@ def test_edits_are_made_and_tried_again(project: ProjectFolder):
     assert "        y = jnp.tanh(x)\n" in text
     assert "        y = y.at[0].add(1.0)  # the first\n" in text
     assert "y.at[0].add(1.0)" in project.text("mynet/nn/mended.py")
+
+
+SCHEDULE = '''\
+from mlax_scaffold.spec import Positive, Schedule, Size
+
+
+class Phases(Schedule):
+    """A spec of a test."""
+
+    peak: Positive
+    warmup: Size
+
+    def value(self, step):
+        if step < self.warmup:
+            return self.peak * step / self.warmup
+        t = (step - self.warmup) / self.warmup
+        return max(self.peak * 0.5**t, 0.01)
+'''
+
+
+def test_branches_of_a_schedule_become_choices(project: ProjectFolder):
+    """One trial after the other: what the first edit brings to light, the next one mends."""
+    project.write("specs/schedule/phases.py", SCHEDULE)
+    result = project.run("generate", "--fix", trial=True)
+    assert result.exit_code == 0, result.output
+    text = project.text("specs/schedule/phases.py")
+    assert "        if " not in text
+    assert "step < self.warmup," in text
+    assert "jnp.maximum(self.peak * 0.5**t, 0.01)" in text
 
 
 def test_a_call_that_fits_no_signature_is_told_whatever_the_inputs(

@@ -134,6 +134,11 @@ class Averaged(Optimizer):
     [
         ("first, second", "sequences(probabilities(), min_size=2, max_size=2)"),
         ("first, b, c", "sequences(probabilities(), min_size=3, max_size=3)"),
+        (
+            "first = self.betas[2]; others",
+            "sequences(probabilities(), min_size=3, max_size=3)",
+        ),
+        ("first = self.betas[1]; others", "sequences(probabilities())"),
         ("first, *others", "sequences(probabilities())"),
         ("all_ = first", "sequences(probabilities())"),
     ],
@@ -144,3 +149,23 @@ def test_a_sequence_that_is_taken_apart_has_as_many_elements(taken: str, expecte
     [definition] = library
     found = tests.test_module(definition, library, PROJECT).text
     assert f'pick("betas", {expected})' in found
+
+
+@pytest.mark.parametrize(
+    ("taken", "expected"),
+    [
+        ("first, second, third", "sequences(sizes(max=4), min_size=3, max_size=3)"),
+        (
+            "first = self.sizes[3]; all_",
+            "sequences(sizes(max=4), min_size=4, max_size=4)",
+        ),
+        ("first, second", "size_sequences(min_size=2)"),
+    ],
+)
+def test_sizes_that_are_taken_apart_are_as_many(taken: str, expected: str):
+    text = OPTIMIZER.replace("betas", "sizes").format(taken=taken)
+    text = text.replace("tuple[Probability, ...] = (0.9, 0.99)", "Sizes = (1, 2, 3, 4)")
+    library = read_library((SpecFile("specs/optim/averaged.py", "optim", text),))
+    [definition] = library
+    found = tests.test_module(definition, library, PROJECT).text
+    assert f'pick("sizes", {expected})' in found

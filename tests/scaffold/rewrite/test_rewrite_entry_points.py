@@ -159,6 +159,49 @@ LAYERS = {
         """,
 }
 
+CODING = """
+    def setup(self):
+        self.kernel = trainable(ones, (3, 3))
+        self.sided = Sided()
+
+    def encode(self, x: Float["... 3"]) -> Float["... 3"]:
+        return jax.nn.sigmoid(x @ self.kernel)
+
+    def decode(self, x: Float["... 3"]) -> Float["... 3"]:
+        return x @ self.kernel.T
+"""
+SHARED = {
+    "shared_by_two": """
+    def forward(self, x: Float["... 3"]) -> Float["... 3"]:
+        return self.decode(self.encode(x))
+""",
+    "shared_with_forward": """
+    def forward(self, x: Float["... 3"]) -> Float["... 3"]:
+        return self.encode(x) @ self.kernel.T
+""",
+    "shared_by_calls": """
+    def forward(self, x: Float["... 3"]) -> Float["... 3"]:
+        return self.encode(self.encode(x))
+""",
+    "shared_below": """
+    def _both(self, x):
+        return self.decode(self.encode(x))
+
+    def forward(self, x: Float["... 3"]) -> Float["... 3"]:
+        return self._both(x)
+""",
+    "shared_layer": """
+    def into(self, x: Float["... 3"]) -> Float["... 3"]:
+        return self.sided(x)
+
+    def back(self, x: Float["... 3"]) -> Float["... 3"]:
+        return self.sided(x) * 2.0
+
+    def forward(self, x: Float["... 3"]) -> Float["... 3"]:
+        return self.back(self.into(x))
+""",
+}
+
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory, words) -> Iterator[Examples]:
@@ -167,6 +210,9 @@ def examples(tmp_path_factory: pytest.TempPathFactory, words) -> Iterator[Exampl
         title = name.title().replace("_", "")
         inner = textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
         texts[name] = HEADER.replace("class Example", f"class {title}") + inner + "\n"
+    for name, body in SHARED.items():
+        title = name.title().replace("_", "")
+        texts[name] = HEADER.replace("class Example", f"class {title}") + CODING + body
     specs = [SpecFile(f"specs/nn/{n}.py", "nn", t) for n, t in texts.items()]
     with importable(specs, words, tmp_path_factory.mktemp("entries")) as made:
         yield made
@@ -268,3 +314,20 @@ def test_an_entry_point_without_floats_computes_in_the_dtype_of_what_calls_it(
     assert layer(x).dtype == dtype
     alone, _ = module.lookup(jnp.arange(2), trainables, state, hyperparams)
     assert alone.dtype == jnp.float32
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_gradients_of_what_entry_points_share_are_added_in_the_dtype_of_the_input(
+    name: str, examples: Examples
+):
+    """The weights are cast once, though each entry point casts what it is given."""
+    module: Any = examples.module("nn", name)
+    weights, _, hyperparams = module.init(jax.random.key(0))
+
+    def loss(weights: Any, x: jax.Array) -> jax.Array:
+        return jnp.sum(module.fwd(x, weights, None, hyperparams)[0])
+
+    program = jax.make_jaxpr(jax.grad(loss))(weights, jnp.ones((2, 3), jnp.float16))
+    added = [str(e) for e in program.eqns if e.primitive.name == "add_any"]
+    assert added, program
+    assert not [text for text in added if "f32" in text], program

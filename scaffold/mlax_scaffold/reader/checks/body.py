@@ -41,7 +41,7 @@ from mlax_scaffold.reader.remedies.bodies import (
     printed,
     typed_like,
 )
-from mlax_scaffold.reader.remedies.names import attribute, renamed
+from mlax_scaffold.reader.remedies.names import near, renamed
 from mlax_scaffold.reader.remedies.sharing import flax_param, shared
 from mlax_scaffold.reader.remedies.strict import strict_call
 from mlax_scaffold.reader.requirements import check_assertion
@@ -374,13 +374,9 @@ class BodyChecker:
             node,
             f"self.{name} is neither a hyperparameter nor declared in setup",
             hint or f"Known: {', '.join(sorted(self.attributes))}.",
-            fix=flax_param(self.source, self.method, node) or self._near(node, name),
+            fix=flax_param(self.source, self.method, node)
+            or near(self.source, node, self.attributes),
         )
-
-    def _near(self, node: ast.Attribute, name: str) -> Fix | None:
-        """The one attribute that is almost spelt so."""
-        close = did_you_mean(name, sorted(self.attributes), cutoff=0.8)
-        return attribute(self.source, node, close.split('"')[1]) if close else None
 
 
 def ends_in_return(body: list[ast.stmt]) -> bool:

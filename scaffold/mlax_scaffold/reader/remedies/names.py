@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Iterable
 
-from mlax_scaffold.errors import Fix, Needed
+from mlax_scaffold.errors import Fix, Needed, did_you_mean
 from mlax_scaffold.reader.source import Source, self_attribute
 
 SPEC = "mlax_scaffold.spec"
@@ -144,6 +144,16 @@ def attribute(source: Source, node: ast.Attribute, name: str) -> Fix:
     line, column = source.end(node)
     start = (line, column - len(node.attr))
     return Fix((source.replace(start, (line, column), name),))
+
+
+def near(source: Source, node: ast.Attribute, known: Iterable[str]) -> Fix | None:
+    """The one attribute that is almost spelt so; where a weight is updated, `step` for its number."""
+    known = sorted(known)
+    close = did_you_mean(node.attr, known, cutoff=0.8)
+    name = close.split('"')[1] if close else ""
+    if node.attr == "step_number" and "step" in known:
+        name = "step"
+    return attribute(source, node, name) if name else None
 
 
 def uses_of_self(tree: ast.AST, name: str) -> Iterable[ast.Attribute]:

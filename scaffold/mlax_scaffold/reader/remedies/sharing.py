@@ -58,10 +58,12 @@ def flax_param(
     source: Source, method: ast.FunctionDef, node: ast.Attribute
 ) -> Fix | None:
     """`self.param("w", initializer, shape)`, as flax has it, as `trainable(initializer, shape)`."""
+    if node.attr != "param" or method.name != "setup":
+        return None
     for call in ast.walk(method):
         match call:
             case ast.Call(func=func, args=[name, initializer, _], keywords=[]) if (
-                func is node and node.attr == "param" and method.name == "setup"
+                func is node
             ):
                 if isinstance(name, ast.Constant) and isinstance(name.value, str):
                     declared = word(source, "trainable")

@@ -55,7 +55,7 @@ def like_default(definition: Definition, h: Hyperparameter) -> str | None:
 
     A text is the default, or one that the code compares it with.
 
-    One of numbers that the code takes apart, `b1, b2 = self.betas`, has as many as there are names.
+    One that the code takes apart, `b1, b2 = self.betas` or `self.betas[2]`, has as many as it reads.
     """
     counts = [
         n for m in definition.methods for name, n in m.taken_apart if name == h.name
@@ -67,8 +67,10 @@ def like_default(definition: Definition, h: Hyperparameter) -> str | None:
     strategy = h.type.strategy
     if strategy == _NUMBERS and isinstance(value, tuple | list) and value:
         strategy = f"sequences({_like_all(value)})"
+    if strategy == "size_sequences()" and max(counts, default=0) > 2:
+        strategy = "sequences(sizes(max=4))"
     if counts and strategy.startswith("sequences("):
-        return f"{strategy[:-1]}, min_size={counts[0]}, max_size={counts[0]})"
+        return f"{strategy[:-1]}, min_size={max(counts)}, max_size={max(counts)})"
     if strategy != h.type.strategy:
         return strategy
     if h.type.word.opaque and not (h.type.choices or h.type.sequence):

@@ -1,0 +1,334 @@
+"""Branches on traced values, as choices between what they make: `jnp.where(condition, a, b)`."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.remedies.bindings import (
+    Substituted,
+    blocks,
+    bound_before,
+    chain_of,
+    draws,
+    inside,
+    is_elif,
+    names_in,
+    stored_in,
+    target_name,
+)
+from mlax_scaffold.reader.remedies.names import of_jax
+from mlax_scaffold.reader.source import Source
+
+_WIDTH = 88
+_PAIRS = {"max": "maximum", "min": "minimum"}
+_LOGIC = {ast.And: ("&", "logical_and"), ast.Or: ("|", "logical_or")}
+
+
+def chosen(source: Source, found: ast.AST) -> Fix | None:
+    """The branch that a traced value decides as a choice between two values.
+
+    So are an `if` whose branches return or assign a value, `a if condition else b`, and `max` and `min` of
+    two values. None where a branch does anything else.
+
+    Args:
+        source: the spec.
+        found: the expression whose truth is asked for.
+    """
+    jnp = of_jax(source, "jnp")
+    for function in walk(source.tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        for node in walk(function):
+            made = None
+            match node:
+                case ast.If(test=test) if found in walk(test):
+                    made = _Choice(source, function, jnp.bound).of(node)
+                case ast.IfExp(test=test) if found in walk(test):
+                    text = _Choice(source, function, jnp.bound).expression(node, {})
+                    made = text and [source.edit(node, text)]
+                case ast.Call(
+                    func=ast.Name(id=name), args=[first, second], keywords=[]
+                ) if found is node and name in _PAIRS:
+                    texts = map(source.text_of, (first, second))
+                    text = f"{jnp.bound}.{_PAIRS[name]}({', '.join(texts)})"
+                    made = [source.edit(node, text)]
+            if made:
+                return Fix(tuple(made), (jnp,))
+    return None
+
+
+_Values = dict[str, ast.expr]
+"""What names hold that a branch sets, in terms of what they held before it."""
+
+
+class _NoChoice(Exception):
+    """A branch does more than to make values."""
+
+
+@dataclass
+class _Choice:
+    """Writes the choices of one function. `jnp` is the name of jax.numpy."""
+
+    source: Source
+    function: ast.FunctionDef
+    jnp: str
+    lines: list[str] = field(default_factory=list)
+    """What branches compute on the way, which nothing else calls so."""
+    asked: ast.If | None = None
+    """The one whose condition is traced, whatever it reads."""
+    kept: list[str] = field(default_factory=list)
+    """Names of conditions that stand before what changes their values."""
+
+    def of(self, node: ast.If) -> list[Edit] | None:
+        """The edits that make a choice of a statement."""
+        self.asked = node
+        block = next(b for b in blocks(self.function) if node in b)
+        rest = block[block.index(node) :]
+        try:
+            if is_elif(self.source, node):
+                return None
+            if any(isinstance(n, ast.Return) for n in inside(node)):
+                return self._returned(rest)
+            return self._assigned(node)
+        except _NoChoice:
+            return None
+
+    def expression(self, node: ast.IfExp, values: Mapping[str, ast.expr]) -> str | None:
+        """`a if condition else b`."""
+        parts = [self._read(n, values) for n in (node.body, node.orelse)]
+        return self._where(
+            self._condition(node.test), *map(self._text, parts), indent=0
+        )
+
+    # Branches that return
+
+    def _returned(self, rest: Sequence[ast.stmt]) -> list[Edit]:
+        exits: list[tuple[str, str]] = []
+        edits: list[Edit] = []
+        for number, statement in enumerate(rest):
+            indent = statement.col_offset
+            if isinstance(statement, ast.If) and self._is_traced(statement):
+                branches, otherwise = chain_of(statement)
+                self.lines = []
+                made = [(c, self._value(body, {})) for c, body in branches]
+                pairs = [(self._condition(c), self._text(v)) for c, v in made]
+                if otherwise:
+                    last = self._text(self._value(otherwise, {}))
+                    text = self._all([*exits, *pairs], last, indent)
+                    self.lines.append(f"return {text}")
+                elif number + 1 == len(rest):
+                    raise _NoChoice
+                else:
+                    read = [n for c, v in made for n in (c, v)]
+                    if names_in(read) & stored_in(rest[number + 1 :]):
+                        pairs = [self._kept(*pair) for pair in pairs]
+                    exits += pairs
+                edits.append(self._instead(statement, self.lines))
+                if otherwise:
+                    return edits
+                continue
+            for inner in [statement, *inside(statement)]:
+                if isinstance(inner, ast.Return):
+                    value = inner.value
+                    if value is None or isinstance(value, ast.Tuple):
+                        raise _NoChoice
+                    text = self._all(exits, self.source.text_of(value), indent)
+                    edits.append(self.source.edit(value, text))
+        if not isinstance(rest[-1], ast.Return):
+            raise _NoChoice
+        return edits
+
+    def _kept(self, condition: str, value: str) -> tuple[str, str]:
+        """A condition and a value under names of their own, as what they read changes below."""
+        taken = {n.id for n in walk(self.source.tree) if isinstance(n, ast.Name)}
+        pairs = ((f"is_early{n}", f"early{n}") for n in ("", *range(2, 99)))
+        names = next(p for p in pairs if not {*p} & {*taken, *self.kept})
+        self.kept.append(names[0])
+        self.lines += [f"{names[0]} = {condition}", f"{names[1]} = {value}"]
+        return names
+
+    def _value(self, body: Sequence[ast.stmt], values: _Values) -> ast.expr:
+        """What a branch returns."""
+        self._run(body[:-1], body, values)
+        match last := body[-1]:
+            case ast.Return(value=ast.expr() as value) if not isinstance(
+                value, ast.Tuple
+            ):
+                return self._read(value, values)
+            case ast.If(orelse=[_, *_]):
+                branches, otherwise = chain_of(last)
+                found = self._value(otherwise, dict(values))
+                for test, inner in reversed(branches):
+                    value = self._value(inner, dict(values))
+                    found = self._choice(last, test, value, found)
+                return found
+        raise _NoChoice
+
+    def _choice(
+        self, node: ast.If, test: ast.expr, value: ast.expr, other: ast.expr
+    ) -> ast.expr:
+        if not self._is_traced(node):
+            return ast.IfExp(test, value, other)
+        text = self._where(
+            self._condition(test), self._text(value), self._text(other), 0
+        )
+        made = ast.parse(text, mode="eval").body
+        made.lineno = 0
+        return made
+
+    # Branches that assign
+
+    def _assigned(self, node: ast.If) -> list[Edit]:
+        branches, otherwise = chain_of(node)
+        made: list[_Values] = []
+        for body in (*(b for _, b in branches), otherwise):
+            made.append({})
+            self._run(body, body, made[-1], within=node)
+        names = list(dict.fromkeys(name for values in made for name in values))
+        before = bound_before(self.function, node)
+        for values in made:
+            if any(n not in values and n not in before for n in names):
+                raise _NoChoice
+        tests = [test for test, _ in branches]
+        conditions = [self._condition(test) for test in tests]
+        read: set[str] = set()
+        for name in reversed(names):
+            # Below it, the name holds what is new.
+            if name in read:
+                raise _NoChoice
+            read |= names_in([*tests, *(v[name] for v in made if name in v)])
+        for name in names:
+            *chosen, last = (self._text(v[name]) if name in v else name for v in made)
+            pairs = list(zip(conditions, chosen, strict=True))
+            start = len(f"{name} = ")
+            text = self._all(pairs, last, node.col_offset, start)
+            self.lines.append(f"{name} = {text}")
+        if not names:
+            raise _NoChoice
+        return [self._instead(node, self.lines)]
+
+    def _run(
+        self,
+        statements: Iterable[ast.stmt],
+        body: Sequence[ast.stmt],
+        values: _Values,
+        within: ast.If | None = None,
+    ) -> None:
+        """Collects what the statements of a branch set.
+
+        Where something else has the name, or reads it, it is held in `values`, else it is a line of its own.
+        """
+        outside = self._outside(body)
+        for statement in statements:
+            match statement:
+                case ast.Pass() | ast.Expr(value=ast.Constant()):
+                    continue
+                case ast.Assign(targets=[target], value=value):
+                    new = self._read(value, values)
+                case ast.AugAssign(target=target, op=op, value=value):
+                    old = copy.copy(target)
+                    old.ctx = ast.Load()
+                    new = self._read(ast.BinOp(old, op, value), values)
+                case _:
+                    raise _NoChoice
+            name = target_name(target)
+            if name is None or isinstance(new, ast.Tuple | ast.Lambda | ast.Dict):
+                raise _NoChoice
+            if name in outside or "." in name:
+                values[name] = new
+            else:
+                self.lines.append(f"{name} = {self._text(new)}")
+
+    def _outside(self, body: Sequence[ast.stmt]) -> set[str]:
+        """The names that stand outside of a branch."""
+        inside = {id(n) for s in body for n in walk(s)}
+        nodes = (n for n in walk(self.function) if id(n) not in inside)
+        return {
+            n.id if isinstance(n, ast.Name) else n.arg
+            for n in nodes
+            if isinstance(n, ast.Name | ast.arg)
+        }
+
+    # Texts
+
+    def _text(self, node: ast.expr) -> str:
+        """An expression as it stands in the spec, where it does on one line."""
+        one_line = getattr(node, "lineno", 0) == getattr(node, "end_lineno", -1)
+        return self.source.text_of(node) if one_line else unparsed(node)
+
+    def _read(self, node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
+        """An expression in terms of what names held before the branch."""
+        if not any(target_name(n) in values for n in walk(node)):
+            return node
+        if any(draws(value) for value in values.values()):
+            raise _NoChoice
+        read = Substituted(values).visit(copy.deepcopy(node))
+        read.lineno = 0  # it stands nowhere
+        return read
+
+    def _condition(self, test: ast.expr) -> str:
+        """A condition of arrays: `and`, `or`, `not` and chains of comparisons are operations."""
+        match test:
+            case ast.BoolOp(op=op, values=parts):
+                sign, function = _LOGIC[type(op)]
+                texts = [self._condition(p) for p in parts]
+                if all(isinstance(p, ast.Compare) for p in parts):
+                    return f" {sign} ".join(
+                        text if "&" in text else f"({text})" for text in texts
+                    )
+                found = texts[-1]
+                for text in reversed(texts[:-1]):
+                    found = f"{self.jnp}.{function}({text}, {found})"
+                return found
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return f"{self.jnp}.logical_not({self._condition(operand)})"
+            case ast.Compare(left=left, ops=[_, _, *_] as ops, comparators=others):
+                sides = [left, *others]
+                pairs = zip(sides[:-1], ops, sides[1:], strict=True)
+                each = [unparsed(ast.Compare(a, [op], [b])) for a, op, b in pairs]
+                return " & ".join(f"({text})" for text in each)
+        return self._text(test)
+
+    def _all(
+        self, pairs: Sequence[tuple[str, str]], last: str, indent: int, start: int = 7
+    ) -> str:
+        """The value of the first condition that holds, else the last one."""
+        text = last
+        for number, (condition, value) in reversed(list(enumerate(pairs))):
+            depth = indent + 4 * number
+            text = self._where(
+                condition, value, text, depth, start if not number else 0
+            )
+        return text
+
+    def _where(
+        self, condition: str, value: str, other: str, indent: int, start: int = 0
+    ) -> str:
+        parts = (condition, value, other)
+        line = f"{self.jnp}.where({', '.join(parts)})"
+        short = "\n" not in line and len(line) + indent + start <= _WIDTH
+        if short or not start + indent:
+            return line
+        margin = " " * (indent + 4)
+        inner = "".join(f"{margin}{part},\n" for part in parts)
+        return f"{self.jnp}.where(\n{inner}{' ' * indent})"
+
+    def _instead(self, node: ast.stmt, lines: Sequence[str]) -> Edit:
+        margin = "\n" + " " * node.col_offset
+        if lines:
+            return self.source.edit(node, margin.join(lines))
+        return self.source.replace(
+            (node.lineno, 1), ((node.end_lineno or node.lineno) + 1, 1), ""
+        )
+
+    def _is_traced(self, node: ast.If) -> bool:
+        """Whether inputs decide a branch, or what is made of them."""
+        static = {"math", *(a.arg for a in self.function.args.kwonlyargs)}
+        read = names_in(test for test, _ in chain_of(node)[0])
+        return node is self.asked or any("self" not in n for n in read - static)

@@ -1,0 +1,211 @@
+"""Branches on traced values become choices, which make the same numbers."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mlax_scaffold.reader.remedies.applying import applied
+from mlax_scaffold.reader.remedies.choosing import chosen
+from mlax_scaffold.reader.source import Source
+
+HEAD = "import jax.numpy as jnp\n\n\nclass Example:\n    def value(self, step):\n"
+
+BODIES = {
+    "a chain of returns": (
+        """
+        if step < self.first:
+            return self.low * step / self.first
+        elif step < self.second:
+            return self.low
+        else:
+            return self.high
+        """,
+        """
+        return jnp.where(
+            step < self.first,
+            self.low * step / self.first,
+            jnp.where(step < self.second, self.low, self.high),
+        )
+        """,
+    ),
+    "a return before others": (
+        """
+        if step < self.first:
+            return self.low * step / self.first
+        t = (step - self.first) / 10  # from there
+        if self.kind == "cosine":
+            return jnp.cos(t)
+        return t * 1e-8
+        """,
+        """
+        t = (step - self.first) / 10  # from there
+        if self.kind == "cosine":
+            return jnp.where(step < self.first, self.low * step / self.first, jnp.cos(t))
+        return jnp.where(step < self.first, self.low * step / self.first, t * 1e-8)
+        """,
+    ),
+    "what it reads changes below": (
+        """
+        if step < self.first:
+            t = step / 3
+            return self.low + t
+        step = step - self.first
+        if step < self.second:
+            return self.high
+        step = step - self.second
+        t = step + 1
+        return t
+        """,
+        """
+        is_early = step < self.first
+        early = self.low + step / 3
+        step = step - self.first
+        is_early2 = step < self.second
+        early2 = self.high
+        step = step - self.second
+        t = step + 1
+        return jnp.where(is_early, early, jnp.where(is_early2, early2, t))
+        """,
+    ),
+    "one name": (
+        """
+        if step < self.first:
+            y = self.low
+        elif step < self.second and step > 3:
+            share = step / self.second
+            y = self.high * share
+        else:
+            y = 2.0
+        return y
+        """,
+        """
+        share = step / self.second
+        y = jnp.where(
+            step < self.first,
+            self.low,
+            jnp.where((step < self.second) & (step > 3), self.high * share, 2.0),
+        )
+        return y
+        """,
+    ),
+    "a name that has a value": (
+        """
+        y = self.low
+        if not 3 < step <= self.first:
+            y *= 0.5
+            y = y + 1.0
+        return y
+        """,
+        """
+        y = self.low
+        y = jnp.where(
+            jnp.logical_not((3 < step) & (step <= self.first)),
+            y * 0.5 + 1.0,
+            y,
+        )
+        return y
+        """,
+    ),
+    "several names": (
+        """
+        if step < self.first or self.low > 0.0:
+            y = self.low
+            z = y * step
+        else:
+            y = self.high
+            z = 3.0
+        return y * z
+        """,
+        """
+        y = jnp.where((step < self.first) | (self.low > 0.0), self.low, self.high)
+        z = jnp.where((step < self.first) | (self.low > 0.0), self.low * step, 3.0)
+        return y * z
+        """,
+    ),
+    "an expression": (
+        "return self.low if step < self.first else self.high",
+        "return jnp.where(step < self.first, self.low, self.high)",
+    ),
+    "one in another": (
+        """
+        if step > self.first:
+            if step > self.second:
+                return self.low
+            else:
+                return self.high
+        return 0.0
+        """,
+        """
+        return jnp.where(
+            step > self.first,
+            jnp.where(step > self.second, self.low, self.high),
+            0.0,
+        )
+        """,
+    ),
+}
+LEFT = {
+    "two values at once": "if step < 3:\n    y, z = 1, 2\nelse:\n    y, z = 2, 1\nreturn y",
+    "no value without it": "if step < 3:\n    y = 1.0\nreturn y",
+    "a loop": "y = step\nif step < 3:\n    for _ in range(3):\n        y = y + 1\nreturn y",
+    "an error": "if step < 3:\n    raise ValueError('early')\nreturn step",
+    "a tuple": "if step < 3:\n    return step, 1\nreturn step, 2",
+    "what it reads is set first": "y = 1.0\nz = 2.0\nif step < y:\n    y = z\n    z = 3.0\n"
+    "return y + z",
+    "a draw that is read twice": "y = step\nif step < 3:\n    y = self.draw(y)\n    y = y * y\nreturn y",
+}
+
+
+def edited(body: str) -> str | None:
+    """The body once the first branch of it is a choice; None where that has no edit."""
+    text = HEAD + textwrap.indent(textwrap.dedent(body).strip("\n"), " " * 8) + "\n"
+    source = Source("specs/schedule/example.py", text)
+    branches = (n for n in ast.walk(source.tree) if isinstance(n, ast.If | ast.IfExp))
+    fix = chosen(source, next(branches).test)
+    if fix is None:
+        return None
+    changed, made = applied(text, [fix])
+    assert made == 1
+    return changed
+
+
+def value(text: str) -> Any:
+    """The method of a text."""
+    names: dict[str, Any] = {}
+    exec(text, names)  # its text is above
+    return names["Example"].value
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_choices(name: str):
+    before, after = BODIES[name]
+    body = textwrap.indent(textwrap.dedent(after).strip("\n"), " " * 8)
+    assert edited(before) == f"{HEAD}{body}\n"
+
+
+@pytest.mark.parametrize("kind", ["cosine", "linear"])
+@pytest.mark.parametrize("name", BODIES)
+def test_choices_are_what_the_branches_are(name: str, kind: str):
+    before, after = BODIES[name]
+    layout = [
+        textwrap.indent(textwrap.dedent(b).strip("\n"), " " * 8)
+        for b in (before, after)
+    ]
+    plain, traced = (value(f"{HEAD}{body}\n") for body in layout)
+    self = SimpleNamespace(first=5.0, second=9.0, low=-0.5, high=2.0, kind=kind)
+    steps = np.arange(20.0, dtype=np.float32)
+    found = jax.vmap(lambda step: traced(self, step) * 1.0)(jnp.asarray(steps))
+    np.testing.assert_allclose(found, [plain(self, s) for s in steps], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_does_more_has_no_edit(name: str):
+    assert edited(LEFT[name]) is None
