@@ -11,6 +11,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.changes import check_changes
 from mlax_scaffold.reader.checks.choices import check_choices
 from mlax_scaffold.reader.checks.coefficients import check_coefficients
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_dtypes
@@ -86,6 +87,7 @@ _CHECKS = (
     check_scatters,
     check_half_precision,
     check_given_dtype,
+    check_changes,
     check_choices,
     check_coefficients,
     check_corrections,
