@@ -36,6 +36,7 @@ class ConstructorLocals(BuilderMethods):
         # All that setup computes is known before there are arrays.
         made = [numpy_of(s) for s in self.translator.statements([node])]
         for statement_ in made:
+            self._without_weights(node, statement_)
             for part in ast.walk(statement_):
                 if isinstance(part, ast.Name) and part.id in hidden:
                     part.id = hidden[part.id].id
