@@ -6,6 +6,7 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.building import Builder
+from mlax_scaffold.conversion.changed_buffers import is_deep
 from mlax_scaffold.conversion.constructor_weights import (
     _assigned_in_calls,
 )
@@ -306,6 +307,11 @@ class Constructor(DerivedValues):
             return
         if self.lists.finished(attribute, value, condition):
             return
+        if self._replaces(node, attribute, value, condition):
+            return
+        if condition is not None and (made := self.modules.function(value)):
+            self._derived(attribute, made, condition)
+            return
         if self.modules.declared(attribute, value, condition):
             known = builder.attributes.get(attribute)
             if known is not None and known.kind in ("layer", "layers"):
@@ -334,6 +340,7 @@ class Constructor(DerivedValues):
             isinstance(p, ast.Call)
             and (
                 self_attribute(p.func) is not None
+                or is_deep(p.func)
                 or self.lists.appends(p)
                 or is_filling(p)
             )

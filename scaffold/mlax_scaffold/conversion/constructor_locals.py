@@ -45,6 +45,24 @@ class ConstructorLocals(BuilderMethods):
         around.locals.update(hidden)
         self.builder.setup += made
 
+    def _replaces(
+        self, node: ast.AST, attribute: str, value: ast.expr, condition: ast.expr | None
+    ) -> bool:
+        """Whether a layer takes the place of another one, which is told."""
+        known = self.builder.attributes.get(attribute)
+        layer = known is not None and known.kind in ("layer", "layers", "sequence")
+        if known is None or not layer or known.condition is not None:
+            return False
+        if not self.modules.is_module(value):
+            return False
+        before = "before" if condition is None else "where a condition holds"
+        self.builder.notes.refuse(
+            node,
+            f"`self.{attribute}` is another layer {before}",
+            "choose in one expression, as in `a if condition else b`, or declare both layers",
+        )
+        return True
+
     def _begin_where_not(self, value: ast.expr, condition: ast.expr | None) -> None:
         """Let a local that is bound under a condition alone be None elsewhere."""
         if condition is None or not isinstance(value, ast.Name):

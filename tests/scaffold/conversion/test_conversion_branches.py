@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from test_conversion_forms import converted
+from test_conversion_forms import TORCH, converted
+
+from mlax_scaffold.conversion import convert
 
 LINEN = "import flax.linen as nn\nimport jax.numpy as jnp\n\n\n"
 MODES = """\
@@ -146,3 +148,81 @@ class Thing(nn.Module):
         "import own\n" + LINEN,
     ).text
     assert "-> Float['n t size']" not in text
+
+
+def replaced(start: str) -> str:
+    lines = ["class Thing(nn.Module):", "    def __init__(self, dim, deep=False):"]
+    lines += ["        super().__init__()", "        self.fc = nn.Linear(dim, dim)"]
+    lines += [f"        {line}" for line in start.splitlines()]
+    return (
+        "\n".join(lines) + "\n\n    def forward(self, x):\n        return self.fc(x)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "if deep:\n    self.fc = nn.Linear(dim, dim, bias=False)",
+        "if deep:\n    self.fc = nn.Linear(dim, dim, bias=False)\n    self.k = 2\nelse:\n    self.k = 1",
+        "if deep:\n    self.k = 2\n    self.fc = nn.Linear(dim, dim, bias=False)",
+    ],
+)
+def test_a_layer_that_is_replaced_under_a_condition_is_chosen_by_it(start):
+    text = converted(replaced(start)).text
+    assert "Linear(self.dim, self.dim, use_bias=False) if self.deep else None" in text
+    assert "Linear(self.dim, self.dim) if not self.deep else None" in text
+    assert "return self._fc(x)" in text
+
+
+def test_of_two_layers_under_one_name_the_later_one_is_that_of_the_class():
+    text = converted(
+        replaced("self.fc = nn.Sequential(nn.Linear(dim, dim), nn.Tanh())")
+    ).text
+    assert text.count(" = Linear(") == 1
+    assert "return self._fc(x)" in text
+    assert "return jnp.tanh(x)" in text
+
+
+@pytest.mark.parametrize("before", ["", "if deep:\n    "])
+def test_a_layer_that_is_wrapped_under_its_own_name_is_listed(before):
+    line = "self.fc = nn.Sequential(self.fc, nn.Tanh())"
+    made = convert("thing.py", TORCH + replaced(before + line), "Thing", "FromThing")
+    [note] = [n for n in made.notes if n.blocks]
+    assert "`self.fc` is another layer" in note.what
+    assert line in (TORCH + replaced(before + line)).splitlines()[note.line - 1]
+
+
+LOOP = """\
+class Thing(nn.Module):
+    def __init__(self, dim, count=3):
+        super().__init__()
+        self.fcs = nn.ModuleList([nn.Linear(dim, dim) for _ in range(count)])
+        self.skip = 1
+
+    def forward(self, x):
+        for i, fc in enumerate(self.fcs):
+            if i == self.skip:
+                {leave}
+            x = fc(x)
+        else:
+            x = x + 1
+        return x
+"""
+
+
+def test_the_else_of_a_loop_stands_behind_it():
+    text = converted(LOOP.format(leave="continue")).text
+    assert "            x = fc(x)\n        x = x + 1\n        return x" in text
+
+
+def test_the_else_of_a_loop_that_may_be_left_is_listed():
+    made = convert("thing.py", TORCH + LOOP.format(leave="break"), "Thing", "FromThing")
+    assert any(n.blocks and "`else` of a loop" in n.what for n in made.notes)
+
+
+def test_a_part_that_a_constructor_tells_its_mode_under_a_condition_is_listed():
+    given = TORCH + replaced("if deep:\n    self.fc.eval()")
+    [note] = [
+        n for n in convert("thing.py", given, "Thing", "FromThing").notes if n.blocks
+    ]
+    assert "self.fc.eval()" in note.what

@@ -222,3 +222,11 @@ def test_a_part_that_is_kept_in_inference_is_listed(method):
     [note] = [n for n in made.notes if n.blocks]
     assert "self.norm.eval()" in note.what
     assert "eval()" in (TORCH + given).splitlines()[note.line - 1]
+
+
+@pytest.mark.parametrize(("said", "listed"), [(", training=True", True), ("", False)])
+def test_random_numbers_that_are_asked_for_in_inference_are_listed(said, listed):
+    given = TORCH + body("", f"return F.dropout(self.fc(x), 0.5{said})")
+    made = convert("thing.py", given, "Thing", "FromThing")
+    [note] = [n for n in made.notes if "in inference" in n.what]
+    assert note.blocks is listed
