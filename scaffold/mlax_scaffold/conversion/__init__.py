@@ -11,6 +11,8 @@ import copy
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from mlax_scaffold.conversion.changed_buffers import without_changed_buffers
+from mlax_scaffold.conversion.changed_weights import without_changed_weights
 from mlax_scaffold.conversion.config_fields import Configured, dotted, with_settings
 from mlax_scaffold.conversion.derived_layers import without_derived_layers
 from mlax_scaffold.conversion.description import Described, Trial
@@ -127,6 +129,8 @@ def convert(
     without_device_code(origin)
     without_direct_calls(origin)
     without_derived_layers(origin)
+    without_changed_buffers(origin)
+    without_changed_weights(origin, thing, notes)
     with_uniform_sizes(origin)
     without_named_shapes(origin)
     without_no_grad(origin)

@@ -325,6 +325,8 @@ class ArrayShapes(Reshaping):
             return self.repeated(first, node, given[1])
         if last in _ALIKE:
             self._along(first, node)
+        if last == "tile" and len(given) > 1:
+            return self._tiled(first, given[1])
         if last == "glu" and first.axes:
             half = folded(expression("a // 2", a=first.axes[-1]))
             return first.like([*first.axes[:-1], half])

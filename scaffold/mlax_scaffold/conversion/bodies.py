@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.loop_parts import (
     _stride,
 )
 from mlax_scaffold.conversion.looping import Looping
+from mlax_scaffold.conversion.parted_inputs import PartedInputs, ends
 from mlax_scaffold.conversion.reading import Environment
 from mlax_scaffold.conversion.requirements import plain_text
 from mlax_scaffold.conversion.signatures import Signature
@@ -245,16 +246,30 @@ class Bodies(Looping):
         before = dict(self.env)
         condition = self._condition(node.test)
         node.test, _ = self.value(node.test)
+        parted, start = None, len(self.returned)
+        exclusive = ends(node.body) and ends(node.orelse)
+        if exclusive and condition is not None and not _compares_sizes(condition):
+            parted = PartedInputs(before, node, condition)
+            self.env |= parted.first
         self.conditions.append(condition or ast.Constant(None))
         node.body = self.statements(node.body) or [ast.Pass()]
         self.conditions.pop()
         first, self.env = self.env, dict(before)
+        middle = len(self.returned)
+        if parted is not None:
+            self.env |= parted.second
         self.conditions.append(negated(condition) if condition else ast.Constant(None))
         node.orelse = self.statements(node.orelse)
         self.conditions.pop()
+        if parted is not None:
+            made = self.returned[start:middle], self.returned[middle:]
+            self.returned[start:] = parted.settled(self.symbols, *made)
         returns = bool(node.body) and isinstance(node.body[-1], ast.Return | ast.Raise)
         for local, value in first.items():
-            if value is not None and not returns:
+            if value is None and isinstance(before.get(local), Array) and not returns:
+                # What one branch makes of it is not told.
+                self.env[local] = None
+            elif value is not None and not returns:
                 self.env[local] = self._after_branches(
                     condition, value, self.env.get(local)
                 )
@@ -266,18 +281,23 @@ class Bodies(Looping):
         """A value that is one where a condition on hyperparameters holds, and another one elsewhere."""
         if condition is None or value is other:
             return value
-        if not any(isinstance(p, ast.Is | ast.IsNot) for p in ast.walk(condition)):
-            # What compares sizes says by itself which of them are the same.
+        if _compares_sizes(condition):
+            # That says by itself which of them are the same.
             return value
         if not isinstance(value, Array) or not isinstance(other, Array):
             return value
-        pairs = list(zip(value.axes, other.axes, strict=False))
-        if len(value.axes) != len(other.axes) or not pairs:
+        if len(value.axes) != len(other.axes):
             return value
-        a, b = (self.symbols.find(axis) for axis in pairs[-1])
-        if same(a, b) or any(is_symbol(n) for s in (a, b) for n in ast.walk(s)):
-            return value
-        return value.like([*value.axes[:-1], ast.IfExp(condition, a, b)])
+        axes = list(value.axes)
+        for place, pair in enumerate(zip(value.axes, other.axes, strict=True)):
+            a, b = (self.symbols.find(axis) for axis in pair)
+            if same(a, b):
+                continue
+            chosen = _chosen(copy.deepcopy(condition), a, b)
+            open_ = any(is_symbol(n) for s in (a, b) for n in ast.walk(s))
+            if not open_ or not isinstance(chosen, ast.IfExp):
+                axes[place] = chosen
+        return value if axes == value.axes else value.like(axes)
 
     def _condition(self, test: ast.expr) -> ast.expr | None:
         """A condition on hyperparameters, as it is to stand in setup; None for others."""
@@ -326,6 +346,34 @@ class Bodies(Looping):
     # Expressions.
 
     # Declarations.
+
+
+def _compares_sizes(condition: ast.expr) -> bool:
+    """Whether a condition is more than flags, texts, and what is None."""
+    match condition:
+        case ast.BoolOp(values=values):
+            return any(map(_compares_sizes, values))
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _compares_sizes(inner)
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+            return False
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[several]):
+            found = literal(several)
+            texts = isinstance(found, tuple | list | set)
+            return not texts or not all(isinstance(f, str) for f in found)
+        case ast.Compare(ops=[ast.Eq() | ast.NotEq()], comparators=[one]):
+            return not isinstance(literal(one), str | bool)
+    return self_attribute(condition) is None
+
+
+def _chosen(condition: ast.expr, a: ast.expr, b: ast.expr) -> ast.expr:
+    """A size that is one or the other; what both have is written once: `n + (1 if c else 0)`."""
+    match a:
+        case ast.BinOp(left=left, op=ast.Add(), right=right) if same(left, b):
+            return ast.BinOp(b, ast.Add(), ast.IfExp(condition, right, ast.Constant(0)))
+        case ast.BinOp(left=left, op=ast.Add(), right=right) if same(right, b):
+            return ast.BinOp(b, ast.Add(), ast.IfExp(condition, left, ast.Constant(0)))
+    return ast.IfExp(condition, a, b)
 
 
 __all__ = ["Bodies", "Signature", "statement"]

@@ -6,10 +6,13 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.building import Builder
+from mlax_scaffold.conversion.changed_buffers import is_deep
 from mlax_scaffold.conversion.constructor_weights import (
     _assigned_in_calls,
 )
+from mlax_scaffold.conversion.declared_shapes import DeclaredShapes
 from mlax_scaffold.conversion.derived_values import DerivedValues
+from mlax_scaffold.conversion.frozen_weights import freezes
 from mlax_scaffold.conversion.initial_rules import Rule
 from mlax_scaffold.conversion.initializing import initialized, is_filling
 from mlax_scaffold.conversion.lists import Lists
@@ -28,10 +31,12 @@ from mlax_scaffold.conversion.trees import (
     is_none,
     literal,
     name,
+    names,
     negated,
     replaced,
     self_attribute,
     statement,
+    targets,
     without_docstring,
 )
 from mlax_scaffold.conversion.vocabulary import KEYS, Surroundings
@@ -84,6 +89,9 @@ class Constructor(DerivedValues):
 
     def statement(self, node: ast.stmt, condition: ast.expr | None) -> None:
         """Read one statement, which is run where the condition holds."""
+        DeclaredShapes(self.builder).visit(node)
+        if self._part_changed(node):
+            return
         match node:
             case ast.Expr(value=ast.Call() as call):
                 self._call(call, condition)
@@ -114,6 +122,12 @@ class Constructor(DerivedValues):
                 self._local(refusal(node, condition), condition)
             case ast.AugAssign() if self.lists.extended(node, condition):
                 pass
+            case ast.AugAssign(target=ast.Attribute() as target, op=op) if (
+                place := self_attribute(target)
+            ):
+                read = expression(f"self.{place}")
+                value = ast.BinOp(read, op, node.value)
+                self.attribute(node, place, ast.copy_location(value, node), condition)
             case _:
                 self._local(node, condition)
 
@@ -204,8 +218,13 @@ class Constructor(DerivedValues):
             return
         if isinstance(target, ast.Tuple):
             if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
+                if names(value) & set(targets(target)):
+                    # `a, b = b, a` is one statement.
+                    self._local(node, condition)
+                    return
                 for one, part in zip(target.elts, value.elts, strict=True):
-                    self._assign(node, one, part, condition)
+                    single = ast.copy_location(ast.Assign([one], part), node)
+                    self._assign(single, one, part, condition)
                 return
             if self._keys(target, value) or self._taken_apart(target, value):
                 return
@@ -288,6 +307,11 @@ class Constructor(DerivedValues):
             return
         if self.lists.finished(attribute, value, condition):
             return
+        if self._replaces(node, attribute, value, condition):
+            return
+        if condition is not None and (made := self.modules.function(value)):
+            self._derived(attribute, made, condition)
+            return
         if self.modules.declared(attribute, value, condition):
             known = builder.attributes.get(attribute)
             if known is not None and known.kind in ("layer", "layers"):
@@ -316,6 +340,7 @@ class Constructor(DerivedValues):
             isinstance(p, ast.Call)
             and (
                 self_attribute(p.func) is not None
+                or is_deep(p.func)
                 or self.lists.appends(p)
                 or is_filling(p)
             )
@@ -344,7 +369,7 @@ class Constructor(DerivedValues):
         if self.lists.looped(node, condition):
             return
         text = ast.unparse(node.iter)
-        if any(n in ast.unparse(node) for n in ("requires_grad =", "requires_grad_(")):
+        if freezes(node):
             self._frozen(node)
             return
         if self._ruled(node):

@@ -36,6 +36,7 @@ class ConstructorLocals(BuilderMethods):
         # All that setup computes is known before there are arrays.
         made = [numpy_of(s) for s in self.translator.statements([node])]
         for statement_ in made:
+            self._without_weights(node, statement_)
             for part in ast.walk(statement_):
                 if isinstance(part, ast.Name) and part.id in hidden:
                     part.id = hidden[part.id].id
@@ -43,6 +44,24 @@ class ConstructorLocals(BuilderMethods):
             around.locals.pop(local, None)
         around.locals.update(hidden)
         self.builder.setup += made
+
+    def _replaces(
+        self, node: ast.AST, attribute: str, value: ast.expr, condition: ast.expr | None
+    ) -> bool:
+        """Whether a layer takes the place of another one, which is told."""
+        known = self.builder.attributes.get(attribute)
+        layer = known is not None and known.kind in ("layer", "layers", "sequence")
+        if known is None or not layer or known.condition is not None:
+            return False
+        if not self.modules.is_module(value):
+            return False
+        before = "before" if condition is None else "where a condition holds"
+        self.builder.notes.refuse(
+            node,
+            f"`self.{attribute}` is another layer {before}",
+            "choose in one expression, as in `a if condition else b`, or declare both layers",
+        )
+        return True
 
     def _begin_where_not(self, value: ast.expr, condition: ast.expr | None) -> None:
         """Let a local that is bound under a condition alone be None elsewhere."""

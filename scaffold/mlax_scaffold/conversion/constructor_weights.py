@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.array_leaves import draws
+from mlax_scaffold.conversion.changed_buffers import is_deep, rooted
 from mlax_scaffold.conversion.initial import initial
 from mlax_scaffold.conversion.inline_weights import typed
 from mlax_scaffold.conversion.lists import Lists
@@ -50,6 +51,7 @@ class DeclaredWeights(Parameters):
             builder.declare_weight(place, made.initializer, made.shape, state=True)
             return
         static = numpy_of(self.translator.expression(value))
+        self._without_weights(node, static)
         builder.derive(place, static, "array")
         dtype = f", {builder.calculations.first_input}.dtype"
         kept = _is_index(builder.node, place) or _is_boolean(value)
@@ -59,6 +61,44 @@ class DeclaredWeights(Parameters):
         self.translator.around.attributes[place] = expression(
             made, jnp=name("@module:jnp")
         )
+
+    def _without_weights(self, node: ast.AST, made: ast.AST) -> None:
+        """Note an array of setup that is computed of weights, which have no numbers there."""
+        shapes = {
+            id(part.value)
+            for part in ast.walk(made)
+            if isinstance(part, ast.Attribute) and part.attr in ("shape", "ndim")
+        }
+        for part in ast.walk(made):
+            known = self.builder.attributes.get(self_attribute(part) or "")
+            weight = known is not None and known.kind in ("weight", "state")
+            deep = is_deep(part) and part.attr in ("weight", "bias", "kernel")  # type: ignore[attr-defined]
+            if (weight or deep) and id(part) not in shapes:
+                self.builder.notes.refuse(
+                    node,
+                    f"`{ast.unparse(node)}` is computed of the numbers of a weight",
+                    "compute it in the method that reads it, or declare it with `state`",
+                )
+                return
+
+    def _part_changed(self, node: ast.stmt) -> bool:
+        """Whether a statement sets some numbers of a weight, which is told."""
+        places = list(node.targets) if isinstance(node, ast.Assign) else []
+        places += [node.target] if isinstance(node, ast.AugAssign) else []
+        for target in places:
+            root = rooted(target)
+            known = self.builder.attributes.get(self_attribute(root) or "")
+            weight = known is not None and known.kind in ("weight", "state")
+            if root is target and not isinstance(node, ast.AugAssign):
+                continue
+            if weight or is_deep(root):
+                self.builder.notes.refuse(
+                    node,
+                    f"`{ast.unparse(node)}` changes a weight in place",
+                    "give the weight an initializer that makes these numbers",
+                )
+                return True
+        return False
 
     def _may_be_none(self, local: str) -> bool:
         """Whether a local of the constructor is None in one of its branches."""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.description import Field
+from mlax_scaffold.conversion.parted_inputs import case_of, settings_of
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.trees import is_none, literal, self_attribute
 from mlax_scaffold.conversion.values import Array, Value
@@ -83,6 +84,7 @@ def fitting(
             values[field.name] = value
     _divide(values, given or {})
     known = _with_derived(values, setup)
+    defaults = {f.name: literal(f.default) for f in fields if f.default is not None}
     side = _side(symbols, known)
     shapes = {}
     chosen: dict[str, int] = {}
@@ -91,10 +93,13 @@ def fitting(
         if name in optional and array.lead and not array.axes and not array.against:
             # Nothing says what fits.
             continue
-        shape = _shape(symbols, array, known, side, chosen)
+        case = case_of(array, defaults | known)
+        shape = _shape(symbols, case, known, side, chosen)
         if shape is None:
             return ()
         shapes[name] = shape
+        # An example of one case is none of the others.
+        values |= {k: defaults.get(k) for k in settings_of(array) if k not in values}
     return (*values.items(), *shapes.items())
 
 

@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.description import Field, Function, SpecText
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.programs import carried
+from mlax_scaffold.conversion.requirements import asserted, asserts
 from mlax_scaffold.conversion.sizes import Symbols
 from mlax_scaffold.conversion.trees import (
     docstring,
@@ -159,10 +160,10 @@ def _split(
             word = word_of(argument.arg, argument.annotation, value)
             if word == "float" and is_exponent(node, argument.arg, value):
                 word = "NonNegative"
-            choices = _asserted(node, argument.arg)
+            choices = asserted(node, argument.arg)
             if word == "str" and value is not None and literal(value) in choices:
                 word = f"Literal[{', '.join(map(repr, choices))}]"
-                node.body = [s for s in node.body if not _asserts(s, argument.arg)]
+                node.body = [s for s in node.body if not asserts(s, argument.arg)]
             if argument.arg in ("axis", "axes") and "float" not in word:
                 word = "Axis | None" if "None" in word else "Axis"
             fields.append(Field(argument.arg, word, value))
@@ -170,29 +171,3 @@ def _split(
             inputs.append((argument, default))
     fields.sort(key=lambda f: f.default is not None)
     return inputs, fields
-
-
-def _asserts(node: ast.AST, name: str) -> bool:
-    """Whether a statement asserts that a parameter is one of some values."""
-    return (
-        isinstance(node, ast.Assert)
-        and isinstance(node.test, ast.Compare)
-        and isinstance(node.test.left, ast.Name)
-        and node.test.left.id == name
-        and len(node.test.ops) == 1
-        and isinstance(node.test.ops[0], ast.In)
-    )
-
-
-def _asserted(node: ast.FunctionDef, name: str) -> list[str]:
-    """The texts of which a function asserts that a parameter is one."""
-    for part in node.body:
-        if _asserts(part, name):
-            assert isinstance(part, ast.Assert)
-            assert isinstance(part.test, ast.Compare)
-            found = literal(part.test.comparators[0])
-            if isinstance(found, tuple | list) and all(
-                isinstance(f, str) for f in found
-            ):
-                return [str(f) for f in found]
-    return []

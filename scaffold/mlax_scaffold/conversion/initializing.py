@@ -17,6 +17,7 @@ from mlax_scaffold.conversion.trees import (
     replaced,
     same,
     self_attribute,
+    targets,
     visited,
 )
 
@@ -52,9 +53,7 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
             )
             return True
     if attribute is None:
-        builder.notes.remark(
-            call, f"`{ast.unparse(call)}` is left out", "give the weight an initializer"
-        )
+        _left_out(builder, call, place)
         return True
     row = IN_PLACE[called(func)]
     translated = ast.Call(
@@ -74,10 +73,29 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
     known = builder.attributes.get(attribute)
     kind = _kind(known, weight) if known is not None else weight
     if not builder.give_initializer(attribute, kind, initializer):
-        builder.notes.remark(
-            call, f"`{ast.unparse(call)}` is left out", "give the weight an initializer"
-        )
+        _left_out(builder, call, place)
     return True
+
+
+def _left_out(builder: Builder, call: ast.Call, place: ast.expr | None) -> None:
+    """Note what fills something that is not told: a weight begins otherwise, all else is another."""
+    root = place
+    while isinstance(root, ast.Subscript | ast.Attribute) and not self_attribute(root):
+        root = root.value
+    known = builder.attributes.get(self_attribute(root) or "") if root else None
+    local = isinstance(root, ast.Name) and any(
+        root.id in targets(part) for part in builder.setup
+    )
+    if local or (known is not None and known.kind in ("array", "derived")):
+        builder.notes.refuse(
+            call,
+            f"`{ast.unparse(call)}` changes an array in place",
+            "compute the array in one expression, of NumPy",
+        )
+        return
+    builder.notes.remark(
+        call, f"`{ast.unparse(call)}` is left out", "give the weight an initializer"
+    )
 
 
 def _written(builder: Builder, given: ast.expr) -> ast.expr:

@@ -113,6 +113,16 @@ class Modules:
         self.translator.around.attributes[attribute] = made
         return True
 
+    def function(self, value: ast.expr) -> ast.expr | None:
+        """The function that a layer without weights is: `nn.Tanh()`; None for all else."""
+        if not isinstance(value, ast.Call) or not self.is_module(value):
+            return None
+        if self.qualified(value) in (*SEQUENTIAL, *RECURRENT):
+            return None
+        made = self.made(value)
+        layer = isinstance(made, ast.Call) and is_layer(made)
+        return None if layer or self_attribute(made) else made
+
     def _referred(
         self, attribute: str, to: str, value: ast.expr, condition: ast.expr | None
     ) -> None:

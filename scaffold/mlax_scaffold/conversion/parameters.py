@@ -9,6 +9,7 @@ from dataclasses import replace
 from mlax_scaffold.conversion.building import Builder
 from mlax_scaffold.conversion.description import Field
 from mlax_scaffold.conversion.modules import Modules
+from mlax_scaffold.conversion.requirements import asserted
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import (
     docstring,
@@ -69,6 +70,9 @@ class Parameters:
                 word = word.replace("Sizes", "Size")
             if word == "Size" and _is_sequence(builder.node, parameter):
                 word = "Sizes"
+            choices = asserted(function, parameter)
+            if word == "Size" and default is None and choices:
+                word = f"Literal[{', '.join(map(repr, choices))}]"
             if word.startswith("Initializer"):
                 field_name = initializer_name(parameter)
             builder.fields[field_name] = Field(

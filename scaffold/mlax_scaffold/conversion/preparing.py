@@ -12,8 +12,10 @@ from mlax_scaffold.conversion.composition import composed
 from mlax_scaffold.conversion.joined_lists import without_joined_lists
 from mlax_scaffold.conversion.key_loops import without_key_loops
 from mlax_scaffold.conversion.last_branches import with_last_branches
+from mlax_scaffold.conversion.later_layers import with_later_layers
 from mlax_scaffold.conversion.layer_functions import written_out
 from mlax_scaffold.conversion.local_functions import inlined
+from mlax_scaffold.conversion.loop_ends import without_loop_ends
 from mlax_scaffold.conversion.mapped_tuples import without_mapped_tuples
 from mlax_scaffold.conversion.methods_of_classes import without_class_methods
 from mlax_scaffold.conversion.nested_loops import without_nested_loops
@@ -35,6 +37,8 @@ def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     without_class_methods(node)
     without_numbered_names(origin, node)
     with_last_branches(node)
+    without_loop_ends(node, notes)
+    with_later_layers(node)
     without_unrolled_lists(origin, node)
     without_part_attributes(origin, node, LAYERS)
     inlined(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.trees import negated
+from mlax_scaffold.conversion.trees import literal, negated
 
 
 def refusal(raised: ast.Raise, test: ast.expr) -> ast.Raise:
@@ -57,3 +57,31 @@ def plain_text(message: ast.expr, test: ast.expr) -> ast.expr:
     if isinstance(message, ast.Constant) and isinstance(message.value, str):
         return message
     return ast.Constant(told_test(test))
+
+
+def asserts(node: ast.AST, name: str) -> bool:
+    """Whether a statement asserts that a parameter is one of some values."""
+    return (
+        isinstance(node, ast.Assert)
+        and isinstance(node.test, ast.Compare)
+        and isinstance(node.test.left, ast.Name)
+        and node.test.left.id == name
+        and len(node.test.ops) == 1
+        and isinstance(node.test.ops[0], ast.In)
+    )
+
+
+def asserted(node: ast.FunctionDef, name: str) -> list[str]:
+    """The texts of which a function asserts that a parameter is one."""
+    for part in node.body:
+        if asserts(part, name):
+            assert isinstance(part, ast.Assert)
+            assert isinstance(part.test, ast.Compare)
+            found = literal(part.test.comparators[0])
+            if isinstance(found, tuple | list | set) and all(
+                isinstance(f, str) for f in found
+            ):
+                return (
+                    sorted(map(str, found)) if isinstance(found, set) else list(found)
+                )
+    return []

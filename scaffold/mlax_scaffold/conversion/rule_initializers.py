@@ -191,7 +191,24 @@ class _Rules:
         text = ast.unparse(node)
         if text.startswith("init."):
             text = f"nn.{text}"
+        if isinstance(node, ast.Assign | ast.AugAssign) and _sets_setting(node):
+            self.builder.notes.refuse(
+                node, f"`{text}` sets a number of layers", "give it where they are made"
+            )
+            return
         self.builder.notes.remark(node, f"`{text}` is left out", _TODO)
+
+
+def _sets_setting(node: ast.Assign | ast.AugAssign) -> bool:
+    """Whether a statement sets an attribute of a module that is no weight: `m.eps = 1e-3`."""
+    places = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return any(
+        isinstance(place, ast.Attribute) and place.attr not in _HARMLESS
+        for place in places
+    )
+
+
+_HARMLESS = ("weight", "bias", "data", "requires_grad", "inplace")
 
 
 class _Sizes(ast.NodeTransformer):

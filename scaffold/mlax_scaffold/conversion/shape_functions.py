@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.trees import expression, folded, literal, same
-from mlax_scaffold.conversion.values import Array, Each, Several, Value
+from mlax_scaffold.conversion.values import Array, Each, Number, Several, Value
 
 
 def _difference(end: ast.expr, start: ast.expr) -> ast.expr:
@@ -191,6 +191,22 @@ class ShapeFunctions:
                     self.symbols.equal(axes[-i], other.axes[-i])
         axes[axis] = total
         return first.like(axes)
+
+    def _tiled(self, array: Array, times: Value) -> Value:
+        """An array that is repeated along each of its axes."""
+        items = times.items if isinstance(times, Several) else []
+        if array.lead or len(items) != len(array.axes):
+            return None
+        axes: list[ast.expr] = []
+        for axis, number in zip(array.axes, items, strict=True):
+            if not isinstance(number, Number):
+                return None
+            size = self.symbols.find(axis)
+            if literal(size) == 1 or literal(number.value) == 1:
+                axes.append(size if literal(number.value) == 1 else number.value)
+            else:
+                axes.append(folded(expression("n * a", n=number.value, a=size)))
+        return array.like(axes)
 
     def _stacked(self, node: ast.Call, several: Several) -> Value:
         axis, first = self._axis(node, 1), several.items[0]

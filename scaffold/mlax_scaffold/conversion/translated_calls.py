@@ -57,7 +57,10 @@ class TranslatedCalls(ast.NodeTransformer):
             )
             return given
         for what, todo in remarks(bound):
-            self.notes.remark(node, what, todo)
+            # Who writes `training=True` wants what is random in inference.
+            asked = any(k.arg == "training" for k in node.keywords)
+            tell = self.notes.refuse if asked else self.notes.remark
+            tell(node, what, todo)
         if row.kind == "function":
             made = _function_of_x(made)
         self._titled(node, made)

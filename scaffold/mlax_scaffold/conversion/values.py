@@ -42,6 +42,8 @@ class Array:
         """What it is joined of, where nothing else is known of it."""
         self.along = 0
         """The axis along which those are joined."""
+        self.cases: list[tuple[ast.expr, Array, Array]] = []
+        """What it is where a condition on hyperparameters holds, and elsewhere, where those differ."""
         self.asked = 0
         """The axis from the first one whose size the code reads, the furthest of them."""
         self.first = 0

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_conversion_forms import TORCH, converted
-
-from mlax_scaffold.conversion import convert
+from test_conversion_forms import converted
 
 LINEN = "import flax.linen as nn\nimport jax.numpy as jnp\n\n\n"
 
@@ -90,21 +88,35 @@ def test_a_function_that_a_condition_chooses_is_the_one_of_its_case():
     assert chosen in text
 
 
-def test_a_layer_that_is_taken_away_under_a_condition_is_listed():
+def test_a_layer_that_is_taken_away_under_a_condition_is_there_elsewhere():
     given = torch_module(
         *("self.skip = nn.Linear(dim, dim)", "if plain:", "    self.skip = None"),
         parameters="dim, plain=False",
         forward="x if self.skip is None else self.skip(self.fc(x))",
     )
-    made = convert("thing.py", TORCH + given, "Thing", "FromThing")
-    [note] = [n for n in made.notes if n.blocks]
-    assert (
-        note.line
-        == (TORCH + given).splitlines().index("            self.skip = None") + 1
+    text = converted(given).text
+    assert "self.skip = Linear(self.dim, self.dim) if not self.plain else None" in text
+    assert "return x if self.skip is None else self.skip(self.fc(x))" in text
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        ("self.act = nn.Tanh() if not plain else None",),
+        ("self.act = None", "if not plain:", "    self.act = nn.Tanh()"),
+        ("self.act = nn.Tanh()", "if plain:", "    self.act = None"),
+        ("if plain:", "    self.act = None", "else:", "    self.act = nn.Tanh()"),
+    ],
+)
+def test_a_function_that_a_condition_takes_away_is_none_there(start):
+    given = torch_module(
+        *start,
+        parameters="dim, plain=False",
+        forward="self.fc(x) if self.act is None else self.act(self.fc(x))",
     )
-    assert note.what == (
-        "`self.skip` is None under a condition, and something else before"
-    )
+    text = converted(given).text
+    chosen = "(jnp.tanh if not self.plain else None)"
+    assert f"self.fc(x) if {chosen} is None else {chosen}(self.fc(x))" in text
 
 
 @pytest.mark.parametrize(

@@ -173,16 +173,6 @@ class Thing(nn.Module):
     ]
 
 
-def test_the_last_branch_that_returns_is_what_is_left():
-    given = torch_module("self.order = order", parameters="dim, order='first'").replace(
-        "        return self.fc(x)",
-        "        if self.order == 'first':\n            return self.fc(x)\n"
-        "        elif self.order == 'last':\n            return x",
-    )
-    forward = converted(given).text.partition("def forward")[2]
-    assert forward.rstrip().endswith("        else:\n            return x")
-
-
 def test_arrays_of_a_model_of_indices_have_the_dtype_of_its_embedding():
     given = """\
 def angles(width, end):

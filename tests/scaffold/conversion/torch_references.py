@@ -201,6 +201,21 @@ def graph_convolutions(w, x, adj):
     return y - np.log(np.exp(y).sum(1, keepdims=True))
 
 
+def masked_conv(weights, x):
+    kernel = np.array(weights.weight)
+    size = kernel.shape[-1]
+    kernel[:, :, size // 2, size // 2 :] = 0
+    kernel[:, :, size // 2 + 1 :] = 0
+    height, width = (n - size + 1 for n in x.shape[2:])
+    seen = [
+        np.einsum("bchw,ochw->bo", x[:, :, i : i + size, j : j + size], kernel)
+        for i in range(height)
+        for j in range(width)
+    ]
+    y = np.stack(seen, -1).reshape(len(x), -1, height, width)
+    return y + weights.bias[:, None, None]
+
+
 REFERENCES: dict[str, tuple[dict[str, Any], list[tuple[int, ...]], Any]] = {
     "RMSNorm": ({"dim": 5}, [(3, 5)], rms_norm),
     "LoRALinear": ({"in_features": 5, "out_features": 4, "r": 2}, [(3, 5)], lora),
@@ -231,6 +246,11 @@ REFERENCES: dict[str, tuple[dict[str, Any], list[tuple[int, ...]], Any]] = {
     ),
     "T5Attention": ({}, [(2, 9, 16)], relative_attention),
     "BranchedScale": ({"dim": 4, "causal": True}, [(3, 4)], branched),
+    "MaskedConv2d": (
+        {"mask_type": "A", "in_channels": 2, "out_channels": 4, "kernel_size": 3},
+        [(2, 2, 5, 6)],
+        masked_conv,
+    ),
     "CosineNet": ({}, [(2, 3, 5, 6)], cosine_net),
     "GCN": (
         {"nfeat": 5, "nhid": 4, "nclass": 3, "dropout": 0.1},

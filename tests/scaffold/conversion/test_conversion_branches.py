@@ -1,0 +1,228 @@
+"""Branches that settings choose: what none of them takes, and shapes that they do not agree on."""
+
+from __future__ import annotations
+
+import pytest
+from test_conversion_forms import TORCH, converted
+
+from mlax_scaffold.conversion import convert
+
+LINEN = "import flax.linen as nn\nimport jax.numpy as jnp\n\n\n"
+MODES = """\
+class Thing(nn.Module):
+    def __init__(self, dim, mode="plain"):
+        super().__init__()
+        self.mode = mode
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        if {a}:
+            return self.fc(x)
+        elif {b}:
+            return 2 * self.fc(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [('self.mode == "plain"', 'self.mode == "twice"'), ("x.ndim == 2", "x.ndim == 3")],
+)
+def test_where_no_branch_returns_the_layer_says_what_has_to_hold(a, b):
+    text = converted(MODES.format(a=a, b=b)).text
+    told = f"{a} or {b}".replace("self.", "").replace('"', "'")
+    assert f"        elif {b}:".replace('"', "'") in text
+    assert "        else:\n            raise ValueError(" in text
+    assert f"{told} must hold" in text
+
+
+TOKENS = """\
+class Thing(nn.Module):
+    size: int
+    kind: str = "token"
+
+    @nn.compact
+    def __call__(self, x):
+        n, t, c = x.shape
+        if {test}:
+            cls = self.param("cls", nn.initializers.zeros, (1, 1, c))
+            cls = jnp.{tile}
+            x = jnp.concatenate([cls, x], axis=1)
+        x = x + self.param("pos", nn.initializers.zeros, (1, x.shape[1], x.shape[2]))
+        return nn.Dense(self.size)(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "tile",
+    ["tile(cls, [n, 1, 1])", "tile(cls, (n, 1, 1))", "broadcast_to(cls, (n, 1, c))"],
+)
+@pytest.mark.parametrize(
+    "test", ["self.kind == 'token'", "self.kind in ['token', 'token_unpooled']"]
+)
+def test_positions_count_the_token_that_a_setting_puts_before_them(test, tile):
+    text = converted(TOKENS.format(test=test, tile=tile), LINEN).text
+    size = f"self.t + (1 if {test} else 0)"
+    assert f"self.pos = trainable(zeros, (1, {size}, self.in_features))" in text
+
+
+NORM = """\
+class Norm(nn.Module):
+    def __init__(self, size, eps=1e-6, data_format="channels_{default}"):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+        self.eps = eps
+        self.data_format = data_format
+        self.shape = (size,)
+
+    def forward(self, x):
+        if self.data_format == "channels_last":
+            return F.layer_norm(x, self.shape, self.weight, None, self.eps)
+        elif self.data_format == "channels_first":
+            u = x.mean(1, keepdim=True)
+            s = (x - u).pow(2).mean(1, keepdim=True)
+            x = (x - u) / torch.sqrt(s + self.eps)
+            x = self.weight[:, None, None] * x
+            return x
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.conv = nn.Conv2d(3, dim, 4, 4)
+        self.norm = Norm(dim, data_format="channels_first")
+        self.last = Norm(dim, data_format="channels_last")
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        x = self.norm(self.conv(x)).permute(0, 2, 3, 1)
+        return self.fc(self.last(x)).mean([1, 2])
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "example"), [("last", "(2, 8)"), ("first", "(2, 8, 4, 4)")]
+)
+def test_axes_that_branches_of_a_setting_read_differently_are_left_open(
+    default, example
+):
+    text = converted(NORM.format(default=default)).text
+    assert "def forward(self, x: Float['*shape']) -> Float['*shape']:" in text
+    assert (
+        "forward(self, x: Float['batch 3 height width']) -> Float['batch dim']:" in text
+    )
+    chosen = f"'data_format': 'channels_{default}', 'x': {example}"
+    assert f"examples = ({{'size': 8, {chosen}}},)" in text
+
+
+def test_branches_that_read_the_same_axis_tell_it():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim, kind="once"):
+        super().__init__()
+        self.kind = kind
+        self.fc = nn.Linear(dim, 2 * dim)
+
+    def forward(self, x):
+        if self.kind == "once":
+            return self.fc(x)
+        else:
+            return self.fc(x) + 1
+""").text
+    assert "def forward(self, x: Float['*batch dim']) -> Float['*batch 2*dim']:" in text
+
+
+def test_a_size_that_one_branch_leaves_untold_is_not_that_of_the_other():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    size: int
+    kind: str = "token"
+
+    @nn.compact
+    def __call__(self, x):
+        n, t, c = x.shape
+        if self.kind == "token":
+            x = own.changed(x)
+        return nn.Dense(self.size)(x)
+""",
+        "import own\n" + LINEN,
+    ).text
+    assert "-> Float['n t size']" not in text
+
+
+def replaced(start: str) -> str:
+    lines = ["class Thing(nn.Module):", "    def __init__(self, dim, deep=False):"]
+    lines += ["        super().__init__()", "        self.fc = nn.Linear(dim, dim)"]
+    lines += [f"        {line}" for line in start.splitlines()]
+    return (
+        "\n".join(lines) + "\n\n    def forward(self, x):\n        return self.fc(x)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "if deep:\n    self.fc = nn.Linear(dim, dim, bias=False)",
+        "if deep:\n    self.fc = nn.Linear(dim, dim, bias=False)\n    self.k = 2\nelse:\n    self.k = 1",
+        "if deep:\n    self.k = 2\n    self.fc = nn.Linear(dim, dim, bias=False)",
+    ],
+)
+def test_a_layer_that_is_replaced_under_a_condition_is_chosen_by_it(start):
+    text = converted(replaced(start)).text
+    assert "Linear(self.dim, self.dim, use_bias=False) if self.deep else None" in text
+    assert "Linear(self.dim, self.dim) if not self.deep else None" in text
+    assert "return self._fc(x)" in text
+
+
+def test_of_two_layers_under_one_name_the_later_one_is_that_of_the_class():
+    text = converted(
+        replaced("self.fc = nn.Sequential(nn.Linear(dim, dim), nn.Tanh())")
+    ).text
+    assert text.count(" = Linear(") == 1
+    assert "return self._fc(x)" in text
+    assert "return jnp.tanh(x)" in text
+
+
+@pytest.mark.parametrize("before", ["", "if deep:\n    "])
+def test_a_layer_that_is_wrapped_under_its_own_name_is_listed(before):
+    line = "self.fc = nn.Sequential(self.fc, nn.Tanh())"
+    made = convert("thing.py", TORCH + replaced(before + line), "Thing", "FromThing")
+    [note] = [n for n in made.notes if n.blocks]
+    assert "`self.fc` is another layer" in note.what
+    assert line in (TORCH + replaced(before + line)).splitlines()[note.line - 1]
+
+
+LOOP = """\
+class Thing(nn.Module):
+    def __init__(self, dim, count=3):
+        super().__init__()
+        self.fcs = nn.ModuleList([nn.Linear(dim, dim) for _ in range(count)])
+        self.skip = 1
+
+    def forward(self, x):
+        for i, fc in enumerate(self.fcs):
+            if i == self.skip:
+                {leave}
+            x = fc(x)
+        else:
+            x = x + 1
+        return x
+"""
+
+
+def test_the_else_of_a_loop_stands_behind_it():
+    text = converted(LOOP.format(leave="continue")).text
+    assert "            x = fc(x)\n        x = x + 1\n        return x" in text
+
+
+def test_the_else_of_a_loop_that_may_be_left_is_listed():
+    made = convert("thing.py", TORCH + LOOP.format(leave="break"), "Thing", "FromThing")
+    assert any(n.blocks and "`else` of a loop" in n.what for n in made.notes)
+
+
+def test_a_part_that_a_constructor_tells_its_mode_under_a_condition_is_listed():
+    given = TORCH + replaced("if deep:\n    self.fc.eval()")
+    [note] = [
+        n for n in convert("thing.py", given, "Thing", "FromThing").notes if n.blocks
+    ]
+    assert "self.fc.eval()" in note.what
