@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import gc
 import os
 import re
@@ -15,6 +16,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
+
+from mlax_scaffold.testing.room import with_room
 
 # Syntax trees and programs are made by the million, and few of them in cycles.
 gc.set_threshold(50_000, 20, 20)
@@ -202,9 +205,11 @@ def pytest_fixture_setup(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    item.runtest = functools.partial(with_room, item.runtest)
     try:
         return (yield)
     finally:
+        del item.runtest
         _keep_room(item.nodeid)
 
 

@@ -21,6 +21,7 @@ from mlax_scaffold.testing import picks, profiles
 from mlax_scaffold.testing.oracle import Spec
 from mlax_scaffold.testing.picks import Make, Unfit, whole_tracebacks
 from mlax_scaffold.testing.programs import shown
+from mlax_scaffold.testing.room import with_room
 
 S = TypeVar("S")
 
@@ -214,7 +215,7 @@ class Kept(Generic[S]):
     def __call__(self) -> None:
         __tracebackhide__ = True
         with whole_tracebacks():
-            self.contract.keep(self.claim)
+            with_room(functools.partial(self.contract.keep, self.claim))
 
 
 def claims(*contracts: Contract[S]) -> list[Any]:
@@ -243,8 +244,9 @@ class Example(Generic[S]):
 
     def __call__(self) -> None:
         __tracebackhide__ = True
+        given = self.contract.property, self.situation, self.picked
         with whole_tracebacks():
-            self.contract.keep_in(self.contract.property, self.situation, self.picked)
+            with_room(functools.partial(self.contract.keep_in, *given))
 
     def __repr__(self) -> str:
         return f"{self.contract.name}({_listed(self.picked)})"

@@ -22,6 +22,7 @@ import jax
 from allpairspy import AllPairs
 from hypothesis import strategies as st
 
+from mlax_scaffold.testing.room import with_room
 from mlax_scaffold.testing.strategies import Domain
 
 T = TypeVar("T")
@@ -214,9 +215,9 @@ def examples(
 
         with whole_tracebacks():
             try:
-                return make(pick), picked
+                return with_room(functools.partial(make, pick)), picked
             except Unfit:
-                found = known()
+                found = with_room(known)
         if not found:
             _reject()
         return found[draw(st.integers(0, len(found) - 1))]
