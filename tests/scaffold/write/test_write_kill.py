@@ -12,12 +12,14 @@ from mlax_scaffold.write import LOCK_NAME, LockFile, digest, recover
 KILLS = int(os.environ.get("MLAX_SCAFFOLD_KILLS", "12"))
 FILES = 60
 
-# Each tree has files that only it has, in a directory that only it has.
+# Each tree has files that only it has, in a directory that only it has. What is written is not brought
+# to the disk, which takes as long as others let it: it outlives the process that is killed.
 WRITER = """
-import itertools, sys
+import itertools, os, sys
 from mlax_scaffold.model.project import Rendered
 from mlax_scaffold.write import LockFile, commit, make_plan, recover
 
+os.fsync = lambda descriptor: None
 root, files = sys.argv[1], int(sys.argv[2])
 print("ready", flush=True)
 for number in itertools.count():
