@@ -28,7 +28,7 @@ def check_changes(
                 value,
                 f"`{method.name}` returns what is added to a weight, and this is the weight after it",
                 f"Return the change alone, without `{weight}`.",
-                fix=_without(source, term) if alone else None,
+                fix=_without(source, term, weight) if alone else None,
             )
 
 
@@ -75,27 +75,49 @@ def _of_leaves(value: ast.expr, weights: str) -> Iterator[tuple[ast.expr, str]]:
 def _term(value: ast.expr, weight: str) -> ast.BinOp | None:
     """The sum in which a weight stands as it is: `w + x`, `x + w` or `w - x`."""
     match value:
-        case ast.BinOp(left=ast.Name(id=name), op=ast.Add() | ast.Sub()) if (
-            name == weight
-        ):
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub()) if _is(left, weight):
             return value
-        case ast.BinOp(op=ast.Add(), right=ast.Name(id=name)) if name == weight:
+        case ast.BinOp(op=ast.Add(), right=right) if _is(right, weight):
             return value
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub()):
             return _term(left, weight)
     return None
 
 
-def _without(source: Source, term: ast.BinOp) -> Fix:
+def _is(node: ast.expr, weight: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == weight
+
+
+def _without(source: Source, term: ast.BinOp, weight: str) -> Fix:
     """The sum without the weight; what was taken from it is negative."""
-    rest = term.right
-    if not isinstance(term.left, ast.Name):
-        return Fix((source.edit(term, source.text_of(term.left)),))
-    text = source.text_of(rest)
-    if isinstance(term.op, ast.Sub):
-        text = f"-({text})" if _is_sum(rest) else f"-{text}"
+    if not _is(term.left, weight):
+        text = _operand(source, term.left)
+    elif isinstance(term.op, ast.Sub):
+        text = f"-{_operand(source, term.right, negated=True)}"
+    else:
+        text = _operand(source, term.right)
     return Fix((source.edit(term, text),))
 
 
-def _is_sum(node: ast.expr) -> bool:
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
+def _operand(source: Source, node: ast.expr, *, negated: bool = False) -> str:
+    """The text of what may stand first in a sum, or behind a minus: in parentheses where it needs them."""
+    text = source.text_of(node)
+    match node:
+        case ast.Name() | ast.Attribute() | ast.Call() | ast.Subscript():
+            return text
+        case ast.Constant() | ast.BinOp(op=ast.Pow()):
+            return text
+        case ast.BinOp(op=ast.Mult() | ast.Div() | ast.MatMult(), left=left):
+            return f"({text})" if negated and _rounds(left) else text
+        case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.UnaryOp(op=ast.USub()):
+            return f"({text})" if negated else text
+    return f"({text})"
+
+
+def _rounds(node: ast.expr) -> bool:
+    """Whether the factor that a minus would belong to is of `//` or `%`, which take it otherwise."""
+    while isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.FloorDiv | ast.Mod):
+            return True
+        node = node.left
+    return False
