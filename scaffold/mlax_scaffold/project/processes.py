@@ -139,6 +139,7 @@ class Warm:
 
     process: subprocess.Popen[str]
     answers: int
+    library: bool
 
     def run(self, program: Program, output: str, longest: float | None) -> int:
         """As `Program.run`."""
@@ -181,10 +182,10 @@ _warm: ContextVar[Warm | None] = ContextVar("warm", default=None)
 def warm(*, library: bool = False) -> Iterator[None]:
     """Programs that are run within the block need not import what takes longest.
 
-    Where processes cannot be forked nothing is gained. Of the library the generator is a part,
-    so that its programs import another copy of it.
+    Where processes cannot be forked nothing is gained, and a block within a block starts nothing
+    anew. Of the library the generator is a part, so that its programs import another copy of it.
     """
-    if not hasattr(os, "fork"):
+    if not hasattr(os, "fork") or _is_warm(library):
         yield
         return
     reading, writing = os.pipe()
@@ -200,7 +201,7 @@ def warm(*, library: bool = False) -> Iterator[None]:
             pass_fds=(writing, *([] if alive is None else [alive])),
         )
         os.close(writing)
-        token = _warm.set(Warm(process, reading))
+        token = _warm.set(Warm(process, reading, library))
         try:
             yield
         finally:
@@ -208,6 +209,13 @@ def warm(*, library: bool = False) -> Iterator[None]:
             process.kill()
             process.communicate()
             os.close(reading)
+
+
+def _is_warm(library: bool) -> bool:
+    running = _warm.get()
+    if running is None or running.process.poll() is not None:
+        return False
+    return running.library == library
 
 
 @contextmanager

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cli_projects import PYPROJECT, SCALE, TWICE, ProjectFolder
+
+from mlax_scaffold.project.processes import warm
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _warm() -> Iterator[None]:
+    """What commands try in this process needs no start of jax; those of other processes start it."""
+    with warm():
+        yield
 
 
 @pytest.fixture

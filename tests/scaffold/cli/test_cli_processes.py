@@ -10,10 +10,12 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 import pytest
 
+from mlax_scaffold.project import processes
 from mlax_scaffold.project.processes import Program, warm
 
 LOOK = """
@@ -34,8 +36,15 @@ sys.exit(len(sys.argv))
 WAYS = {"anew": nullcontext, "as a copy": warm}
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _nothing_is_warm():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "_warm", ContextVar("warm", default=None))
+        yield
+
+
 @pytest.fixture(scope="module", params=WAYS)
-def way(request: pytest.FixtureRequest):
+def way(request: pytest.FixtureRequest, _nothing_is_warm: None):
     with WAYS[request.param]():
         yield request.param
 
@@ -96,6 +105,28 @@ def test_without_the_process_to_copy_a_program_begins_anew(tmp_path: Path, outpu
         assert Program(kill, None, str(tmp_path)).run(output) != 0
         assert Program("print('there')", None, str(tmp_path)).run(output) == 0
         assert Path(output).read_text() == "there\n"
+
+
+def test_a_block_within_a_block_starts_nothing_anew(tmp_path: Path, output: str):
+    """But where the one that runs is of the other kind, or has ended."""
+
+    def parent() -> int:
+        tell = Program("import os; print(os.getppid())", None, str(tmp_path))
+        assert tell.run(output) == 0
+        return int(Path(output).read_text())
+
+    with warm():
+        outer = parent()
+        with warm():
+            assert parent() == outer
+        assert parent() == outer
+        with warm(library=True):
+            assert parent() not in {outer, os.getpid()}
+        os.kill(outer, signal.SIGKILL)
+        wait_until(lambda: not runs(outer))
+        assert parent() == os.getpid()
+        with warm():
+            assert parent() not in {outer, os.getpid()}
 
 
 WAIT = '''
