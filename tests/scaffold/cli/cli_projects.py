@@ -7,14 +7,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 
 from mlax_scaffold.cli.group import cli
+from mlax_scaffold.project import processes
 
 PYPROJECT = '[tool.mlax-scaffold]\npackage = "mynet"\n'
 SCALE = '''\
@@ -97,6 +101,14 @@ class ProjectFolder:
             if path.is_file()
             and not skipped.intersection(path.relative_to(self.root).parts)
         }
+
+
+@contextmanager
+def cold() -> Iterator[None]:
+    """Nothing is warm for the programs that commands start, as where a person runs a command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "_warm", ContextVar("warm", default=None))
+        yield
 
 
 def execute(

@@ -1,7 +1,9 @@
 """`list`, `show` and `test`."""
 
+from collections.abc import Callable, Iterator
+
 import pytest
-from cli_projects import SCALE
+from cli_projects import SCALE, cold
 
 LINEAR_USER = '''\
 from mlax_scaffold.spec import Float, Layer, Size
@@ -165,32 +167,39 @@ def test_show_where_the_examples_do_not_fit(project):
     assert project.json("show", "Scale", "--set", "features=1001")["parameters"] == 1001
 
 
+@pytest.fixture
+def printed(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
+    """What tests have printed, which a warm process would print elsewhere."""
+    with cold():
+        yield lambda: capfd.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [("assert True", 0), ("assert False", 1), ("import no_such_module", 1)],
 )
-def test_test_passes_on_how_pytest_ends(generated, capfd, body, status):
+def test_test_passes_on_how_pytest_ends(generated, printed, body, status):
     path = "tests/generated/nn/test_nn_scale.py"
     text = f"import mynet.nn\ndef test():\n    {body}\n"
     generated.write(path, text)
     result = generated.run("test", "Scale")
     assert result.exit_code == status
-    output = capfd.readouterr().out
+    output = printed()
     assert ("1 passed" if status == 0 else "1 failed") in output
 
 
-def test_test_of_a_file_that_cannot_be_read_is_a_finding(generated, capfd):
+def test_test_of_a_file_that_cannot_be_read_is_a_finding(generated, printed):
     generated.write("tests/generated/nn/test_nn_scale.py", "def (\n")
     assert generated.run("test", "Scale").exit_code == 1
-    assert "SyntaxError" in capfd.readouterr().out
+    assert "SyntaxError" in printed()
 
 
-def test_no_tests_are_no_success(generated, capfd):
+def test_no_tests_are_no_success(generated, printed):
     generated.write("tests/generated/nn/test_nn_scale.py", "")
     result = generated.run("test", "Scale")
     assert result.exit_code == 3
     assert "pytest ended with status 5" in result.stderr
-    assert "no tests ran" in capfd.readouterr().out
+    assert "no tests ran" in printed()
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from contextvars import ContextVar
 from pathlib import Path
 
 import pytest
+from cli_projects import cold
 
-from mlax_scaffold.project import processes
 from mlax_scaffold.project.processes import Program, warm
 
 LOOK = """
@@ -38,8 +37,7 @@ WAYS = {"anew": nullcontext, "as a copy": warm}
 
 @pytest.fixture(autouse=True, scope="module")
 def _nothing_is_warm():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(processes, "_warm", ContextVar("warm", default=None))
+    with cold():
         yield
 
 
