@@ -20,7 +20,7 @@ from mlax_scaffold.render import render
 
 PACKAGE = Path(mlax_scaffold.__file__).parent
 LAYERS = (
-    *("errors", "model", "reader", "rewrite", "render", "conversion"),
+    *("errors", "parallel", "model", "reader", "rewrite", "render", "conversion"),
     *("write", "project", "owning", "cli"),
 )
 """Each may import what stands before it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.word import SPEC, Word
 from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.parallel import divided
 from mlax_scaffold.reader.specs import read_specs
 
 _Place = tuple[str, str]
@@ -34,7 +35,13 @@ class _Asked(Mapping[_Place, str]):
         return len(self.texts)
 
 
-_Readings = list[tuple[dict[_Place, str | None], tuple[Definition, ...]]]
+Found = tuple[tuple[Definition, ...], tuple[Diagnostic, ...]]
+"""What a text says, and what is wrong with it."""
+
+_Answers = dict[_Place, str | None]
+"""The texts of other specs that were asked for."""
+
+_Readings = list[tuple[_Answers, tuple[Definition, ...]]]
 """Definitions, with the answers that they follow from."""
 
 
@@ -56,18 +63,53 @@ def read_once(
     *,
     foreign: bool = False,
     files: Mapping[_Place, str] = MappingProxyType({}),
-) -> tuple[tuple[Definition, ...], tuple[Diagnostic, ...]]:
+) -> Found:
     """What `read_specs` returns, read again only where it could be something else.
 
     A text with findings is read each time: hints tell of other files, too.
     """
+    [found] = read_all([(path, text)], words, foreign=foreign, files=files)
+    return found
+
+
+def read_all(
+    texts: Sequence[tuple[str, str]],
+    words: frozenset[str] = frozenset(),
+    *,
+    foreign: bool = False,
+    files: Mapping[_Place, str] = MappingProxyType({}),
+) -> list[Found]:
+    """What `read_once` returns of each path and its text."""
     own = frozenset(word for word in WORDS.values() if word.module != SPEC)
-    readings = _readings(path, text, words, foreign, own)
+    kept = [_readings(path, text, words, foreign, own) for path, text in texts]
+    known = [_known(readings, files) for readings in kept]
+
+    def read(share: Sequence[tuple[str, str]]) -> list[tuple[_Answers, Found]]:
+        made: list[tuple[_Answers, Found]] = []
+        for path, text in share:
+            others = _Asked(files)
+            found = read_specs(path, text, words, foreign=foreign, files=others)
+            made.append((others.asked, found))
+        return made
+
+    unknown = [text for text, found in zip(texts, known, strict=True) if found is None]
+    fresh = iter(divided(read, unknown))
+
+    def found(readings: _Readings, definitions: tuple[Definition, ...] | None) -> Found:
+        if definitions is not None:
+            return definitions, ()
+        asked, (read, problems) = next(fresh)
+        if read and not problems:
+            readings[:] = [(asked, read)]
+        return read, problems
+
+    return [found(*each) for each in zip(kept, known, strict=True)]
+
+
+def _known(
+    readings: _Readings, files: Mapping[_Place, str]
+) -> tuple[Definition, ...] | None:
     for asked, definitions in readings:
         if all(files.get(place) == other for place, other in asked.items()):
-            return definitions, ()
-    texts = _Asked(files)
-    definitions, problems = read_specs(path, text, words, foreign=foreign, files=texts)
-    if definitions and not problems:
-        readings[:] = [(texts.asked, definitions)]
-    return definitions, problems
+            return definitions
+    return None

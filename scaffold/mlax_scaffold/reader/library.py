@@ -26,7 +26,7 @@ from mlax_scaffold.reader.checks.results import check_results
 from mlax_scaffold.reader.checks.shapes import check_shapes
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile
 from mlax_scaffold.reader.homes import module_name
-from mlax_scaffold.reader.kept import read_once
+from mlax_scaffold.reader.kept import read_all, read_once
 from mlax_scaffold.reader.keywords import MODULES
 from mlax_scaffold.reader.smooth import check_smooth_at
 
@@ -72,10 +72,9 @@ def read_library(
     unread: set[tuple[str, str]] = set()
     others = [f for f in built_in if f.origin]
     texts = {(f.section, Path(f.path).stem): f.text for f in (*others, *own)}
-    for file in own:
-        read, found = read_once(
-            file.path, file.text, words, foreign=foreign, files=texts
-        )
+    given = [(file.path, file.text) for file in own]
+    readings = read_all(given, words, foreign=foreign, files=texts)
+    for file, (read, found) in zip(own, readings, strict=True):
         diagnostics += found
         if not read:
             unread.add((file.section, Path(file.path).stem))

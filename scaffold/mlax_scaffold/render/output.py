@@ -81,18 +81,22 @@ class TwiceError(MlaxScaffoldError):
     """Two kinds of output make one file."""
 
 
-def each_once(made: Iterable[tuple[Output, Rendered]]) -> None:
+Made = tuple[str, Rendered]
+"""The name of what makes a file, and the file."""
+
+
+def each_once(made: Iterable[Made]) -> None:
     """Check that no file is made twice.
 
     Raises:
         TwiceError: naming the file, and what makes it.
     """
     makers: dict[str, str] = {}
-    for output, file in made:
-        other = makers.setdefault(file.path, output.name)
-        if other != output.name:
+    for name, file in made:
+        other = makers.setdefault(file.path, name)
+        if other != name:
             raise TwiceError(
-                f"{file.path} is made by {other} and by {output.name}: one of the two has "
+                f"{file.path} is made by {other} and by {name}: one of the two has "
                 "to give its files other names"
             )
 
@@ -105,9 +109,9 @@ class Draft:
     parts: tuple[tuple[Output, tuple[Rendered, ...]], ...]
 
     @property
-    def made(self) -> tuple[tuple[Output, Rendered], ...]:
+    def made(self) -> tuple[Made, ...]:
         """All of them, with what makes each."""
-        return tuple((output, file) for output, files in self.parts for file in files)
+        return tuple((kind.name, file) for kind, files in self.parts for file in files)
 
     @property
     def files(self) -> tuple[Rendered, ...]:
