@@ -12,6 +12,7 @@ from mlax_scaffold.cli.options import Decorator, Function
 
 if TYPE_CHECKING:
     from mlax_scaffold.project.creation import Created, Creation
+    from mlax_scaffold.project.workspace import Workspace
 
 
 _CODE = {
@@ -71,40 +72,56 @@ def create(
 ) -> None:
     """Create the definition, or say what that would change."""
     from mlax_scaffold.cli.changes import exclusive, preview, warn_about
-    from mlax_scaffold.model.definition import Kind
-    from mlax_scaffold.project.creation import Creation, Request
+    from mlax_scaffold.project.processes import warm
     from mlax_scaffold.project.workspace import Workspace
-
-    def say(text: str) -> None:
-        if style == "text" and not quiet:
-            click.echo(text)
 
     if settings.get("source") is not None:
         for other in ("like", "archetype"):
             if settings.get(other) is not None:
                 raise click.UsageError(f"--from and --{other} exclude each other")
     workspace = Workspace.find(directory)
-    request = Request(command, Kind[kind], name, test=not no_test, **settings)
-    creation = Creation(workspace, request, say)
+    begun = command, kind, name, style == "text" and not quiet
+    settings |= {"test": not no_test}
     if dry_run and settings.get("source") is not None and not show_diff:
-        _show(creation, style, quiet=quiet)
+        _show(_creation(workspace, *begun, **settings), style, quiet=quiet)
         return
     if dry_run or show_diff:
         preview(
             workspace.root,
-            creation.plan,
+            _creation(workspace, *begun, **settings).plan,
             show_diff=show_diff,
             quiet=quiet,
             style=style,
         )
         return
-    with exclusive(workspace.root, patience):
-        created = creation.run()
+    # What it is tried out with takes longest to start: all else is done beside.
+    with warm(library=workspace.is_library):
+        creation = _creation(workspace, *begun, **settings)
+        with exclusive(workspace.root, patience):
+            created = creation.run()
     if style == "json":
         click.echo(json.dumps(_as_dict(created), indent=2))
     elif not quiet:
         _tell(created)
     warn_about(created.report, style)
+
+
+def _creation(
+    workspace: Workspace,
+    command: str,
+    kind: str,
+    name: str,
+    says: bool,
+    **settings: Any,
+) -> Creation:
+    from mlax_scaffold.model.definition import Kind
+    from mlax_scaffold.project.creation import Creation, Request
+
+    def say(text: str) -> None:
+        if says:
+            click.echo(text)
+
+    return Creation(workspace, Request(command, Kind[kind], name, **settings), say)
 
 
 def _show(creation: Creation, style: str, *, quiet: bool) -> None:

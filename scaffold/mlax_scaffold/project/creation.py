@@ -29,9 +29,10 @@ from mlax_scaffold.project.names import check_free, check_name, find_like
 from mlax_scaffold.project.parity import parity_test
 from mlax_scaffold.project.processes import warm
 from mlax_scaffold.project.progress import plural, progress
+from mlax_scaffold.project.proof_program import IMPORT_FAILED
 from mlax_scaffold.project.running import missing_packages
 from mlax_scaffold.project.signatures import calls
-from mlax_scaffold.project.staging import IMPORT_FAILED, Outcome, staged
+from mlax_scaffold.project.staging import Outcome, staged
 from mlax_scaffold.project.trial import try_out
 from mlax_scaffold.project.workspace import Generation, Workspace, name_in, names_in
 from mlax_scaffold.reader.files import SpecFile
@@ -263,7 +264,7 @@ class Creation:
             _refuse(replace(outcome, output=output), definition.name)
         if run:
             passed = re.findall(r"(\d+) passed", outcome.output)
-            number = plural(int(passed[-1]), "test") if passed else "tests"
+            number = plural(sum(map(int, passed)), "test") if passed else "tests"
             return f"Tried out: it imports, and passes its {number}."
         if missing:
             return (

@@ -15,16 +15,24 @@ from dataclasses import dataclass, field
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # A program's folders go before all others; the generator itself goes last, where it is found only
-# if it is not installed. Where the process that started it is gone, nobody waits for it any more.
+# if it is not installed. Where the process that started it is gone, nobody waits for it any more,
+# nor for a copy that the program makes of itself.
 _BOOT = """
 import json, os, sys, threading
 
 def boot(first, last, alive):
     sys.path[:0] = first
     sys.path += last
+    boot.alive = alive
     if alive is not None:
         end = lambda: (os.read(alive, 1), os._exit(1))
         threading.Thread(target=end, daemon=True).start()
+
+def fork():
+    child = os.fork()
+    if not child:
+        boot([], [], boot.alive)
+    return child
 """
 
 _ONCE = "boot(*json.loads(sys.argv.pop(1)))\n"
@@ -85,6 +93,7 @@ class Program:
     """A program, and where it runs."""
 
     text: str
+    """Its source. It can call `fork()` for a copy of its process, which ends with this one, too."""
     argument: object
     """Its argument, which it gets as JSON."""
     folder: str

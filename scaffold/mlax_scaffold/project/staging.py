@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 from mlax_scaffold.model.project import template_root
 from mlax_scaffold.project.processes import PACKAGE, Program
+from mlax_scaffold.project.proof_program import PROGRAM
 from mlax_scaffold.project.settings import import_root
 from mlax_scaffold.project.workspace import Generation, Workspace
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.render.scratch import fill, scratch
-
-IMPORT_FAILED = 70
 
 _ENVIRONMENT = {
     # The machine's accelerator may be in use; nothing here needs it.
@@ -29,22 +28,6 @@ _ENVIRONMENT = {
 }
 
 _STORE = "HYPOTHESIS_STORAGE_DIRECTORY"
-
-_PROVE = f"""
-import importlib, json, sys, traceback
-
-modules, tests = json.loads(sys.argv[1])
-try:
-    for module in modules:
-        importlib.import_module(module)
-except Exception:
-    traceback.print_exc(file=sys.stdout)
-    sys.exit({IMPORT_FAILED})
-if tests:
-    import pytest
-
-    sys.exit(pytest.main(tests))
-"""
 
 
 @dataclass(frozen=True)
@@ -95,7 +78,8 @@ class Stage:
             *("-c", os.path.join(self.root, "pytest.ini"), "--rootdir", self.root),
             *("-p", "mlax_scaffold.pytest_plugin"),
         ]
-        return self.run(_PROVE, [[*modules], [*options, *tests] if tests else []])
+        run = [*options, *tests] if tests else []
+        return self.run(PROGRAM, [[*modules], run, os.path.join(self.root, "copy.txt")])
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from cli_projects import SCALE, TWICE, execute
+from cli_projects import SCALE, TWICE, cold, execute
 
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project
@@ -340,7 +340,7 @@ def test_the_library_itself_takes_new_layers(tmp_path, tried, monkeypatch):
     assert workspace.is_library
     assert workspace.built_in == ()
     (root / specs / "nn/only_here.py").write_text("PLACE = __file__\n")
-    with staged(workspace, Generation(Library({}), {}, ())) as stage:
+    with staged(workspace, Generation(Library({}), {}, ())) as stage, cold():
         program = (
             "import mlax_scaffold.specs.nn.only_here as m, mlax_scaffold.errors as e\n"
             "print(m.PLACE); print(e.__file__)\n"

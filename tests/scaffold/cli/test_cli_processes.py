@@ -134,8 +134,10 @@ from mlax_scaffold.project.processes import Program, warm
 text = """
 import json, os, sys, time
 
-with open(json.loads(sys.argv[1]), "w") as file:
-    file.write(f"{os.getpid()} {os.getppid()}")
+copy = fork()
+if copy:
+    with open(json.loads(sys.argv[1]), "w") as file:
+        print(os.getpid(), os.getppid(), copy, file=file)
 time.sleep(600)
 """
 with warm():
@@ -144,11 +146,12 @@ with warm():
 
 
 def test_all_of_them_end_with_the_one_that_waits(tmp_path: Path):
+    """The copy that a program makes of itself, too."""
     told = tmp_path / "pids"
     path = os.pathsep.join(p for p in sys.path if p)
     environment = {**os.environ, "PYTHONPATH": path}
     process = subprocess.Popen([sys.executable, "-c", WAIT, str(told)], env=environment)
-    wait_until(lambda: told.exists() and " " in told.read_text())
+    wait_until(lambda: told.exists() and "\n" in told.read_text())
     pids = [int(pid) for pid in told.read_text().split()]
     assert process.pid not in pids
     process.kill()
