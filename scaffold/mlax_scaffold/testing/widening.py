@@ -40,7 +40,8 @@ def widenings(
         inner = [sub.jaxpr for sub in _jaxprs.sub_jaxprs(eqn)]
         # What a jitted function of jax traced is remembered with the place of its first call.
         whole = eqn.primitive.name in ("jit", "pjit")
-        if within and (whole or not inner):
+        # A callback makes nothing.
+        if within and eqn.outvars and (whole or not inner):
             wide = _of_function(eqn, inner) if whole else _of_operation(jaxpr.eqns, eqn)
             if meant and not any(_meets(e) for e in (eqn, *_eqns(inner))):
                 wide = _NOTHING
