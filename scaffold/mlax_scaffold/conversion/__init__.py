@@ -40,6 +40,7 @@ from mlax_scaffold.conversion.programs import Program
 from mlax_scaffold.conversion.repeats import called_once
 from mlax_scaffold.conversion.run_cells import without_runs
 from mlax_scaffold.conversion.scanned_cells import without_scanned_cells
+from mlax_scaffold.conversion.shown_values import without_shown_values
 from mlax_scaffold.conversion.sown_values import without_sown
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.told_views import without_named_shapes
@@ -147,6 +148,7 @@ def convert(
     without_given_instances(origin, LAYERS)
     without_scanned_cells(origin)
     without_runs(origin)
+    without_shown_values(origin, notes)
     without_sown(origin, notes)
     known = origin.classes.get(thing) or origin.functions.get(thing)
     pair, functions = None, None

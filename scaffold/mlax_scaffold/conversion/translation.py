@@ -87,8 +87,11 @@ class Translator(TranslatedCalls):
         if made is not None:
             return made
         attribute = self_attribute(node)
-        if attribute is not None and attribute in self.around.attributes:
-            return copy.deepcopy(self.around.attributes[attribute])
+        known = self.around.attributes.get(attribute or "")
+        # What is set again in a call is no constant; the reader tells what it can be.
+        read = isinstance(node.ctx, ast.Load) or isinstance(known, ast.Attribute)
+        if known is not None and read:
+            return copy.deepcopy(known)
         self.generic_visit(node)
         if (
             node.attr in ("value", "data")
