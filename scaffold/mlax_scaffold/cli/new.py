@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlax_scaffold.cli import options
+from mlax_scaffold.cli import FINDINGS, options
 from mlax_scaffold.cli.options import Decorator, Function
+from mlax_scaffold.errors import FindingsError
 
 if TYPE_CHECKING:
     from mlax_scaffold.project.creation import Created, Creation
@@ -138,9 +139,16 @@ def _show(creation: Creation, style: str, *, quiet: bool) -> None:
         click.echo(made.text, nl=False)
         for remark in made.remarks():
             click.echo(f"# {remark}")
-    if made.refusal is not None:
-        raise made.refusal
-    creation.check()
+    try:
+        if made.refusal is not None:
+            raise made.refusal
+        creation.check()
+    except FindingsError as error:
+        if style == "json":
+            raise
+        # The spec is to be saved as it is printed.
+        click.echo(str(error), err=True)
+        raise click.exceptions.Exit(FINDINGS) from error
 
 
 def _as_dict(created: Created) -> dict[str, object]:

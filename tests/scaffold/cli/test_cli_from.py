@@ -1,5 +1,6 @@
 """`--from`: specs of code that people have."""
 
+import ast
 import json
 
 import pytest
@@ -94,8 +95,9 @@ class Wrong(nn.Module):
     model.write("wrong.py", body)
     done = model.run("new-layer", "ProbeWrong", "--from", "wrong.py:Wrong", "--dry-run")
     assert done.exit_code == 1
-    assert "return self.first(x) + self.second.kernel.T" in done.output
-    assert "becomes a spec that is not valid as it is:\nwrong.py:11: " in done.output
+    assert "return self.first(x) + self.second.kernel.T" in done.stdout
+    assert ast.parse(done.stdout), "what is printed is to be saved as it is"
+    assert "becomes a spec that is not valid as it is:\nwrong.py:11: " in done.stderr
     assert not model.run("check").exit_code
 
 

@@ -241,18 +241,26 @@ class Example(Block):
     assert type_of(source, method, "x") == "PyTree"
 
 
-def test_an_axis_may_be_called_like_one_of_several_sizes():
-    text = """
-from mlax_scaffold.spec import Float, Layer, Sizes
+@pytest.mark.parametrize(
+    ("field", "shape"),
+    [
+        ("widths: Sizes", "batch height width"),
+        ("patch: Size", "batch channels"),
+        ("weight: Size", "height channels"),
+    ],
+)
+def test_an_axis_may_be_called_like_a_field(field: str, shape: str):
+    text = f"""
+from mlax_scaffold.spec import Float, Layer, Size, Sizes
 
 
 class Example(Layer):
     \"\"\"A spec of a test.\"\"\"
 
-    widths: Sizes
+    {field}
 
-    def forward(self, x: Float["batch height width"]) -> Float["batch height width"]:
-        return x * len(self.widths)
+    def forward(self, x: Float["{shape}"]) -> Float["{shape}"]:
+        return x * 2
 """
     read, problems = read_spec("specs/nn/example.py", text)
     assert problems == ()

@@ -24,6 +24,10 @@ def check_shapes(definition: Definition) -> list[Diagnostic]:
     return found
 
 
+_OF_THE_FIELD = frozenset(("batch", "height", "length", "time", "width"))
+"""What axes are called: no slip, however close to a hyperparameter such as `patch`."""
+
+
 class _Checker:
     def __init__(self, definition: Definition, method: Method):
         self.definition = definition
@@ -67,6 +71,7 @@ class _Checker:
                     close = did_you_mean(name, near, cutoff=0.8)
                     if (
                         not self._known(name)
+                        and name not in _OF_THE_FIELD
                         and close
                         and not _one_of(name, self.tuples)
                     ):
