@@ -13,11 +13,19 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Float, Layer, Size, lecun_normal, trainable
+from mlax_scaffold.spec import Float, Layer, Size, lecun_normal, sum, trainable
 
 
 def scaled(x, factor):
     return x * factor
+
+
+def shares(numbers):
+    return numbers / sum(numbers)
+
+
+def shares_from(place, numbers):
+    return shares(numbers)[place:]
 
 
 class {name}(Layer):
@@ -114,6 +122,18 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         "y",
         "`y` is read before anything is assigned to it",
         None,
+    ),
+    "Integers": (
+        "y = jnp.argsort(x)\nreturn x * sum(y)",
+        "sum(y)",
+        "a strict function is given int32, and takes floating numbers",
+        "jnp.asarray(y, x.dtype)",
+    ),
+    "IntegersOfAnArgument": (
+        "y = jnp.argsort(x)\nreturn x * shares_from(0, 1 + y)",
+        "sum(numbers)",
+        "a strict function is given int32, and takes floating numbers",
+        "jnp.asarray(1 + y, x.dtype)",
     ),
 }
 

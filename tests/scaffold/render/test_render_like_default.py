@@ -105,6 +105,17 @@ def scaled(x: Float["..."], *, factor: {field}) -> Float["..."]:
             'optional(choices("b"))',
         ),
         ("tuple[str, ...]", 'x = x if "b" in factor else -x', "sequences(names())"),
+        (
+            'tuple[str, ...] = ("a",)',
+            'for f in factor: x = x if f == "b" else -x',
+            'sequences(choices("a", "b"))',
+        ),
+        (
+            "tuple[str, ...]",
+            'x = [{"b": x}[f] for i, f in enumerate(factor)][0]',
+            'sequences(choices("b"))',
+        ),
+        ('tuple[str, ...] = ("a", "b")', "", 'choices(("a", "b",))'),
     ],
 )
 def test_a_text_is_one_that_the_code_compares_it_with(

@@ -1,10 +1,11 @@
-"""An operand that is wider than what it meets, in the dtype of that."""
+"""An operand that is wider than what it meets, or no floating one, in the dtype that is computed in."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
-from mlax_scaffold.errors import Fix
+from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source
@@ -42,3 +43,56 @@ def narrowed(source: Source, operand: ast.expr) -> Fix | None:
             text = f"{jnp.bound}.asarray({source.text_of(operand)}, {dtype})"
             return Fix((source.edit(operand, text),), (jnp,))
     return None
+
+
+def as_floating(source: Source, node: ast.AST) -> Fix | None:
+    """What a strict function is given, as floating numbers.
+
+    A function beside the definition may be given integers: then its calls cast them, where a dtype is known.
+    """
+    if not isinstance(node, ast.Call) or not node.args:
+        return None
+    edits = list(_as_floating(source, node.args[0], ()))
+    jnp = of_jax(source, "jnp")
+    return None if not edits or None in edits else Fix(tuple(edits), (jnp,))  # type: ignore[arg-type]
+
+
+def _as_floating(
+    source: Source, operand: ast.expr, above: tuple[str, ...]
+) -> Iterator[Edit | None]:
+    """Edits that cast an operand, or the arguments that it is; None where that cannot be told."""
+    function = next(
+        (f for f in ast.walk(source.tree) if _holds(f, operand)), ast.Module([], [])
+    )
+    if not isinstance(function, ast.FunctionDef):
+        yield None
+        return
+    arguments = [a.arg for a in function.args.args]
+    typed = any(a.annotation is not None for a in function.args.args)
+    if typed or arguments[:1] == ["self"]:
+        fix = narrowed(source, operand)
+        yield from fix.edits if fix else [None]
+        return
+    given = isinstance(operand, ast.Name) and operand.id in arguments
+    calls = [
+        call
+        for call in ast.walk(source.tree)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == function.name
+    ]
+    if not given or not calls or function.name in above:
+        yield None
+        return
+    for call in calls:
+        place = arguments.index(operand.id)  # type: ignore[attr-defined]
+        if place >= len(call.args):
+            yield None
+            return
+        yield from _as_floating(source, call.args[place], (*above, function.name))
+
+
+def _holds(function: ast.AST, node: ast.AST) -> bool:
+    return isinstance(function, ast.FunctionDef) and any(
+        part is node for part in ast.walk(function)
+    )

@@ -73,8 +73,11 @@ def like_default(definition: Definition, h: Hyperparameter) -> str | None:
         return f"{strategy[:-1]}, min_size={max(counts)}, max_size={max(counts)})"
     if strategy != h.type.strategy:
         return strategy
-    if h.type.word.opaque and not (h.type.choices or h.type.sequence):
-        return _texts(dict(definition.texts).get(h.name, ()), value, h.type.optional)
+    if h.type.word.opaque and not h.type.choices:
+        compared = dict(definition.texts).get(h.name, ())
+        if h.type.sequence:
+            return _several_texts(compared, value, h.type.optional)
+        return _texts(compared, value, h.type.optional)
     match h.type.strategy:
         case "finite_floats()":
             return _like(value)
@@ -94,6 +97,22 @@ def _texts(compared: Iterable[str], default: object, optional: bool) -> str | No
         return None
     shown = ", ".join(json.dumps(text, ensure_ascii=False) for text in texts)
     return f"optional(choices({shown}))" if optional else f"choices({shown})"
+
+
+def _several_texts(
+    compared: Iterable[str], default: object, optional: bool
+) -> str | None:
+    """Tuples of texts that mean something, or the default alone; None where nothing is known of them."""
+    given = default if isinstance(default, tuple | list) else ()
+    texts = [text for text in given if isinstance(text, str)]
+    known = list(dict.fromkeys([*texts, *compared]))
+    shown = ", ".join(json.dumps(text, ensure_ascii=False) for text in known)
+    if not known:
+        return None
+    found = f"sequences(choices({shown}))"
+    if texts and not compared:
+        found = f"choices(({shown},))"
+    return f"optional({found})" if optional else found
 
 
 def _like(value: object) -> str:
