@@ -23,6 +23,8 @@ _MADE = frozenset(
 )
 """Functions that make arrays of nothing but numbers."""
 _WORDS = {f"{_JNP}zeros": "zeros", f"{_JNP}ones": "ones"}
+_FUNCTIONS = frozenset((*_WORDS, f"{_JNP}eye"))
+"""Functions that are taken for initializers."""
 _EACH = frozenset(
     f"{_JNP}{name}"
     for name in ("abs", "cos", "exp", "log", "log2", "negative", "sin", "sqrt", "tanh")
@@ -52,6 +54,8 @@ def is_initial_array(call: ast.Call, imports: Imports) -> bool:
             return False
         case [first] if not call.keywords and _is_number(first):
             return True
+        case [first, *_] if qualified(first, imports) in _FUNCTIONS:
+            return True
         case [first, *_]:
             made = any(_is_made(c, imports) for c in walk(first))
             return made and _is_array(first, imports)
@@ -59,11 +63,16 @@ def is_initial_array(call: ast.Call, imports: Imports) -> bool:
 
 
 def check_initial_array(source: Source, call: ast.Call, imports: Imports) -> None:
-    """Report `trainable(jnp.eye(n), (n, n))`, and `trainable(jnp.zeros(n))`."""
+    """Report `trainable(jnp.eye(n), (n, n))`, `trainable(jnp.zeros(n))`, and `trainable(jnp.ones, (n,))`."""
     initializer, *rest = call.args
     role = dotted(call.func)
     kind = "a number" if _is_number(initializer) else "an array"
-    if role == "moment":
+    function = qualified(initializer, imports) or ""
+    if function in _FUNCTIONS:
+        kind = "called with a shape"
+        hint = "An initializer is called with a key, a shape and a dtype."
+        fix = _of_function(source, initializer, function)
+    elif role == "moment":
         end = source.end(initializer)
         hint = "A moment that begins with an array has its shape: `moment(array)`."
         fix = Fix((source.replace(end, source.end(rest[0]), ""),))
@@ -85,6 +94,15 @@ def check_initial_array(source: Source, call: ast.Call, imports: Imports) -> Non
         hint,
         fix=fix,
     )
+
+
+def _of_function(source: Source, node: ast.expr, function: str) -> Fix:
+    """The word that makes what a function of jax.numpy does."""
+    if function in _WORDS:
+        named = word(source, _WORDS[function])
+        return Fix((source.edit(node, named.bound),), (named,))
+    made = f"lambda key, shape, dtype: {source.text_of(node)}(*shape, dtype=dtype)"
+    return Fix((source.edit(node, made),))
 
 
 def _exact_dtype(node: ast.expr) -> ast.expr | None:

@@ -71,6 +71,10 @@ def _as_floating(
     typed = any(a.annotation is not None for a in function.args.args)
     if typed or arguments[:1] == ["self"]:
         fix = narrowed(source, operand)
+        if fix is None and function.decorator_list:
+            # No input is floating: what it computes has the default dtype.
+            text = f"{of_jax(source, 'jnp').bound}.asarray({source.text_of(operand)}, float)"
+            fix = Fix((source.edit(operand, text),))
         yield from fix.edits if fix else [None]
         return
     given = isinstance(operand, ast.Name) and operand.id in arguments
