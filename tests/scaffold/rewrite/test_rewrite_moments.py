@@ -107,6 +107,7 @@ def test_integers_and_booleans_stay_what_they_are(examples, dtype, moment_dtype)
 def test_the_number_of_the_step_is_an_index_in_an_update(examples, dtype):
     module = examples.module("optim", "window")
     grads = [jnp.asarray([n, -n], dtype) for n in (1.0, 2.0, 3.0, 4.0)]
+    updates = grads[0]
     state, hyperparams = module.init(grads[0])
     oracle = examples.oracle("optim", "window")()
     oracle.initialize(grads[0])
