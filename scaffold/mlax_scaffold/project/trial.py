@@ -63,14 +63,22 @@ def try_out(workspace: Workspace, made: Generation, plan: Plan) -> None:
 
 
 def _new_specs(workspace: Workspace, made: Generation) -> dict[str, str]:
-    """The texts of specs of the project that are not on the disk yet, by path."""
+    """The texts of specs of the project that are not on the disk yet, or are others there, by path."""
     start = f"{workspace.project.specs}/"
     return {
         d.source: d.text
         for d in made.library
         if d.source.startswith(start)
-        and not os.path.exists(os.path.join(workspace.root, d.source))
+        and _on_disk(os.path.join(workspace.root, d.source)) != d.text
     }
+
+
+def _on_disk(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _modules(workspace: Workspace, made: Generation) -> dict[str, str]:

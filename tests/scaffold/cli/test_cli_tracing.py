@@ -129,6 +129,14 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         "a strict function is given int32, and takes floating numbers",
         "jnp.asarray(y, x.dtype)",
     ),
+    "OfSeveralDtypes": (
+        "y = jnp.outer(jnp.asarray(self.window), jnp.ones(3, x.dtype))\n"
+        'z = lax.conv_general_dilated(x[None, None], y[None, None], (1, 1), "SAME")\n'
+        "return z[0, 0]",
+        "lax.conv_general_dilated(",
+        "the arguments have several dtypes: ",
+        "jnp.asarray(self.window, x.dtype)",
+    ),
     "IntegersOfAnArgument": (
         "y = jnp.argsort(x)\nreturn x * shares_from(0, 1 + y)",
         "sum(numbers)",

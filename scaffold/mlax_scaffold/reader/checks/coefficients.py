@@ -64,7 +64,8 @@ def _beside(
         for one, other in ((node.left, node.right), (node.right, node.left)):
             names = {n.id for n in walk(other) if isinstance(n, ast.Name)}
             beside = [leaf for leaf in leaves if leaf in names]
-            if beside and _is_number(one, method, attributes):
+            own = {n.id for n in walk(one) if isinstance(n, ast.Name)}
+            if beside and not own & {*leaves} and _is_number(one, method, attributes):
                 yield one, beside[0]
 
 
@@ -93,11 +94,8 @@ def _is_number(
         ) and _is_count(left, right, method, attributes, depth):
             return True
         case ast.BinOp(left=left, right=right):
-            both = [inner(left), inner(right)]
-            plain = [_is_plain(part, method, depth) for part in (left, right)]
-            return any(both) and all(
-                number or constant for number, constant in zip(both, plain, strict=True)
-            )
+            # Whatever the other is, the result is as wide.
+            return inner(left) or inner(right)
         case ast.IfExp(body=one, orelse=other):
             return inner(one) and inner(other)
         case ast.Call(func=ast.Attribute(value=ast.Name(), attr=called), args=args):

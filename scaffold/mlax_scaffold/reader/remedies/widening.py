@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.remedies.names import of_jax
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.source import Source, self_attribute
 
 
 def wide_operand(node: ast.AST, place: int | None) -> ast.expr | None:
@@ -43,6 +44,50 @@ def narrowed(source: Source, operand: ast.expr) -> Fix | None:
             text = f"{jnp.bound}.asarray({source.text_of(operand)}, {dtype})"
             return Fix((source.edit(operand, text),), (jnp,))
     return None
+
+
+def of_one_dtype(source: Source, node: ast.AST, dtypes: Sequence[str]) -> Fix | None:
+    """What meets 16-bit arguments of a call, and is wider, in their dtype: an array of NumPy where it begins.
+
+    `dtypes` are those of the arguments.
+    """
+    wide = next((i for i, d in enumerate(dtypes) if d in ("float32", "float64")), None)
+    operand = wide_operand(node, wide)
+    if operand is None:
+        return None
+    method = next(
+        (f for f in ast.walk(source.tree) if _holds(f, operand)), ast.FunctionDef("")
+    )
+    assert isinstance(method, ast.FunctionDef)
+    values = [operand]
+    if isinstance(operand, ast.Name):
+        values += only_value(operand.id, method)
+    derived = [
+        part
+        for value in values
+        for part in ast.walk(value)
+        if isinstance(part, ast.Attribute)
+        and self_attribute(part) in _derived_by_numpy(source)
+    ]
+    return narrowed(source, derived[0] if derived else operand)
+
+
+def _derived_by_numpy(source: Source) -> set[str | None]:
+    """The attributes that `setup` computes by NumPy."""
+    names = [
+        alias.asname or alias.name
+        for node in source.tree.body
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == "numpy"
+    ]
+    found = {
+        self_attribute(node.targets[0])
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node.value))
+    }
+    return found - {None}
 
 
 def as_floating(source: Source, node: ast.AST) -> Fix | None:
