@@ -55,13 +55,11 @@ def of_one_dtype(source: Source, node: ast.AST, dtypes: Sequence[str]) -> Fix | 
     operand = wide_operand(node, wide)
     if operand is None:
         return None
-    method = next(
-        (f for f in ast.walk(source.tree) if _holds(f, operand)), ast.FunctionDef("")
-    )
-    assert isinstance(method, ast.FunctionDef)
     values = [operand]
-    if isinstance(operand, ast.Name):
-        values += only_value(operand.id, method)
+    for method in ast.walk(source.tree):
+        if isinstance(method, ast.FunctionDef) and _holds(method, operand):
+            names = [n.id for n in ast.walk(operand) if isinstance(n, ast.Name)]
+            values += [value for n in names for value in only_value(n, method)]
     derived = [
         part
         for value in values
