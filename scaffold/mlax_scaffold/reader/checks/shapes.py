@@ -31,7 +31,7 @@ class _Checker:
         self.sizes = [
             h.name
             for h in definition.hyperparameters
-            if h.type.word.names == "axis" and not h.type.per_dim
+            if h.type.word.names == "axis" and not (h.type.per_dim or h.type.sequence)
         ]
         self.tuples = [
             h.name
@@ -46,7 +46,7 @@ class _Checker:
         self.sequences = [
             h.name
             for h in definition.hyperparameters
-            if h.type.sequence and h.type.word.name == "int" and not h.type.optional
+            if h.type.sequence and h.type.word.names == "axis" and not h.type.optional
         ]
         """Integers, of which there may be as many as an axis is long."""
         self.derived = [d.name for d in definition.declared(Role.DERIVED)]
