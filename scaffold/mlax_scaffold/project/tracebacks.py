@@ -15,7 +15,12 @@ from mlax_scaffold.reader.remedies.axes import renamed
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
 from mlax_scaffold.reader.remedies.names import of_jax
-from mlax_scaffold.reader.remedies.widening import narrowed, wide_operand
+from mlax_scaffold.reader.remedies.widening import (
+    as_floating,
+    narrowed,
+    of_one_dtype,
+    wide_operand,
+)
 from mlax_scaffold.reader.source import Source
 
 _EVERY = (
@@ -206,6 +211,20 @@ def _explanation(failure: Failure) -> _Explanation | None:
             "traces",
             "Compute with arrays (`lax.fori_loop` for a loop, `.astype` for a cast), or "
             "take the number from a hyperparameter or a shape.",
+        )
+    if mixed := re.search(r"the same dtypes, got ([\w, ]+)", message):
+        return _Explanation(
+            f"the arguments have several dtypes: {mixed[1]}",
+            "Cast the wider one to the dtype of the input: `jnp.asarray(..., x.dtype)`.",
+            lambda source, found: of_one_dtype(
+                source, found.node, mixed[1].split(", ")
+            ),
+        )
+    if wanted := re.search(r"must be a floating array, got (\w+)", message):
+        return _Explanation(
+            f"a strict function is given {wanted[1]}, and takes floating numbers",
+            "Cast it to the dtype of the input: `jnp.asarray(..., x.dtype)`.",
+            lambda source, found: as_floating(source, found.node),
         )
     if _immutable(failure):
         return _Explanation(

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterable
 
 from mlax_scaffold.errors import Diagnostic, FindingsError, SpecError
-from mlax_scaffold.model.definition import Definition, Kind
+from mlax_scaffold.model.definition import Definition, Kind, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.settings import import_root
@@ -63,14 +63,22 @@ def try_out(workspace: Workspace, made: Generation, plan: Plan) -> None:
 
 
 def _new_specs(workspace: Workspace, made: Generation) -> dict[str, str]:
-    """The texts of specs of the project that are not on the disk yet, by path."""
+    """The texts of specs of the project that are not on the disk yet, or are others there, by path."""
     start = f"{workspace.project.specs}/"
     return {
         d.source: d.text
         for d in made.library
         if d.source.startswith(start)
-        and not os.path.exists(os.path.join(workspace.root, d.source))
+        and _on_disk(os.path.join(workspace.root, d.source)) != d.text
     }
+
+
+def _on_disk(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _modules(workspace: Workspace, made: Generation) -> dict[str, str]:
@@ -123,6 +131,11 @@ def _traced(
 def _may_be_wide(definition: Definition, library: Library) -> bool | None:
     """Whether it may compute in wider dtypes than that of its input; None: it is no function of one."""
     if not (definition.kind.is_layer or definition.kind is Kind.FUNCTION):
+        return None
+    inputs = [i.type for m in definition.methods if m.returns for i in m.inputs]
+    floats = any(i.computes or i.holds("PyTree", "...") for i in inputs)
+    declared = any(d.role is not Role.DERIVED for d in definition.declarations)
+    if not (floats or declared or definition.structural()):
         return None
     wide = {"float32", "float64"} & {
         *definition.named_dtypes,

@@ -35,6 +35,7 @@ from mlax_scaffold.reader.checks.names import (
     check_returns_nothing,
 )
 from mlax_scaffold.reader.checks.parts_of_steps import check_parts_of_steps
+from mlax_scaffold.reader.checks.step_indices import takes_items_by_step
 from mlax_scaffold.reader.checks.uses import UseChecker
 from mlax_scaffold.reader.examples import read_examples
 from mlax_scaffold.reader.fields import check_fields, read_hyperparameter
@@ -338,7 +339,9 @@ class ClassReader:
         elif role in (MethodRole.ENTRY, MethodRole.OWN):
             known = {n: what for n, what in attributes.items() if what != "initializer"}
         elif role in ASSIGNABLE:
-            absent = UNKNOWN[role]
+            absent = {*UNKNOWN[role]}
+            if takes_items_by_step(node):
+                absent -= {"step_number"}
             known = {n: what for n, what in attributes.items() if what not in absent}
             allowed = ASSIGNABLE[role]
             assignable = {n for n, what in attributes.items() if what in allowed}

@@ -14,14 +14,18 @@ def compared_texts(
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Names of hyperparameters, each with the texts in the order in which they stand.
 
-    `self.norm == "l1"`, `norm in ("l1", "l2")`, `{"l1": ..., "l2": ...}[norm]`, and `match norm:`.
-    `constants` are those beside the definition.
+    `self.norm == "l1"`, `norm in ("l1", "l2")`, `{"l1": ..., "l2": ...}[norm]`, and `match norm:`, also
+    of each of several, as in `for norm in self.norms:`. `constants` are those beside the definition.
     """
     method = isinstance(node, ast.ClassDef)
     tables = {**constants, **dict(_assigned(node))}
     found: dict[str, dict[str, None]] = {}
+    passes = dict(_passes(node))
     for part in walk(node):
-        for read, texts in _compared(part, tables):
+        for compared, texts in _compared(part, tables):
+            read = compared
+            if isinstance(compared, ast.Name):
+                read = passes.get(compared.id, compared)
             name = self_attribute(read) if method else None
             if not method and isinstance(read, ast.Name):
                 name = read.id
@@ -35,6 +39,24 @@ def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         match part:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 yield name, value
+
+
+def _passes(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """The variables of loops and comprehensions, and what they go through."""
+    for part in walk(node):
+        match part:
+            case (
+                ast.For(target=target, iter=held)
+                | ast.comprehension(target=target, iter=held)
+            ):
+                match target, held:
+                    case (
+                        ast.Tuple(elts=[_, ast.Name(id=name)]),
+                        ast.Call(func=ast.Name(id="enumerate"), args=[held, *_]),
+                    ):
+                        yield name, held
+                    case ast.Name(id=name), _:
+                        yield name, held
 
 
 def _compared(

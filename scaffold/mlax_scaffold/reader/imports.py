@@ -267,7 +267,7 @@ class ImportReader:
                 alias,
                 f"mlax_scaffold.spec has no word `{name}`",
                 did_you_mean(name, sorted(known | self.words)),
-                fix=self._other_word(alias, known),
+                fix=self._unused(node, alias) or self._other_word(alias, known),
             )
         elif alias.asname:
             self._renamed(alias)
@@ -281,6 +281,21 @@ class ImportReader:
         start = self.source.start(node)
         start = (start[0], start[1] + len("from mlax_scaffold"))
         return Fix((self.source.replace(start, start, ".spec"),))
+
+    def _unused(self, node: ast.ImportFrom, alias: ast.alias) -> Fix | None:
+        """The import without a name that nothing reads."""
+        bound = alias.asname or alias.name
+        names = (n.id for n in ast.walk(self.source.tree) if isinstance(n, ast.Name))
+        if bound in names:
+            return None
+        at, source = node.names.index(alias), self.source
+        if len(node.names) == 1:
+            return Fix((removed(source, node),))
+        if at:
+            ends = source.end(node.names[at - 1]), source.end(alias)
+        else:
+            ends = source.start(alias), source.start(node.names[1])
+        return Fix((source.replace(*ends, ""),))
 
     def _other_word(self, alias: ast.alias, known: Iterable[str]) -> Fix | None:
         """The word that a name is almost spelt like, wherever the spec has it."""

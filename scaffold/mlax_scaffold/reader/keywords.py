@@ -134,8 +134,8 @@ def read_keywords(
                     'Write `module="Name"` or `aliases={"field": "its_name"}`.',
                 )
     if kind.is_layer:
-        named = dict(found.get("aliases", ()))
-        places = {named.get(h.name, h.name): h.location.line for h in hyperparameters}
+        found["aliases"] = _with_own(found.get("aliases", ()), hyperparameters)
+        places: dict[str, int] = {}
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and (
                 role_of(method, {}) is MethodRole.ENTRY
@@ -145,9 +145,24 @@ def read_keywords(
             source.report(
                 places[name],
                 f"`{name}` is a name of the module class",
-                "Choose another name, or give it one there with `aliases`.",
+                "Choose another name.",
             )
     return found
+
+
+def _with_own(
+    aliases: tuple[tuple[str, str], ...], hyperparameters: Sequence[Hyperparameter]
+) -> tuple[tuple[str, str], ...]:
+    """Fields that have the name of something of the module class are `name_` there."""
+    names = {h.name for h in hyperparameters}
+    known = dict(aliases)
+    taken = RESERVED_IN_MODULES | {"init"}
+    for name in (h.name for h in hyperparameters if h.name in taken):
+        free = f"{name}_"
+        while free in names | {*known.values()}:
+            free += "_"
+        known.setdefault(name, free)
+    return tuple(known.items())
 
 
 def _invariances(source: Source, lines: Sequence[ast.expr]) -> Iterator[Invariance]:

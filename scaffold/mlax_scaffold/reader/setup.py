@@ -16,6 +16,10 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.declarations import check_arguments
 from mlax_scaffold.reader.checks.defaults import check_type
+from mlax_scaffold.reader.checks.initial_arrays import (
+    check_initial_array,
+    is_initial_array,
+)
 from mlax_scaffold.reader.containers.declared import Form, declared_in
 from mlax_scaffold.reader.declaring import ALLOWED, Declaring
 from mlax_scaffold.reader.methods import names_of
@@ -67,7 +71,10 @@ class SetupReader(Declaring):
             self._statement(statement)
         for call in walk(method):
             if isinstance(call, ast.Call) and self._role(call) is not None:
-                check_arguments(self.source, call, self.scope.imports)
+                if is_initial_array(call, self.scope.imports):
+                    check_initial_array(self.source, call, self.scope.imports)
+                else:
+                    check_arguments(self.source, call, self.scope.imports)
                 shaped = len(call.args) > 1 or any(
                     k.arg == "shape" for k in call.keywords
                 )

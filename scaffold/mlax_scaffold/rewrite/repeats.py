@@ -84,6 +84,7 @@ def _several(function: cst.FunctionDef, context: Context) -> set[str]:
     declared = (context.sub_layers | containers) & set(context.traits)
     names = {n for n in declared if context.traits[n].trainable} | context.dynamic
     counts = _Calls(context, names | set(context.needs)).of(function.body)
+    passes = _Calls(context, set(context.needs), given=True).of(function.body)
     names |= context.declared(Role.TRAINABLE)
     counts.update((n, ()) for n in _weights_of(context, context.method.name))
     for method in context.needs:
@@ -93,9 +94,7 @@ def _several(function: cst.FunctionDef, context: Context) -> set[str]:
                 continue
             # What a method is given is another layer each time, as far as the text tells.
             given = name in containers and all(step.key is None for step in steps)
-            counts[place] += number * (
-                bool(counts[method, ()]) if given else counts[method, ()]
-            )
+            counts[place] += number * (passes if given else counts)[method, ()]
     return {name for name, steps in counts if _together(counts, name, steps) > 1}
 
 
@@ -122,6 +121,8 @@ class _Calls:
 
     context: Context
     names: Collection[str]
+    given: bool = False
+    """Whether calls beside each other, and passes of a loop whose variable a method gets, count once."""
 
     def of(self, node: cst.CSTNode) -> Counter[_Place]:
         """How often each is called, on the way through the branches that does so most often.
@@ -143,7 +144,7 @@ class _Calls:
             if isinstance(node, cst.If | cst.IfExp) and child is not node.test:
                 branches.append(counts)
             else:
-                found += counts
+                found = found | counts if self.given else found + counts
         for counts in branches[1:]:
             branches[0] |= counts
         if isinstance(node, cst.Call):
@@ -169,13 +170,15 @@ class _Calls:
         """The places of containers that are others in each pass of a loop."""
         variables = local_names(loop.target)
         found: set[_Place] = set()
-        context = self.context
+        context, given = self.context, self.given
 
         class Calls(Visitor):
             def visit_Call(self, node: cst.Call) -> None:
                 member = called_member(node, context)
                 if member and any(local_names(i) & variables for i in member.indices):
                     found.add((member.name, member.steps))
+                if given and any(local_names(a.value) & variables for a in node.args):
+                    found.add((self_attribute(node.func) or "", ()))
 
         loop.body.visit(Calls())
         return found

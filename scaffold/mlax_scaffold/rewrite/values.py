@@ -25,12 +25,15 @@ class _Values(OuterTransformer):
     def __init__(self) -> None:
         super().__init__()
         self.computed = {"step", "step_number"}
+        self.constant: set[str] = set()
+        """Locals that a statement binds to what is not computed of it: a loop without a pass leaves that."""
 
     def visit_Assign(self, node: cst.Assign) -> None:
+        names = {name for target in node.targets for name in local_names(target.target)}
         if _reads(node.value, self.computed):
-            self.computed |= {
-                name for target in node.targets for name in local_names(target.target)
-            }
+            self.computed |= names
+        else:
+            self.constant |= names
 
     def visit_AugAssign(self, node: cst.AugAssign) -> None:
         if isinstance(node.target, cst.Name) and _reads(node.value, self.computed):
@@ -40,7 +43,10 @@ class _Values(OuterTransformer):
         self, original_node: cst.Return, updated_node: cst.Return
     ) -> cst.Return:
         value = updated_node.value
-        if self.nested or value is None or _reads(value, self.computed):
+        left = isinstance(value, cst.Name) and value.value in self.constant
+        if self.nested or value is None:
+            return updated_node
+        if _reads(value, self.computed) and not left:
             return updated_node
         return updated_node.with_changes(
             value=expression(f"jnp.asarray({code(value)}, step.dtype)"),

@@ -236,7 +236,7 @@ class Optimizer(Threads):
             if n not in other and v is not None
         }
         found |= {n: v for n, v in self._state_.items() if n not in self._moments_}
-        return found | {"step": self._values_["step"]}
+        return found | {n: self._values_[n] for n in ("step", "step_number")}
 
     def _count_(self) -> None:
         if "step" in self._state_:

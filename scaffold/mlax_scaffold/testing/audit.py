@@ -57,6 +57,7 @@ def audit_jaxpr(
     kept: Sequence[bool] = (),
     passed: Iterable[DTypeLike] = (),
     rules: bool = True,
+    weak: bool = False,
 ) -> list[Finding]:
     """Every floating or complex value of a jaxpr whose dtype is not among `allowed`.
 
@@ -72,7 +73,7 @@ def audit_jaxpr(
       marks: the new state, which may be computed in the dtype that it is stored in;
     - what a cast makes in a dtype among `passed`, where nothing but casts read it: the
       gradient of a state that is set and read again goes through the dtype of that state.
-    A weakly typed output is a finding in any dtype.
+    A weakly typed output is a finding in any dtype, unless outputs may be `weak`.
     """
     audit = _Audit(
         frozenset(jnp.dtype(d) for d in allowed),
@@ -82,7 +83,8 @@ def audit_jaxpr(
         frozenset(jnp.dtype(d) for d in passed),
         rules,
     )
-    audit.outputs(closed_jaxpr)
+    if not weak:
+        audit.outputs(closed_jaxpr)
     outputs = [True] * len(closed_jaxpr.jaxpr.outvars)
     audit.walk(closed_jaxpr.jaxpr, outputs, (), kept)
     return list(dict.fromkeys(audit.findings))
@@ -109,6 +111,7 @@ def assert_dtypes(
     stored: Iterable[DTypeLike] = (),
     kept: Sequence[bool] = (),
     passed: Iterable[DTypeLike] = (),
+    weak: bool = False,
     what: str = "function",
 ) -> None:
     """Raise AssertionError with a table of the findings of `audit_jaxpr`, if any."""
@@ -121,6 +124,7 @@ def assert_dtypes(
         stored=stored,
         kept=kept,
         passed=passed,
+        weak=weak,
     )
     if findings:
         raise AssertionError(report(findings, allowed, what=what))

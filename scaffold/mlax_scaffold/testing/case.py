@@ -208,11 +208,6 @@ class Case:
             self, x=cast(self.x, dtype), inputs=cast(dict(self.inputs), dtype)
         )
 
-    def compute_dtype(self, dtype: DTypeLike, weights_dtype: DTypeLike) -> Any:
-        """`dtype`, or that of the weights where no input is floating."""
-        floats = any(map(is_inexact, jax.tree.leaves((self.x, dict(self.inputs)))))
-        return jnp.dtype(dtype if floats else weights_dtype)
-
     @property
     def dtypes(self) -> tuple[Any, ...]:
         """The dtypes of inputs in which it keeps the contract."""

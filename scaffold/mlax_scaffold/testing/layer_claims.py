@@ -82,7 +82,7 @@ def keep_the_dtype(situation: Situation) -> None:
     what, dtype = str(situation), situation.compute_dtype
     y, state = situation.forward.out
     for path, value in jax.tree_util.tree_leaves_with_path(y):
-        if is_inexact(value) and real(value.dtype) != dtype:
+        if is_inexact(value) and real(value.dtype) not in situation.compute_dtypes:
             raise AssertionError(
                 f"{what}: the output y{jax.tree_util.keystr(path)} is {value.dtype}, "
                 f"expected {dtype}, the dtype of the input"
@@ -150,8 +150,8 @@ def _assert_dtypes(
     stored = of_state if case.stored else ()
     outputs = len(jax.tree.leaves(situation.forward.out[0]))
     kept = [False] * outputs + [True] * len(leaves) + [False] * gradients
-    dtype = situation.compute_dtype
-    allowed = (dtype, *case.complex_of(dtype), *case.allowed)
+    computed = situation.compute_dtypes
+    allowed = (*computed, *case.complex_of(*computed), *case.allowed)
     # Rules of derivatives are traced, and remembered as they are traced first.
     with situation.precision():
         assert_dtypes(
@@ -160,6 +160,7 @@ def _assert_dtypes(
             stored=stored,
             kept=kept,
             passed=of_state if gradients else (),
+            weak=situation.is_given_no_dtype,
             what=what,
         )
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Arguments, Case
 from mlax_scaffold.testing.compare import assert_same_structure, by_name
-from mlax_scaffold.testing.dtypes import is_inexact, precision_for
+from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, is_inexact, precision_for
 from mlax_scaffold.testing.oracle import (
     Spec,
     assert_spec_creates,
@@ -141,8 +141,27 @@ class Situation:
 
     @property
     def compute_dtype(self) -> Any:
-        """The dtype of the computation."""
-        return self.case.compute_dtype(self.dtype, self.weights_dtype)
+        """The dtype of the computation: that of floating inputs, or of weights."""
+        return self.compute_dtypes[0]
+
+    @property
+    def compute_dtypes(self) -> tuple[Any, ...]:
+        """Those of which it may be: where nothing is floating, what integers become."""
+        given = self._given_dtype
+        return FLOAT_DTYPES[2:] if given is None else (given,)
+
+    @property
+    def is_given_no_dtype(self) -> bool:
+        """Whether neither an input nor a weight is floating: results may be weakly typed then."""
+        return self._given_dtype is None
+
+    @property
+    def _given_dtype(self) -> Any:
+        a = self.arguments
+        if any(map(is_inexact, jax.tree.leaves((a.x, dict(a.inputs))))):
+            return jnp.dtype(self.dtype)
+        weights = jax.tree.leaves((a.trainables, a.non_trainables))
+        return jnp.dtype(self.weights_dtype) if any(map(is_inexact, weights)) else None
 
     @functools.cached_property
     def arguments(self) -> Arguments:

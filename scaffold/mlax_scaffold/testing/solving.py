@@ -29,6 +29,8 @@ _COMMON = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40)
 _FACTORS = (2, 3, 4, 8, 16)
 _SEEDS = 40
 """So many values of hyperparameters are drawn, to find some that the layer takes."""
+_STUCK = 3
+"""After so many of them for which no size comes further than another, none is found."""
 
 
 @dataclass
@@ -82,13 +84,17 @@ def solved(make: Make[Any], among: Callable[[BaseException], Any]) -> dict[str, 
     """
     end = time.process_time() + SECONDS
     found: list[_Solved] = []
+    stuck = 0
     seeds = iter(range(_SEEDS))
     for seed in seeds:
         if len(found) == len(_STARTS) or time.process_time() > end:
             break
         search = _Search(make, among, seed, _STARTS[len(found)], end)
-        if search.is_taken() and (solution := search.solution()):
+        if search.is_taken() and (solution := search.solution(_guesses(found))):
             found.append(solution)
+        stuck += bool(search.axes) and not search.comes_further
+        if stuck == _STUCK and not found:
+            break
     if len(found) < 2:
         return {}
     later = list(itertools.islice(seeds, _SEEDS))
@@ -116,8 +122,7 @@ def _holds(
     def size(axis: str, values: Mapping[str, Any]) -> int:
         if axis not in texts:
             return free.get(axis, 3)
-        tree = ast.parse(texts[axis], mode="eval").body
-        return evaluate(tree, {**values, **free})
+        return _evaluated(texts[axis], {**values, **free})
 
     taken = 0
     for seed in seeds:
@@ -132,6 +137,17 @@ def _holds(
         if taken == 2:
             break
     return taken > 0
+
+
+def _evaluated(text: str, values: Mapping[str, Any]) -> int:
+    return evaluate(ast.parse(text, mode="eval").body, values)
+
+
+def _guesses(found: Sequence[_Solved]) -> Iterator[Mapping[str, str]]:
+    """What axes are as far as the solutions before tell, the plainest first."""
+    bound = frozenset[str].intersection(*(s.bound for s in found)) if found else ()
+    for across, computed in itertools.product((False, True), repeat=2) if found else ():
+        yield _relations(found, bound, across=across, computed=computed)
 
 
 class _Search:
@@ -149,6 +165,8 @@ class _Search:
         self.seed, self.start, self.end = seed, start, end
         self.axes: dict[str, int] = {}
         self.values: dict[str, Any] = {}
+        self.comes_further = False
+        """Whether some sizes came further than others, or to the end."""
 
     def is_taken(self) -> bool:
         """Whether the layer takes the hyperparameters, so that shapes were asked for."""
@@ -167,17 +185,32 @@ class _Search:
             self.values = pick.values
         return None
 
-    def solution(self) -> _Solved | None:
+    def solution(self, guesses: Iterable[Mapping[str, str]]) -> _Solved | None:
         """The sizes, and which of them are bound; None where none were found."""
-        axes = dict(self.axes)
+        axes = self._guessed(guesses) or dict(self.axes)
         best = self._reached(axes)
+        self.comes_further = best is None
         while best is not None:
             step = self._step(axes, best)
             if step is None:
                 return None
             axes, best = step
+            self.comes_further = True
         bound = {a for a, n in axes.items() if not self._any_fits(axes, a, n)}
         return _Solved(axes, frozenset(bound), self.values)
+
+    def _guessed(self, guesses: Iterable[Mapping[str, str]]) -> dict[str, int] | None:
+        """Sizes that fit as other ones did; None where none of them does."""
+        for texts in guesses:
+            axes = {a: n for a, n in self.axes.items() if a not in texts}
+            try:
+                known = {**self.values, **axes}
+                sizes = {a: _evaluated(text, known) for a, text in texts.items()}
+            except Unknown:
+                continue
+            if self._reached({**axes, **sizes}) is None:
+                return {**axes, **sizes}
+        return None
 
     def _any_fits(self, axes: Mapping[str, int], axis: str, size: int) -> bool:
         """Whether another size fits: a smaller one where there is a limit, the double of a multiple."""

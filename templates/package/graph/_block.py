@@ -181,7 +181,9 @@ class BlockModule(Module):
         calls: list[Call] = []
 
         def run(x: Any, inputs: Mapping[str, Any]) -> Any:
-            key = jax.random.key(0) if is_training else None
+            # One that draws at inference, too, gets its key when it is run.
+            seeded = is_training or self.draws_keys
+            key = jax.random.key(0) if seeded else None
             return BlockModule._trace(
                 self, params, calls, x, is_training, key, **inputs
             )

@@ -31,6 +31,20 @@ class Slots(Layer):
             slots = dropout(slots, self.key(), rate=0.5)
         return (slots @ x.mT) @ x
 '''
+JITTERED = '''\
+import jax
+
+from mlax_scaffold.spec import Block, Float, SubLayer
+
+
+class Jittered(Block):
+    """A layer of an input with noise."""
+
+    layer: SubLayer  #: an initialized layer
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        return self.layer(x + jax.random.normal(self.key(), x.shape, x.dtype))
+'''
 USED = """
 import jax
 import jax.numpy as jnp
@@ -62,6 +76,14 @@ for module in (slots, net):
         expected, _ = nn.Slots.fwd(x, *pair, slots.hyperparams, True, key)
         assert jnp.allclose(first, expected, atol=1e-6) or module is net
 
+inner = bx.Sequential(graph.child("inner"), [])
+jittered = bx.Jittered(graph.child("jittered"), inner, rng=rng)
+with pytest.raises(ValueError, match="seed"):
+    jittered(bx.Params(), x, is_training=False)
+noisy, params = jittered(rng.seed(bx.Params(), seed=0), x, is_training=False)
+again, _ = jittered(params, x, is_training=False)
+assert noisy.shape == x.shape and not jnp.array_equal(noisy, again)
+
 with pytest.raises(ValueError, match="seed"):
     slots(bx.Params(), x, is_training=False)
 """
@@ -70,6 +92,7 @@ with pytest.raises(ValueError, match="seed"):
 @pytest.fixture
 def slots(empty):
     empty.write("specs/nn/slots.py", SLOTS)
+    empty.write("specs/block/jittered.py", JITTERED)
     empty.ok("generate")
     return empty
 

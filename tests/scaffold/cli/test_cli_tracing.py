@@ -11,13 +11,22 @@ from cli_projects import ProjectFolder
 HEAD = '''\
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from mlax_scaffold.spec import Float, Layer, Size, lecun_normal, trainable
+from mlax_scaffold.spec import Float, Layer, Size, lecun_normal, sum, trainable
 
 
 def scaled(x, factor):
     return x * factor
+
+
+def shares(numbers):
+    return numbers / sum(numbers)
+
+
+def shares_from(place, numbers):
+    return shares(numbers)[place:]
 
 
 class {name}(Layer):
@@ -27,6 +36,7 @@ class {name}(Layer):
 
     def setup(self):
         self.kernel = trainable(lecun_normal(), (self.features, self.features))
+        self.window = np.poly1d([0.5, 0.5]).coeffs
 
     def forward(self, x: Float["batch features"]) -> Float["batch features"]:
 {body}
@@ -114,6 +124,26 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         "y",
         "`y` is read before anything is assigned to it",
         None,
+    ),
+    "Integers": (
+        "y = jnp.argsort(x)\nreturn x * sum(y)",
+        "sum(y)",
+        "a strict function is given int32, and takes floating numbers",
+        "jnp.asarray(y, x.dtype)",
+    ),
+    "OfSeveralDtypes": (
+        "y = jnp.tile(self.window, (3, 1))\n"
+        'z = lax.conv_general_dilated(x[None, None], y[None, None], (1, 1), "SAME")\n'
+        "return z[0, 0]",
+        "lax.conv_general_dilated(",
+        "the arguments have several dtypes: ",
+        "jnp.asarray(self.window, x.dtype)",
+    ),
+    "IntegersOfAnArgument": (
+        "y = jnp.argsort(x)\nreturn x * shares_from(0, 1 + y)",
+        "sum(numbers)",
+        "a strict function is given int32, and takes floating numbers",
+        "jnp.asarray(1 + y, x.dtype)",
     ),
 }
 
@@ -324,6 +354,11 @@ OPEN_AXES = {
         'x: Float["*batch d"]) -> Float["*batch d"]:\n        return x * self.half',
         {"*batch d": "*batch len(levels)"},
     ),
+    "How many integers there are": (
+        "self.half = np.asarray(self.counts) // 2\n",
+        'x: Float["*batch d"]) -> Float["*batch d"]:\n        return x * self.half',
+        {"*batch d": "*batch len(counts)"},
+    ),
 }
 OPEN = '''\
 import jax.numpy as jnp
@@ -337,7 +372,7 @@ class Opened(Layer):
     """A spec of a test."""
 
     features: Size
-    levels: Sizes = (3, 5, 4, 2)
+    {several} = (3, 5, 4, 2)
 
     def setup(self):
         {setup}
@@ -345,16 +380,34 @@ class Opened(Layer):
 '''
 
 
+def opened(setup: str, forward: str) -> str:
+    """The spec, with a field of several sizes, or of several integers where it reads that."""
+    counted = "self.counts" in setup
+    several = "counts: tuple[int, ...]" if counted else "levels: Sizes"
+    return OPEN.format(setup=setup, forward=forward, several=several)
+
+
 @pytest.mark.parametrize("name", OPEN_AXES)
 def test_an_axis_that_the_code_takes_one_size_of(project: ProjectFolder, name: str):
     setup, forward, renamed = OPEN_AXES[name]
-    text = OPEN.format(setup=setup, forward=forward)
+    text = opened(setup, forward)
     error = refused(project, "opened", text)
     assert "and its type says any size" in error["message"]
     assert project.run("generate", "--fix", trial=True).exit_code == 0
     for old, new in renamed.items():
         text = text.replace(f'"{old}"', f'"{new}"')
     assert project.text("specs/nn/opened.py") == text
+
+
+def test_sizes_are_tried_with_what_the_edits_before_leave(project: ProjectFolder):
+    """The spec on the disk does not import: a word is not there, which an edit takes away."""
+    setup, forward, _ = OPEN_AXES["How many there are"]
+    text = opened(setup, forward)
+    wrong = text.replace("import Float,", "import softened, Float,")
+    project.write("specs/nn/opened.py", wrong)
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    mended = text.replace("*batch d", "*batch len(levels)")
+    assert project.text("specs/nn/opened.py") == mended
 
 
 WIDE = '''\

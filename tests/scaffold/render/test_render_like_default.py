@@ -47,10 +47,11 @@ def drawn(field: str, project: Project = PROJECT, *, spec: bool = False) -> str:
         ("float = -1.0", "finite_floats(max=-0.0625)"),
         ("float | None = None", "optional(positives())"),
         ("Positive = 0.5", "positives()"),
-        ("tuple[float, ...] = (0.9, 0.999)", "sequences(open_fractions())"),
-        ("tuple[float, ...] = (1e-30, 1.0)", "sequences(positives())"),
-        ("tuple[float, ...] = (0.0, 0.5)", "sequences(decays())"),
-        ("tuple[float, ...] = (-1.0, 0.5)", "sequences(finite_floats())"),
+        ("tuple[float, ...] = (0.9, 0.999)", "sequences(open_fractions(), min_size=2)"),
+        ("tuple[float, ...] = (1e-30, 1.0)", "sequences(positives(), min_size=2)"),
+        ("tuple[float, ...] = (0.0, 0.5)", "sequences(decays(), min_size=2)"),
+        ("tuple[float, ...] = (-1.0, 0.5)", "sequences(finite_floats(), min_size=2)"),
+        ("tuple[float, ...] = (0.5,)", "sequences(open_fractions())"),
         ("tuple[float, ...]", "sequences(finite_floats())"),
     ],
 )
@@ -105,6 +106,22 @@ def scaled(x: Float["..."], *, factor: {field}) -> Float["..."]:
             'optional(choices("b"))',
         ),
         ("tuple[str, ...]", 'x = x if "b" in factor else -x', "sequences(names())"),
+        (
+            'tuple[str, ...] = ("a",)',
+            'for f in factor: x = x if f == "b" else -x',
+            'sequences(choices("a", "b"))',
+        ),
+        (
+            "tuple[str, ...]",
+            'x = [{"b": x}[f] for i, f in enumerate(factor)][0]',
+            'sequences(choices("b"))',
+        ),
+        ('tuple[str, ...] = ("a", "b")', "", 'choices(("a", "b",))'),
+        (
+            'tuple[str, ...] = ("a", "c")',
+            'x = {"b": x}[factor[0]] if [f for f in factor if f == "b"] else x',
+            'sequences(choices("a", "c", "b"), min_size=2)',
+        ),
     ],
 )
 def test_a_text_is_one_that_the_code_compares_it_with(
@@ -138,9 +155,9 @@ class Averaged(Optimizer):
             "first = self.betas[2]; others",
             "sequences(probabilities(), min_size=3, max_size=3)",
         ),
-        ("first = self.betas[1]; others", "sequences(probabilities())"),
-        ("first, *others", "sequences(probabilities())"),
-        ("all_ = first", "sequences(probabilities())"),
+        ("first = self.betas[1]; others", "sequences(probabilities(), min_size=2)"),
+        ("first, *others", "sequences(probabilities(), min_size=2)"),
+        ("all_ = first", "sequences(probabilities(), min_size=2)"),
     ],
 )
 def test_a_sequence_that_is_taken_apart_has_as_many_elements(taken: str, expected: str):

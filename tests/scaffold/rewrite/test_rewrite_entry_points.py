@@ -163,6 +163,7 @@ CODING = """
     def setup(self):
         self.kernel = trainable(ones, (3, 3))
         self.sided = Sided()
+        self.several = [Sided(), Sided()]
 
     def encode(self, x: Float["... 3"]) -> Float["... 3"]:
         return jax.nn.sigmoid(x @ self.kernel)
@@ -199,6 +200,17 @@ SHARED = {
 
     def forward(self, x: Float["... 3"]) -> Float["... 3"]:
         return self.back(self.into(x))
+""",
+    # The inner loop hands each layer once, the outer one hands all of them again.
+    "shared_by_passes": """
+    def _at(self, i, x):
+        return self.several[i](x)
+
+    def forward(self, x: Float["... 3"]) -> Float["... 3"]:
+        for _ in range(2):
+            for i in range(len(self.several)):
+                x = self._at(i, x)
+        return x
 """,
 }
 

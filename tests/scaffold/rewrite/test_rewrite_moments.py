@@ -47,7 +47,27 @@ class Counting(Optimizer):
         self.calls = self.calls + 1
         self.started = ~self.started | self.started
 '''
-SPECS = (SpecFile("specs/optim/counting.py", "optim", COUNTING),)
+WINDOW = '''
+from mlax_scaffold.spec import Optimizer, moment, zeros
+
+
+class Window(Optimizer):
+    """Steps along the mean of the last gradients, each in its place."""
+
+    size: int = 3
+
+    def setup(self, param):
+        self.kept = moment(zeros, (self.size, *param.shape))
+
+    def update(self, grad, param):
+        place = (self.step_number - 1) % self.size
+        self.kept = self.kept.at[place].set(grad)
+        return -0.5 * self.kept[place] - 0.25 * self.kept[place - 1] / self.step
+'''
+SPECS = (
+    SpecFile("specs/optim/counting.py", "optim", COUNTING),
+    SpecFile("specs/optim/window.py", "optim", WINDOW),
+)
 LARGE = 2**24 + 1
 """A number that float32 does not have, and no narrower dtype."""
 
@@ -81,3 +101,19 @@ def test_integers_and_booleans_stay_what_they_are(examples, dtype, moment_dtype)
         np.testing.assert_array_equal(made.positive, [True, False])
         assert made.calls == LARGE + 3
         assert made.mean.dtype == (moment_dtype or dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_the_number_of_the_step_is_an_index_in_an_update(examples, dtype):
+    module = examples.module("optim", "window")
+    grads = [jnp.asarray([n, -n], dtype) for n in (1.0, 2.0, 3.0, 4.0)]
+    updates = grads[0]
+    state, hyperparams = module.init(grads[0])
+    oracle = examples.oracle("optim", "window")()
+    oracle.initialize(grads[0])
+    for grad in grads:
+        updates, state = module.step(grad, state, grad, hyperparams)
+        assert (updates == oracle.step(grad, grad)).all()
+        assert updates.dtype == dtype
+    np.testing.assert_array_equal(state.kept[:, 0], [4.0, 2.0, 3.0])
+    np.testing.assert_allclose(updates[0], -0.5 * 4.0 - 0.25 * 3.0 / 4, rtol=1e-3)

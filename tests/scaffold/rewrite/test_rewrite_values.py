@@ -30,6 +30,10 @@ BODIES = {
     "counted before": "passed = sum(step >= m for m in self.milestones)\n"
     "        return self.base * 0.1**passed",
     "chosen": "return jnp.where(step < self.milestones[0], self.base, 0.1 * self.base)",
+    "not computed in a loop without a pass": "value = 0.1 * self.base\n"
+    "        for m in self.milestones[2:]:\n"
+    "            value = value + step / m\n"
+    "        return value",
     "searched": "at = jnp.searchsorted(jnp.asarray(self.milestones), step)\n"
     "        return self.base * 0.1**at",
 }

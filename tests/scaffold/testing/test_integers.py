@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import pytest
+from handmade_layers import situation as situation_of
 
 from mlax import functional
 from mlax_scaffold.testing import layer_claims
@@ -52,3 +54,21 @@ def test_integers_stay_integers():
         of_max(in_between).keep(claim)
     with pytest.raises(AssertionError, match="inputs in int32"):
         of_max(wrong).keep(claim)
+
+
+def halves(tokens):
+    return (tokens / 2, 0.5 * jnp.ones(tokens.shape))
+
+
+def halves_of_other_dtype(tokens):
+    return (tokens / jnp.asarray(2, jnp.bfloat16),)
+
+
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float64])
+def test_what_is_given_no_dtype_computes_in_the_default_one(dtype):
+    tokens = jax.ShapeDtypeStruct((3,), jnp.int32)
+    case = Case.of_function(halves, (tokens,), {})
+    layer_claims.keep_the_dtype(situation_of(case, dtype))
+    wrong = Case.of_function(halves_of_other_dtype, (tokens,), {})
+    with pytest.raises(AssertionError, match="is bfloat16, expected float32"):
+        layer_claims.keep_the_dtype(situation_of(wrong, dtype))

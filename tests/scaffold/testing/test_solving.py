@@ -77,3 +77,25 @@ def test_hyperparameters_that_are_refused_are_left():
         taken=lambda fields: fields["dim"] > fields["heads"],
     )
     assert solved(take, reached) == {"d": "dim+heads"}
+
+
+def number_of_trials(*conditions: Callable[[dict[str, Any]], bool]) -> int:
+    """How often a situation is made until it is known what axes are, or that nothing is found."""
+    tried = []
+    make = made(*conditions)
+    solved(lambda pick: make(pick) if tried.append(0) is None else None, reached)
+    return len(tried)
+
+
+def test_what_one_solution_says_is_tried_first_for_the_next():
+    one = number_of_trials(lambda s: s["d"] == 4 * s["heads"])
+    several = number_of_trials(
+        lambda s: s["d"] == 4 * s["heads"],
+        lambda s: s["e"] == 8 * s["heads"],
+        lambda s: s["h1"] == s["dim"] * s["heads"],
+    )
+    assert several < 3 * one
+
+
+def test_what_no_size_comes_further_with_is_left_soon():
+    assert number_of_trials(lambda s: s["dim"] < 0) < 25 * len(AXES) ** 2

@@ -54,7 +54,7 @@ def map_leaves(
 ) -> tuple[Any, ...]:
     """Call `update(grad, param, *moments, *scalars, *masks)` for every weight.
 
-    Floating arrays, and scalars, which are numbers for all weights, arrive in `dtype`
+    Floating arrays and scalars, which are numbers for all weights, arrive in `dtype`
     (None: that of the weight), others as they are; with a key, `update` gets one for each
     weight as its last argument. Results are trees with the structure of `trainables`:
     updates in the dtypes of the weights, moments in their own. A moment of None stays
@@ -82,7 +82,7 @@ def map_leaves(
         arrive = [jax.tree.map(lambda a: _arriving(a, compute), m) for m in kept]  # noqa: B023
         if compute not in numbers:
             numbers[compute] = [
-                None if s is None else s.astype(compute) for s in scalars
+                None if s is None else _arriving(s, compute) for s in scalars
             ]
         arrive += numbers[compute]
         given = (grad.astype(compute), param.astype(compute), *arrive)
@@ -102,10 +102,10 @@ def _of_all(structure: Any, column: list[Any], before: Any) -> Any:
     return None if before is None else structure.unflatten(column)
 
 
-def _arriving(moment: Any, dtype: DTypeLike) -> Any:
-    if jnp.issubdtype(moment.dtype, jnp.floating):
-        return moment.astype(dtype)
-    return moment
+def _arriving(array: Any, dtype: DTypeLike) -> Any:
+    if jnp.issubdtype(array.dtype, jnp.floating):
+        return array.astype(dtype)
+    return array
 
 
 def unzip(

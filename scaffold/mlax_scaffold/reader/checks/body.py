@@ -25,6 +25,7 @@ from mlax_scaffold.reader.checks.ranges import check_ranges
 from mlax_scaffold.reader.checks.real_inputs import check_real_inputs
 from mlax_scaffold.reader.checks.scatters import check_scatters
 from mlax_scaffold.reader.checks.starts import check_starts
+from mlax_scaffold.reader.checks.vanishing import check_vanishing
 from mlax_scaffold.reader.checks.widening import (
     NARROW_WORDS,
     adds_integers,
@@ -91,6 +92,7 @@ _CHECKS = (
     check_choices,
     check_coefficients,
     check_corrections,
+    check_vanishing,
 )
 """What looks at whole bodies."""
 

@@ -21,19 +21,25 @@ def check_changes(
     """Report `return param - step` in `update` of an optimizer, and `lambda p, g: p - g` in its `step`."""
     if method.name not in ("update", "step") or "dither" not in attributes:
         return
-    for value, weight, alone in _returned(method):
-        term = _term(value, weight)
-        if term is not None:
-            source.report(
-                value,
-                f"`{method.name}` returns what is added to a weight, and this is the weight after it",
-                f"Return the change alone, without `{weight}`.",
-                fix=_without(source, term, weight) if alone else None,
-            )
+    for value, weight, returned in _returned(method):
+        if not _is_after(value, weight):
+            continue
+        alone = returned is value or _is_read_once(returned, method)
+        source.report(
+            value,
+            f"`{method.name}` returns what is added to a weight, and this is the weight after it",
+            f"Return the change alone, without `{weight}`.",
+            fix=_changed(source, value, weight)
+            if alone and not isinstance(value, ast.Name)
+            else _difference(source, returned, weight),
+        )
 
 
-def _returned(method: ast.FunctionDef) -> Iterator[tuple[ast.expr, str, bool]]:
-    """What is returned for one weight, what the weight is called there, and whether nothing else reads it."""
+def _returned(method: ast.FunctionDef) -> Iterator[tuple[ast.expr, str, ast.expr]]:
+    """What is returned for one weight, what the weight is called there, and the expression of the statement.
+
+    They differ where a local holds it.
+    """
     names = [a.arg for a in (*method.args.posonlyargs, *method.args.args)]
     if len(names) < 3:
         return
@@ -41,17 +47,37 @@ def _returned(method: ast.FunctionDef) -> Iterator[tuple[ast.expr, str, bool]]:
     for node in walk(method):
         if not isinstance(node, ast.Return) or node.value is None:
             continue
-        value, alone = node.value, True
-        if isinstance(value, ast.Name):
-            alone = _is_read_once(value.id, method)
-            value = next(iter(only_value(value.id, method)), value)
         if method.name == "update":
-            yield value, weight, alone
+            chosen = ((part, weight) for part in _chosen(node.value))
         else:
-            yield from ((*each, alone) for each in _of_leaves(value, weight))
+            chosen = (
+                (part, name)
+                for value in _values(node.value, method)
+                for body, name in _of_leaves(value, weight)
+                for part in _chosen(body)
+            )
+        for part, name in chosen:
+            yield from ((value, name, part) for value in _values(part, method))
 
 
-def _is_read_once(name: str, method: ast.FunctionDef) -> bool:
+def _values(node: ast.expr, method: ast.FunctionDef) -> list[ast.expr]:
+    """What a local holds; of all else itself."""
+    return (only_value(node.id, method) if isinstance(node, ast.Name) else []) or [node]
+
+
+def _chosen(node: ast.expr) -> Iterator[ast.expr]:
+    """The values of which an expression is one."""
+    match node:
+        case ast.IfExp(body=one, orelse=other):
+            yield from (*_chosen(one), *_chosen(other))
+        case ast.Call(func=ast.Attribute(attr="where"), args=[_, one, other]):
+            yield from (*_chosen(one), *_chosen(other))
+        case _:
+            yield node
+
+
+def _is_read_once(local: ast.expr, method: ast.FunctionDef) -> bool:
+    name = local.id if isinstance(local, ast.Name) else ""
     loads = (
         n
         for n in walk(method)
@@ -70,6 +96,47 @@ def _of_leaves(value: ast.expr, weights: str) -> Iterator[tuple[ast.expr, str]]:
             for argument, tree in zip(of, trees, strict=False):
                 if isinstance(tree, ast.Name) and tree.id == weights:
                     yield body, argument.arg
+
+
+def _is_after(value: ast.expr, weight: str) -> bool:
+    """Whether a weight is part of a value as it is, or less a share: that is the weight after a step."""
+    match value:
+        case ast.BinOp(left=left, op=ast.Div()):
+            return _is_after(left, weight)
+    terms = [*_terms(value)]
+    if not isinstance(value, ast.BinOp) or (
+        any(_is(term, weight) and not added for term, added in terms)
+    ):
+        return False
+    return any(
+        added and (_is(term, weight) or _share(term, weight) is not None)
+        for term, added in terms
+    )
+
+
+def _terms(value: ast.expr, *, added: bool = True) -> Iterator[tuple[ast.expr, bool]]:
+    """The terms of a sum, and whether each is added, and not taken from it."""
+    match value:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+            yield from _terms(left, added=added)
+            yield from _terms(right, added=added == isinstance(op, ast.Add))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            yield from _terms(operand, added=not added)
+        case _:
+            yield value, added
+
+
+def _share(term: ast.expr, weight: str) -> ast.expr | None:
+    """`decay` of `w * (1 - decay)`."""
+    match term:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            for one, other in ((left, right), (right, left)):
+                match other:
+                    case ast.BinOp(
+                        left=ast.Constant(value=1), op=ast.Sub(), right=share
+                    ) if _is(one, weight):
+                        return share
+    return None
 
 
 def _term(value: ast.expr, weight: str) -> ast.BinOp | None:
@@ -97,6 +164,25 @@ def _without(source: Source, term: ast.BinOp, weight: str) -> Fix:
     else:
         text = _operand(source, term.right)
     return Fix((source.edit(term, text),))
+
+
+def _changed(source: Source, value: ast.expr, weight: str) -> Fix:
+    """A sum without the weight, or with the share of it that is lost."""
+    term = _term(value, weight)
+    if term is not None:
+        return _without(source, term, weight)
+    first, _ = next(_terms(value))
+    share = _share(first, weight)
+    if share is None:
+        return _difference(source, value, weight)
+    text = f"-{_operand(source, share, negated=True)} * {weight}"
+    return Fix((source.edit(first, text),))
+
+
+def _difference(source: Source, returned: ast.expr, weight: str) -> Fix:
+    """What is returned, less the weight."""
+    text = _operand(source, returned)
+    return Fix((source.edit(returned, f"{text} - {weight}"),))
 
 
 def _operand(source: Source, node: ast.expr, *, negated: bool = False) -> str:

@@ -64,7 +64,8 @@ def _beside(
         for one, other in ((node.left, node.right), (node.right, node.left)):
             names = {n.id for n in walk(other) if isinstance(n, ast.Name)}
             beside = [leaf for leaf in leaves if leaf in names]
-            if beside and _is_number(one, method, attributes):
+            own = {n.id for n in walk(one) if isinstance(n, ast.Name)}
+            if beside and not own & {*leaves} and _is_number(one, method, attributes):
                 yield one, beside[0]
 
 
@@ -88,17 +89,43 @@ def _is_number(
             return any(map(inner, only_value(name, method)))
         case ast.UnaryOp(operand=operand):
             return inner(operand)
+        case ast.BinOp(left=left, op=op, right=right) if isinstance(
+            op, ast.Pow | ast.Div
+        ) and _is_count(left, right, method, attributes, depth):
+            return True
         case ast.BinOp(left=left, right=right):
-            both = [inner(left), inner(right)]
-            plain = [_is_plain(part, method, depth) for part in (left, right)]
-            return any(both) and all(
-                number or constant for number, constant in zip(both, plain, strict=True)
-            )
+            # Whatever the other is, the result is as wide.
+            return inner(left) or inner(right)
         case ast.IfExp(body=one, orelse=other):
             return inner(one) and inner(other)
         case ast.Call(func=ast.Attribute(value=ast.Name(), attr=called), args=args):
             return called in _KEEPS and any(map(inner, args))
     return False
+
+
+def _is_count(
+    one: ast.expr,
+    other: ast.expr,
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+    depth: int,
+) -> bool:
+    """Whether one of two is the number of the step, an integer, and the other one a number."""
+
+    def counts(node: ast.expr) -> bool:
+        match node:
+            case ast.Attribute() if name := self_attribute(node):
+                return attributes.get(name) == "step_number"
+            case ast.Name(id=name):
+                return any(map(counts, only_value(name, method)))
+            case ast.BinOp(left=left, right=ast.Constant(value=int())):
+                return counts(left)
+        return False
+
+    pairs = (one, other), (other, one)
+    return any(
+        counts(a) and (counts(b) or _is_plain(b, method, depth)) for a, b in pairs
+    )
 
 
 def _is_plain(node: ast.expr, method: ast.FunctionDef, depth: int) -> bool:
@@ -115,14 +142,29 @@ def _is_plain(node: ast.expr, method: ast.FunctionDef, depth: int) -> bool:
         case ast.Attribute():
             return self_attribute(node) is not None
         case ast.Name(id=name):
-            return any(map(inner, only_value(name, method)))
-        case ast.UnaryOp(operand=operand):
+            values = [*only_value(name, method), *_unpacked(name, method)]
+            return any(map(inner, values))
+        case ast.UnaryOp(operand=operand) | ast.Subscript(value=operand):
             return inner(operand)
         case ast.BinOp(left=left, right=right):
             return inner(left) and inner(right)
         case ast.Call(func=ast.Attribute(value=ast.Name(), attr=called), args=args):
             return called in _KEEPS and all(map(inner, args))
     return False
+
+
+def _unpacked(name: str, method: ast.FunctionDef) -> Iterator[ast.expr]:
+    """`self.betas` of `b1, b2 = self.betas`, where nothing else binds the name."""
+    bound = [n for n in walk(method) if isinstance(n, ast.Name) and n.id == name]
+    if sum(isinstance(n.ctx, ast.Store) for n in bound) != 1:
+        return
+    for node in walk(method):
+        match node:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=names)], value=ast.Attribute() as value
+            ):
+                if any(isinstance(n, ast.Name) and n.id == name for n in names):
+                    yield value
 
 
 def _report(source: Source, number: ast.expr, leaf: str) -> None:

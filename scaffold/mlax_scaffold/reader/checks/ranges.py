@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from mlax_scaffold.errors import Fix
+from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.evidence import Evidence
@@ -15,6 +15,7 @@ from mlax_scaffold.reader.checks.handed import handed_by_callers
 from mlax_scaffold.reader.checks.integers import Integers
 from mlax_scaffold.reader.checks.likeness import FLOATING, array_handed, first_of
 from mlax_scaffold.reader.remedies.bodies import typed_like
+from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, dotted
 
 _OF_FLOATS = frozenset(
@@ -59,7 +60,7 @@ def check_ranges(
     _check_masks(source, method, imports, known)
     for node in walk(method):
         if (dtype := _stepped(node, imports)) is not None:
-            _report_step(source, node, dtype)
+            _report_step(source, node, dtype, imports)
         for given in _widened(node, imports, method, known):
             like = like or _like(source, method)
             if like is None:
@@ -195,16 +196,15 @@ def ranges_without_dtype(
 
 
 def _stepped(node: ast.AST, imports: Mapping[str, Import]) -> ast.expr | None:
-    """The dtype of `jnp.arange(start, stop, step, dtype)` of integers, which jax computes in float32."""
+    """The dtype of `jnp.arange(start, stop, step, dtype)`, which jax computes in float32."""
     if not isinstance(node, ast.Call):
         return None
     if qualified(node.func, imports) != "jax.numpy.arange":
         return None
     names = [k.arg for k in node.keywords]
-    given = [*node.args, *(k.value for k in node.keywords if k.arg != "dtype")]
     dtypes = [*node.args[3:], *(k.value for k in node.keywords if k.arg == "dtype")]
     steps = len(node.args) > 2 or "step" in names
-    if not steps or len(dtypes) != 1 or any(_number(part, imports) for part in given):
+    if not steps or len(dtypes) != 1:
         return None
     match dtypes[0]:
         case ast.Name(id="dtype") | ast.Attribute(attr="dtype"):
@@ -212,17 +212,26 @@ def _stepped(node: ast.AST, imports: Mapping[str, Import]) -> ast.expr | None:
     return None
 
 
-def _report_step(source: Source, node: ast.AST, dtype: ast.expr) -> None:
+def _report_step(
+    source: Source, node: ast.AST, dtype: ast.expr, imports: Mapping[str, Import]
+) -> None:
     assert isinstance(node, ast.Call)
     numbers = [*node.args[:3], *(k for k in node.keywords if k.arg != "dtype")]
     inner = ", ".join(map(source.text_of, numbers))
     called = source.text_of(node.func)
-    text = f"{called}({inner}).astype({source.text_of(dtype)})"
+    given = [n.value if isinstance(n, ast.keyword) else n for n in numbers]
+    needed: tuple[Needed, ...] = ()
+    if any(_number(part, imports) for part in given):
+        needed = np, jnp = of_jax(source, "np"), of_jax(source, "jnp")
+        made = f"{np.bound}.arange({inner})"
+        text = f"{jnp.bound}.asarray({made}, {source.text_of(dtype)})"
+    else:
+        text = f"{called}({inner}).astype({source.text_of(dtype)})"
     source.report(
         node,
         f"`{called}` with a step computes in float32, whatever its dtype is",
-        f"Cast the integers: `{text}`.",
-        fix=Fix((source.edit(node, text),)),
+        f"{'Make it by NumPy' if needed else 'Cast the integers'}: `{text}`.",
+        fix=Fix((source.edit(node, text),), needed),
     )
 
 

@@ -35,7 +35,7 @@ class _Checker:
         self.sizes = [
             h.name
             for h in definition.hyperparameters
-            if h.type.word.names == "axis" and not h.type.per_dim
+            if h.type.word.names == "axis" and not (h.type.per_dim or h.type.sequence)
         ]
         self.tuples = [
             h.name
@@ -47,6 +47,12 @@ class _Checker:
             for h in definition.hyperparameters
             if h.name in (*self.sizes, *self.tuples) and h.type.optional
         ]
+        self.sequences = [
+            h.name
+            for h in definition.hyperparameters
+            if h.type.sequence and h.type.word.names == "axis" and not h.type.optional
+        ]
+        """Integers, of which there may be as many as an axis is long."""
         self.derived = [d.name for d in definition.declared(Role.DERIVED)]
         self.switches = [
             h.name for h in definition.hyperparameters if h.type.word.names == "switch"
@@ -103,7 +109,8 @@ class _Checker:
         return found
 
     def _known(self, name: str) -> bool:
-        return name in self.sizes or name in self.tuples or name in self.derived
+        several = (*self.tuples, *self.sequences, *self.derived)
+        return name in self.sizes or name in several
 
     def _counted(self, shape: Shape | Conditional) -> set[str]:
         """Names of axes of which a hyperparameter says how many there are."""
@@ -118,7 +125,7 @@ class _Checker:
             for name in part.names():
                 variadic = name in {dim.name for dim in _variadic(part)}
                 if name in counted:
-                    if name in self.tuples or name in self.derived:
+                    if name in (*self.tuples, *self.sequences, *self.derived):
                         continue
                     message, hint = (
                         "is not several sizes",

@@ -181,6 +181,8 @@ def _is_untyped(
     at = UNTYPED.get(called)
     if called == "jax.numpy.full" and len(call.args) > 1:
         at = 2 if is_float(call.args[1], imports) else None
+    if called == "jax.numpy.arange" and any(is_float(a, imports) for a in call.args):
+        at = 3
     if called in ("jax.numpy.array", "jax.numpy.asarray") and call.args:
         at = 1 if of_floats(call.args[0], tree, imports, method) else None
     if (

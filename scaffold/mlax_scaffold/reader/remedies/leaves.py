@@ -18,6 +18,7 @@ class _Moment:
     """What the branches declare under one name."""
 
     initializer: str
+    """Nothing where it begins with an array, of which `shapes` holds the texts."""
     dtype: str
     shapes: dict[bool, str]
 
@@ -41,11 +42,22 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
                 return None
     test = source.text_of(statement.test)
     indent = "\n" + " " * statement.col_offset
+    leaf = next((_leaf(n) for n in ast.walk(statement.test) if _leaf(n)), "param")
     lines = [
-        f"self.{name} = moment({m.initializer}, {_shape(test, m)}{m.dtype})"
+        f"self.{name} = moment({m.initializer}, {_chosen_text(test, m)}{m.dtype})"
+        if m.initializer
+        else f"self.{name} = moment({_chosen_text(test, m, f'jnp.zeros({_NOTHING}, {leaf}.dtype)')}{m.dtype})"
         for name, m in found.items()
     ]
     return Fix((source.edit(statement, indent.join(lines)),)) if lines else None
+
+
+def _leaf(node: ast.AST) -> str:
+    """The weight that `param.ndim` is of."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr="ndim" | "shape" | "size"):
+            return name
+    return ""
 
 
 def chosen_by_leaf(source: Source, made: ast.Call) -> Fix | None:
@@ -123,10 +135,10 @@ class _Written(ast.NodeTransformer):
         return ast.parse(self.local[node.id], mode="eval").body
 
 
-def _shape_of(source: Source, shape: ast.expr, local: Mapping[str, str]) -> str:
-    """The text of a shape, without what its branch calls its sizes."""
-    text = source.text_of(shape)
-    if not any(isinstance(n, ast.Name) and n.id in local for n in ast.walk(shape)):
+def _text_of(source: Source, node: ast.expr, local: Mapping[str, str]) -> str:
+    """The text of a shape or an initializer, without what its branch calls its sizes."""
+    text = source.text_of(node)
+    if not any(isinstance(n, ast.Name) and n.id in local for n in ast.walk(node)):
         return text
     return ast.unparse(_Written(local).visit(ast.parse(text, mode="eval")))
 
@@ -142,22 +154,37 @@ def _read(
     match part:
         case ast.Assign(
             targets=[target],
-            value=ast.Call(func=made, args=[init, shape, *rest], keywords=[]),
-        ) if dotted(made) == "moment" and len(rest) < 2:
+            value=ast.Call(func=made, args=[init, *rest], keywords=[]),
+        ) if dotted(made) == "moment" and len(rest) < 3:
             name = self_attribute(target)
         case _:
             return False
+    if _is_array(init):
+        given, shape, rest = "", init, rest[1:]
+    elif rest:
+        given, (shape, *rest) = _text_of(source, init, local), rest
+    else:
+        return False
     dtype = "".join(f", {source.text_of(d)}" for d in rest)
-    given = source.text_of(init)
     if name is None:
         return False
     own = found.setdefault(name, _Moment(given, dtype, {}))
     if (own.initializer, own.dtype) != (given, dtype) or branch in own.shapes:
         return False
-    own.shapes[branch] = _shape_of(source, shape, local)
+    own.shapes[branch] = _text_of(source, shape, local)
     return True
 
 
-def _shape(test: str, moment: _Moment) -> str:
-    yes, no = (moment.shapes.get(branch, _NOTHING) for branch in (True, False))
+def _is_array(node: ast.expr) -> bool:
+    """Whether an expression makes an array that a moment begins with."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return _is_array(left) or _is_array(right)
+        case ast.Call(func=made):
+            return (dotted(made) or "").startswith("jnp.")
+    return False
+
+
+def _chosen_text(test: str, moment: _Moment, nothing: str = _NOTHING) -> str:
+    yes, no = (moment.shapes.get(branch, nothing) for branch in (True, False))
     return yes if yes == no else f"{yes} if {test} else {no}"

@@ -15,8 +15,9 @@ _JAX = {
     "jax": Needed("jax", "", "jax"),
     "jnp": Needed("jax.numpy", "", "jnp"),
     "lax": Needed("jax", "lax", "lax"),
+    "np": Needed("numpy", "", "np"),
 }
-"""What the usual names of jax are imports of."""
+"""What the usual names of jax and NumPy are imports of."""
 
 
 def word(source: Source, name: str) -> Needed:
@@ -35,13 +36,13 @@ def bound_to(source: Source, module: str, name: str, other: str) -> Needed:
 
 
 def of_jax(source: Source, name: str) -> Needed:
-    """The import of jax, jax.numpy or jax.lax, by the name that it has in the spec."""
+    """The import of jax, jax.numpy, jax.lax or NumPy, by the name that it has in the spec."""
     wanted = _JAX[name]
     full = f"{wanted.module}.{wanted.name}".rstrip(".")
     for node in source.tree.body:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if alias.name == full and (alias.asname or full == "jax"):
+                if alias.name == full and (alias.asname or "." not in full):
                     return Needed(full, "", alias.asname or full)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             for alias in node.names:

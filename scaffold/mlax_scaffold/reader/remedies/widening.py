@@ -1,13 +1,15 @@
-"""An operand that is wider than what it meets, in the dtype of that."""
+"""An operand that is wider than what it meets, or no floating one, in the dtype that is computed in."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 
-from mlax_scaffold.errors import Fix
+from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.remedies.names import of_jax
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.source import Source, self_attribute
 
 
 def wide_operand(node: ast.AST, place: int | None) -> ast.expr | None:
@@ -42,3 +44,102 @@ def narrowed(source: Source, operand: ast.expr) -> Fix | None:
             text = f"{jnp.bound}.asarray({source.text_of(operand)}, {dtype})"
             return Fix((source.edit(operand, text),), (jnp,))
     return None
+
+
+def of_one_dtype(source: Source, node: ast.AST, dtypes: Sequence[str]) -> Fix | None:
+    """What meets 16-bit arguments of a call, and is wider, in their dtype: an array of NumPy where it begins.
+
+    `dtypes` are those of the arguments.
+    """
+    wide = next((i for i, d in enumerate(dtypes) if d in ("float32", "float64")), None)
+    operand = wide_operand(node, wide)
+    if operand is None:
+        return None
+    values = [operand]
+    for method in ast.walk(source.tree):
+        if isinstance(method, ast.FunctionDef) and _holds(method, operand):
+            names = [n.id for n in ast.walk(operand) if isinstance(n, ast.Name)]
+            values += [value for n in names for value in only_value(n, method)]
+    derived = [
+        part
+        for value in values
+        for part in ast.walk(value)
+        if isinstance(part, ast.Attribute)
+        and self_attribute(part) in _derived_by_numpy(source)
+    ]
+    return narrowed(source, derived[0] if derived else operand)
+
+
+def _derived_by_numpy(source: Source) -> set[str | None]:
+    """The attributes that `setup` computes by NumPy."""
+    names = [
+        alias.asname or alias.name
+        for node in source.tree.body
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == "numpy"
+    ]
+    found = {
+        self_attribute(node.targets[0])
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node.value))
+    }
+    return found - {None}
+
+
+def as_floating(source: Source, node: ast.AST) -> Fix | None:
+    """What a strict function is given, as floating numbers.
+
+    A function beside the definition may be given integers: then its calls cast them, where a dtype is known.
+    """
+    if not isinstance(node, ast.Call) or not node.args:
+        return None
+    edits = list(_as_floating(source, node.args[0], ()))
+    jnp = of_jax(source, "jnp")
+    return None if not edits or None in edits else Fix(tuple(edits), (jnp,))  # type: ignore[arg-type]
+
+
+def _as_floating(
+    source: Source, operand: ast.expr, above: tuple[str, ...]
+) -> Iterator[Edit | None]:
+    """Edits that cast an operand, or the arguments that it is; None where that cannot be told."""
+    function = next(
+        (f for f in ast.walk(source.tree) if _holds(f, operand)), ast.Module([], [])
+    )
+    if not isinstance(function, ast.FunctionDef):
+        yield None
+        return
+    arguments = [a.arg for a in function.args.args]
+    typed = any(a.annotation is not None for a in function.args.args)
+    if typed or arguments[:1] == ["self"]:
+        fix = narrowed(source, operand)
+        if fix is None and function.decorator_list:
+            # No input is floating: what it computes has the default dtype.
+            text = f"{of_jax(source, 'jnp').bound}.asarray({source.text_of(operand)}, float)"
+            fix = Fix((source.edit(operand, text),))
+        yield from fix.edits if fix else [None]
+        return
+    given = isinstance(operand, ast.Name) and operand.id in arguments
+    calls = [
+        call
+        for call in ast.walk(source.tree)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == function.name
+    ]
+    if not given or not calls or function.name in above:
+        yield None
+        return
+    for call in calls:
+        place = arguments.index(operand.id)  # type: ignore[attr-defined]
+        if place >= len(call.args):
+            yield None
+            return
+        yield from _as_floating(source, call.args[place], (*above, function.name))
+
+
+def _holds(function: ast.AST, node: ast.AST) -> bool:
+    return isinstance(function, ast.FunctionDef) and any(
+        part is node for part in ast.walk(function)
+    )

@@ -71,19 +71,28 @@ def like_default(definition: Definition, h: Hyperparameter) -> str | None:
         strategy = "sequences(sizes(max=4))"
     if counts and strategy.startswith("sequences("):
         return f"{strategy[:-1]}, min_size={max(counts)}, max_size={max(counts)})"
+    texts = h.type.word.opaque and not h.type.choices
+    if strategy.startswith("sequences(") and _is_several(value) and not texts:
+        return f"{strategy[:-1]}, min_size=2)"
     if strategy != h.type.strategy:
         return strategy
-    if h.type.word.opaque and not (h.type.choices or h.type.sequence):
-        return _texts(dict(definition.texts).get(h.name, ()), value, h.type.optional)
+    if texts:
+        compared = dict(definition.texts).get(h.name, ())
+        if h.type.sequence:
+            return _several_texts(compared, value, h.type.optional)
+        return _texts(compared, value, h.type.optional)
     match h.type.strategy:
         case "finite_floats()":
             return _like(value)
         case "optional(finite_floats())":
             return f"optional({_like(value)})"
         case "size_sequences()" if h.default is None or value:
-            several = isinstance(value, tuple | list) and len(value) > 1
-            return f"size_sequences(min_size={2 if several else 1})"
+            return f"size_sequences(min_size={2 if _is_several(value) else 1})"
     return None
+
+
+def _is_several(value: object) -> bool:
+    return isinstance(value, tuple | list) and len(value) > 1
 
 
 def _texts(compared: Iterable[str], default: object, optional: bool) -> str | None:
@@ -94,6 +103,23 @@ def _texts(compared: Iterable[str], default: object, optional: bool) -> str | No
         return None
     shown = ", ".join(json.dumps(text, ensure_ascii=False) for text in texts)
     return f"optional(choices({shown}))" if optional else f"choices({shown})"
+
+
+def _several_texts(
+    compared: Iterable[str], default: object, optional: bool
+) -> str | None:
+    """Tuples of texts that mean something, or the default alone; None where nothing is known of them."""
+    given = default if isinstance(default, tuple | list) else ()
+    texts = [text for text in given if isinstance(text, str)]
+    known = list(dict.fromkeys([*texts, *compared]))
+    shown = ", ".join(json.dumps(text, ensure_ascii=False) for text in known)
+    if not known:
+        return None
+    least = ", min_size=2" if _is_several(default) else ""
+    found = f"sequences(choices({shown}){least})"
+    if texts and not compared:
+        found = f"choices(({shown},))"
+    return f"optional({found})" if optional else found
 
 
 def _like(value: object) -> str:

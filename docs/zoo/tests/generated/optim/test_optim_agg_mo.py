@@ -37,7 +37,7 @@ SPEC = find_spec("specs/optim/aggmo.py", near=__file__)
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that AggMo takes."""
     learning_rate = pick("learning_rate", scheduled())
-    betas = pick("betas", sequences(decays()))
+    betas = pick("betas", sequences(decays(), min_size=2))
     return OptimizerCase.of(
         "AggMo",
         AggMo,
