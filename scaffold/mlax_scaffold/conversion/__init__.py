@@ -20,12 +20,15 @@ from mlax_scaffold.conversion.device_code import without_device_code
 from mlax_scaffold.conversion.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.einops_calls import without_einops
+from mlax_scaffold.conversion.file_tables import with_file_tables
 from mlax_scaffold.conversion.functions import function_definition, library_of
 from mlax_scaffold.conversion.given_instances import without_given_instances
 from mlax_scaffold.conversion.given_layers import without_given_layers
+from mlax_scaffold.conversion.handed_layers import without_handed_layers
 from mlax_scaffold.conversion.in_place import without_in_place
 from mlax_scaffold.conversion.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.later_layers import with_wrapping_layers
 from mlax_scaffold.conversion.leftovers import refuse_leftovers
 from mlax_scaffold.conversion.named_classes import without_class_names
 from mlax_scaffold.conversion.named_results import without_named_results
@@ -34,12 +37,16 @@ from mlax_scaffold.conversion.notes import ConversionError, Note, Notes
 from mlax_scaffold.conversion.numeric_masks import without_numeric_masks
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.pairs import pair_class
+from mlax_scaffold.conversion.parallel_assignments import (
+    without_parallel_assignments,
+)
 from mlax_scaffold.conversion.passed_keywords import without_passed_keywords
 from mlax_scaffold.conversion.printing import Printer, renamed_locals
 from mlax_scaffold.conversion.programs import Program
 from mlax_scaffold.conversion.repeats import called_once
 from mlax_scaffold.conversion.run_cells import without_runs
 from mlax_scaffold.conversion.scanned_cells import without_scanned_cells
+from mlax_scaffold.conversion.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.sown_values import without_sown
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.told_views import without_named_shapes
@@ -126,8 +133,13 @@ def convert(
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
     origin, notes = Origin.read(path, text), Notes()
+    without_parallel_assignments(origin)
     without_device_code(origin)
     without_direct_calls(origin)
+    without_small_helpers(origin)
+    with_wrapping_layers(origin)
+    with_file_tables(origin, thing, notes)
+    without_handed_layers(origin, thing)
     without_derived_layers(origin)
     without_changed_buffers(origin)
     without_changed_weights(origin, thing, notes)

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.local_functions import inlined
 from mlax_scaffold.conversion.loop_ends import without_loop_ends
 from mlax_scaffold.conversion.mapped_tuples import without_mapped_tuples
 from mlax_scaffold.conversion.methods_of_classes import without_class_methods
+from mlax_scaffold.conversion.named_attributes import without_named_attributes
 from mlax_scaffold.conversion.nested_loops import without_nested_loops
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.numbered_names import without_numbered_names
@@ -36,6 +37,7 @@ def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     """Change a class in place."""
     without_class_methods(node)
     without_numbered_names(origin, node)
+    without_named_attributes(origin, node)
     with_last_branches(node)
     without_loop_ends(node, notes)
     with_later_layers(node)

@@ -242,6 +242,10 @@ class ShapeFunctions:
             if keyword.arg == "indices_or_sections":
                 given = keyword.value
         if isinstance(given, ast.List | ast.Tuple) and isinstance(axis, int):
+            whole = getattr(node, "whole", None)
+            size = self.symbols.axis(array, axis) if whole is not None else None
+            if size is not None and whole is not None:
+                self.symbols.equal(size, whole)
             return self._split_at(array, given.elts, axis)
         parts = literal(given)
         if not isinstance(axis, int) or (array.lead and axis >= 0):

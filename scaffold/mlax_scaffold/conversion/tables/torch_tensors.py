@@ -217,6 +217,14 @@ _FUNCTIONAL = {
     "pad": Row(
         "(x, pad, mode='constant', value=0)", "calc.padded(x, pad, mode, value)"
     ),
+    "lp_pool1d": Row(
+        "(x, norm_type, kernel_size, stride=None)",
+        "calc.powered_pool(x, norm_type, kernel_size, stride, 1)",
+    ),
+    "lp_pool2d": Row(
+        "(x, norm_type, kernel_size, stride=None)",
+        "calc.powered_pool(x, norm_type, kernel_size, stride, 2)",
+    ),
     "interpolate": Row(
         "(x, size=None, scale_factor=_, mode='nearest', align_corners=None)",
         "calc.resized(x, size, scale_factor, mode)",
