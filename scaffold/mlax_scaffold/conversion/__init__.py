@@ -22,11 +22,13 @@ from mlax_scaffold.conversion.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.file_tables import with_file_tables
 from mlax_scaffold.conversion.functions import function_definition, library_of
+from mlax_scaffold.conversion.given_functions import without_given_functions
 from mlax_scaffold.conversion.given_instances import without_given_instances
 from mlax_scaffold.conversion.given_layers import without_given_layers
 from mlax_scaffold.conversion.handed_layers import without_handed_layers
 from mlax_scaffold.conversion.in_place import without_in_place
 from mlax_scaffold.conversion.joined_inputs import without_joined_inputs
+from mlax_scaffold.conversion.kept_results import without_kept_results
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.later_layers import with_wrapping_layers
 from mlax_scaffold.conversion.leftovers import refuse_leftovers
@@ -140,6 +142,8 @@ def convert(
     with_wrapping_layers(origin)
     with_file_tables(origin, thing, notes)
     without_handed_layers(origin, thing)
+    without_given_functions(origin)
+    without_kept_results(origin)
     without_derived_layers(origin)
     without_changed_buffers(origin)
     without_changed_weights(origin, thing, notes)

@@ -128,6 +128,8 @@ class ArrayShapes(Reshaping):
         self.channel_last = framework in ("flax", "nnx", "haiku")
         self.divides = False
         """Whether an unknown size that is divided is written as a multiple."""
+        self.images = False
+        """Whether the file has layers over images."""
         self.guesses = False
         """Whether the rank of an array may be guessed, as setup needs a size of it."""
 
@@ -198,8 +200,14 @@ class ArrayShapes(Reshaping):
         """An axis after the first one that is named by its number is there."""
         for keyword in node.keywords:
             at = literal(keyword.value) if keyword.arg == "axis" else None
-            if isinstance(at, int) and at > 0 and array.lead and array.tail:
+            if not isinstance(at, int) or at <= 0 or not array.lead:
+                continue
+            if array.tail:
                 array.has_axis(at)
+            elif self.images and at < 4 and array.widened is None:
+                # A part of a network over images, of which nothing else is known.
+                hints = ("batch", "channels", "height", "width")
+                self.symbols.ranked(array, hints)
 
     def _chosen(self, node: ast.expr, condition: Value, made: Value) -> None:
         """A condition of which nothing is known is broadcast to what it chooses from."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.axis_patterns import Pattern
+from mlax_scaffold.conversion.axis_patterns import Pattern, flattened
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.trees import replaced
 
@@ -117,6 +117,8 @@ def _written(
     x: str, pattern: ast.expr, keywords: list[ast.keyword], reduction: str = ""
 ) -> ast.expr | None:
     text = pattern.value if isinstance(pattern, ast.Constant) else None
+    if isinstance(text, str) and not reduction and (made := flattened(text, x)):
+        return made
     read = Pattern.read(text) if isinstance(text, str) else None
     if read is None:
         return None

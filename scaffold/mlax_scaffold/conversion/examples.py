@@ -15,7 +15,7 @@ from mlax_scaffold.conversion.values import Array, Value
 from mlax_scaffold.conversion.words import NUMBERED
 
 _SMALL = re.compile(
-    r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|^k$|bottleneck)"
+    r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|^k$|^N$|bottleneck)"
 )
 _KERNEL = re.compile(r"(kernel|window|patch)")
 _VOCABULARY = re.compile(

@@ -19,11 +19,11 @@ def without_joined_lists(node: ast.ClassDef) -> None:
         if isinstance(start, ast.FunctionDef) and start.name in _STARTS:
             body: list[ast.stmt] = []
             for part in start.body:
-                body += _one_by_one(part)
+                body += _one_by_one(part, node)
             start.body = body
 
 
-def _one_by_one(node: ast.stmt) -> list[ast.stmt]:
+def _one_by_one(node: ast.stmt, owner: ast.ClassDef) -> list[ast.stmt]:
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return [node]
     [target] = node.targets
@@ -38,11 +38,12 @@ def _one_by_one(node: ast.stmt) -> list[ast.stmt]:
         return [node]
     if not any(isinstance(c, ast.Call) for p in parts for c in _elements(p)):
         return [node]
-    alike = _alike(attribute, parts)
+    alike = None if _in_order(owner, attribute) else _alike(attribute, parts)
     if alike is not None:
-        return [ast.fix_missing_locations(ast.copy_location(s, node)) for s in _of_sizes(node, wrap, *alike)]  # fmt: skip
+        made = _of_sizes(node, wrap, *alike)
+        return [ast.fix_missing_locations(ast.copy_location(s, node)) for s in made]
     local = f"{attribute}_parts"
-    made: list[ast.stmt] = [
+    made = [
         ast.Assign([ast.Name(local, ast.Store())], ast.List([], ast.Load()))
     ]
     for part in parts:
@@ -59,6 +60,26 @@ def _one_by_one(node: ast.stmt) -> list[ast.stmt]:
                 ast.copy_location(inner, node)
         ast.fix_missing_locations(ast.copy_location(part, node))
     return made
+
+
+def _in_order(owner: ast.ClassDef, attribute: str) -> bool:
+    """Whether the layers of a list are only called, one after the other."""
+    reads = [
+        p
+        for p in ast.walk(owner)
+        if self_attribute(p) == attribute and isinstance(p.ctx, ast.Load)  # type: ignore[attr-defined]
+    ]
+    loops = [
+        p
+        for p in ast.walk(owner)
+        if isinstance(p, ast.For)
+        and self_attribute(p.iter) == attribute
+        and len(p.body) == 1
+        and isinstance(p.body[0], ast.Assign)
+        and isinstance(p.body[0].value, ast.Call)
+        and ast.unparse(p.body[0].value.func) == ast.unparse(p.target)
+    ]
+    return len(reads) == len(loops)
 
 
 def _alike(

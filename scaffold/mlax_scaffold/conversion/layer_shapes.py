@@ -185,6 +185,11 @@ class LayerShapes:
             return folded(expression("a * b", a=size, b=one("factor")))
         window = one("kernel_size") if "kernel_size" in given else one("window")
         stride, dilation = one("strides"), one("dilation")
+        if ast.unparse(window).endswith(
+            (f".shape[{i + 2}]", f".shape[{i - dims}]", ".shape[2:]", f".shape[-{dims}:]")
+        ):
+            # A window over the whole image.
+            return ast.Constant(1)
         reach = folded(expression("(w - 1) * d + 1", w=window, d=dilation))
         padding = given.get("padding")
         kind = literal(padding)

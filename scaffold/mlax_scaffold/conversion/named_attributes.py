@@ -125,16 +125,17 @@ def _items(node: ast.expr, count: int) -> Iterator[ast.expr]:
 def _bound(target: ast.expr, value: ast.expr) -> dict[str, ast.expr] | None:
     if isinstance(target, ast.Name):
         return {target.id: value}
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        if len(target.elts) == len(value.elts):
-            found: dict[str, ast.expr] = {}
-            for one, part in zip(target.elts, value.elts, strict=True):
-                inner = _bound(one, part)
-                if inner is None:
-                    return None
-                found |= inner
-            return found
-    return None
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
+        return None
+    if len(target.elts) != len(value.elts):
+        return None
+    found: dict[str, ast.expr] = {}
+    for one, part in zip(target.elts, value.elts, strict=True):
+        inner = _bound(one, part)
+        if inner is None:
+            return None
+        found |= inner
+    return found
 
 
 def _set(node: ast.stmt) -> tuple[str | None, ast.expr] | None:
@@ -155,6 +156,9 @@ def _set(node: ast.stmt) -> tuple[str | None, ast.expr] | None:
 def _named(node: ast.stmt) -> ast.stmt:
     found = _set(node)
     if found is None or found[0] is None or not found[0].isidentifier():
+        return node
+    if self_attribute(node.value.func):  # type: ignore[attr-defined]
+        # What is added by its name is read by it, too.
         return node
     target = ast.Attribute(ast.Name("self", ast.Load()), found[0], ast.Store())
     return ast.copy_location(ast.Assign([target], found[1]), node)

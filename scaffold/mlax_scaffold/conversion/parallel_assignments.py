@@ -9,7 +9,7 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.trees import is_name, names, targets
+from mlax_scaffold.conversion.trees import is_name, names, replaced, targets
 
 
 def without_parallel_assignments(origin: Origin) -> None:
@@ -38,6 +38,12 @@ def _one_by_one(node: ast.stmt, read: set[str]) -> list[ast.stmt]:
             targets=[ast.Tuple(elts=[*places])], value=ast.Tuple(elts=[*values])
         ):
             pairs = _pairs(places, values, read)
+        case ast.Assign(
+            targets=[ast.Tuple(elts=[*places])],
+            value=ast.ListComp(elt=elt, generators=[one])
+            | ast.GeneratorExp(elt=elt, generators=[one]),
+        ):
+            pairs = _of_each(places, elt, one)
         case _:
             return [node]
     if pairs is None:
@@ -51,6 +57,40 @@ def _one_by_one(node: ast.stmt, read: set[str]) -> list[ast.stmt]:
         one = ast.Assign([place], value)
         made.append(ast.fix_missing_locations(ast.copy_location(one, node)))
     return made if any(not isinstance(v, ast.Name) for _, v in pairs) else [node]
+
+
+def _of_each(
+    places: list[ast.expr], element: ast.expr, loop: ast.comprehension
+) -> list[tuple[ast.expr, ast.expr]] | None:
+    """`q, k, v = [f(x) for f, x in zip(self.maps, (q, k, v))]`: what is bound to each."""
+    if loop.ifs:
+        return None
+    target, given = loop.target, [loop.iter]
+    if isinstance(target, ast.Tuple):
+        if not isinstance(loop.iter, ast.Call) or not is_name(loop.iter.func, "zip"):
+            return None
+        given = loop.iter.args
+    bound = target.elts if isinstance(target, ast.Tuple) else [target]
+    if len(bound) != len(given) or not all(isinstance(b, ast.Name) for b in bound):
+        return None
+    if not any(isinstance(g, ast.Tuple | ast.List) for g in given):
+        return None
+    found: list[tuple[ast.expr, ast.expr]] = []
+    for i, place in enumerate(places):
+        values: dict[str, ast.expr] = {}
+        for name, source in zip(bound, given, strict=True):
+            assert isinstance(name, ast.Name)
+            if isinstance(source, ast.Tuple | ast.List):
+                if len(source.elts) != len(places):
+                    return None
+                values[name.id] = source.elts[i]
+            elif isinstance(source, ast.Name | ast.Attribute):
+                at = ast.Constant(i)
+                values[name.id] = ast.Subscript(source, at, ast.Load())
+            else:
+                return None
+        found.append((place, replaced(element, values)))
+    return found
 
 
 def _pairs(

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.key_loops import without_key_loops
 from mlax_scaffold.conversion.last_branches import with_last_branches
 from mlax_scaffold.conversion.later_layers import with_later_layers
 from mlax_scaffold.conversion.layer_functions import written_out
+from mlax_scaffold.conversion.literal_locals import with_literal_locals
 from mlax_scaffold.conversion.local_functions import inlined
 from mlax_scaffold.conversion.loop_ends import without_loop_ends
 from mlax_scaffold.conversion.mapped_tuples import without_mapped_tuples
@@ -55,6 +56,7 @@ def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     without_alternating_lists(origin, node)
     without_key_loops(origin, node)
     without_nested_loops(origin, node, LAYERS)
+    with_literal_locals(node)
     without_rebound_names(node)
     composed(origin, node, (*LAYERS, *SEQUENTIAL), notes)
     publicized(node)

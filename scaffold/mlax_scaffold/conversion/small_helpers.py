@@ -45,6 +45,15 @@ def without_small_helpers(origin: Origin) -> None:
         elif (made := _copies(origin, function)) is not None:
             known[title] = made
     _Calls(origin, known).visit(origin.tree)
+    module = next((n for n, full in origin.imports.items() if full == "torch.nn"), "")
+    flat = {n for n, c in origin.classes.items() if _flattens(c)} if module else set()
+    if flat:
+        # A layer of PyTorch under a name of the file.
+        _Flattens(flat, module).visit(origin.tree)
+        origin.tree.body = [
+            s for s in origin.tree.body if getattr(s, "name", "") not in flat
+        ]
+        origin.__dict__.pop("classes", None)
     without_copies(origin)
     ast.fix_missing_locations(origin.tree)
 
@@ -54,6 +63,31 @@ def without_copies(origin: Origin) -> None:
     for node in [origin.tree, *ast.walk(origin.tree)]:
         if isinstance(node, ast.FunctionDef | ast.Module):
             _Copies(origin, node).run()
+
+
+def _flattens(node: ast.ClassDef) -> bool:
+    """Whether a class makes one axis of all but the first, and does nothing else."""
+    methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+    if [m.name for m in methods] != ["forward"] or len(methods[0].args.args) != 2:
+        return False
+    x = methods[0].args.args[1].arg
+    value = _returned(methods[0])
+    sizes = (f"{x}.size(0)", f"{x}.shape[0]", f"{x}.size()[0]", f"len({x})")
+    known = {f"{x}.{view}({n}, -1)" for view in ("view", "reshape") for n in sizes}
+    known |= {f"torch.flatten({x}, 1)", f"{x}.flatten(1)"}
+    return value is not None and ast.unparse(value) in known
+
+
+class _Flattens(ast.NodeTransformer):
+    def __init__(self, titles: set[str], module: str):
+        self.titles, self.module = titles, module
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        if getattr(node.func, "id", "") in self.titles and not node.args:
+            made = ast.Attribute(ast.Name(self.module, ast.Load()), "Flatten", ast.Load())
+            node.func = ast.copy_location(made, node.func)
+        return node
 
 
 def _first(function: ast.FunctionDef) -> str:

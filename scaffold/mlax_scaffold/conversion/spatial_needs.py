@@ -19,13 +19,11 @@ _FUNCTIONS = ("max_pool", "avg_pool")
 
 def with_spatial_needs(definitions: list[Described]) -> list[Described]:
     """Definitions whose examples have such images, where they had smaller ones."""
-    known: dict[str, list[_Window]] = {}
-    made: list[Described] = []
-    for definition in definitions:
-        windows = [*_windows(definition, known)]
-        known[definition.name] = windows
-        made.append(_enlarged(definition, _needed(windows)))
-    return made
+    known = {d.name: d for d in definitions}
+    return [
+        _enlarged(d, _needed([*_windows(d, known, dict(d.example), 0)]))
+        for d in definitions
+    ]
 
 
 @dataclass(frozen=True)
@@ -44,50 +42,96 @@ def _needed(windows: list[_Window]) -> int:
 
 
 def _windows(
-    definition: Described, known: Mapping[str, list[_Window]]
+    definition: Described,
+    known: Mapping[str, Described],
+    given: Mapping[str, object],
+    depth: int,
 ) -> Iterator[_Window]:
-    values = dict(definition.example)
-    defaults = {f.name: literal(f.default) for f in definition.fields if f.default}
-    values = {k: v for k, v in defaults.items() if type(v) is int} | values
+    """The windows of a definition with these values, in the order in which its layers are declared."""
+    values = {f.name: literal(f.default) for f in definition.fields if f.default}
+    values = {k: v for k, v in values.items() if not isinstance(v, ast.AST)} | {**given}
     for part in definition.setup:
+        match part:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                number = computed(value, values)
+                values[local] = literal(value) if number is None else number
         times = 1
         if isinstance(part, ast.Assign) and isinstance(part.value, ast.ListComp):
             match part.value.generators[0].iter:
                 case ast.Call(func=ast.Name(id="range"), args=[count]):
                     number = computed(count, values)
                     times = number if isinstance(number, int) else 1
-        yield from [*_within(part, known, values)] * max(0, min(times, 8))
+        found = [*_within(part, known, values, depth)]
+        yield from found * max(0, min(times, 8))
     for method in definition.methods:
-        yield from _within(method, known, values)
+        yield from _within(method, known, values, depth)
 
 
 def _within(
-    node: ast.AST, known: Mapping[str, list[_Window]], values: Mapping[str, object]
+    node: ast.AST,
+    known: Mapping[str, Described],
+    values: Mapping[str, object],
+    depth: int,
 ) -> Iterator[_Window]:
-    for part in ast.walk(node):
-        if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Name):
-            continue
-        mark, _, title = part.func.id.partition(":")
-        if mark == "@own":
-            yield from known.get(title, ())
-        given = {k.arg: k.value for k in part.keywords}
-        if mark == "@layer" and title in _LAYERS:
-            at = 3 if title == "Conv" else 1
-            size = part.args[at] if len(part.args) > at else given.get("window")
-            size = given.get("kernel_size", size)
-        elif mark == "@word" and title in _FUNCTIONS:
-            size = given.get("window")
-        else:
-            continue
-        window = _number(size, values, 1)
-        default = window if title not in ("Conv",) else 1
-        stride = _number(given.get("strides"), values, default)
-        padding = _number(given.get("padding"), values, None)
-        if padding is None:
-            padding = window // 2
-        dilation = _number(given.get("dilation"), values, 1)
-        if window > 0 and stride > 0:
-            yield _Window((window - 1) * dilation + 1, stride, padding)
+    if isinstance(node, ast.IfExp):
+        there = _holds(node.test, values)
+        sides = [node.body] * (there is not False) + [node.orelse] * (there is not True)
+        for side in sides:
+            yield from _within(side, known, values, depth)
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _within(child, known, values, depth)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return
+    mark, _, title = node.func.id.partition(":")
+    inner = known.get(title)
+    if mark == "@own" and inner is not None and depth < 6:
+        places = [f.name for f in inner.fields]
+        pairs = [*zip(places, node.args, strict=False)]
+        pairs += [(str(k.arg), k.value) for k in node.keywords]
+        told = {n: _told(v, values) for n, v in pairs}
+        given = dict(inner.example) | {k: v for k, v in told.items() if v is not None}
+        yield from _windows(inner, known, given, depth + 1)
+        return
+    given = {k.arg: k.value for k in node.keywords}
+    if mark == "@layer" and title in _LAYERS:
+        at = 3 if title == "Conv" else 1
+        size = node.args[at] if len(node.args) > at else given.get("window")
+        size = given.get("kernel_size", size)
+    elif mark == "@word" and title in _FUNCTIONS:
+        size = given.get("window")
+    else:
+        return
+    window = _number(size, values, 1)
+    default = window if title != "Conv" else 1
+    stride = _number(given.get("strides"), values, default)
+    same = window // 2 if title == "Conv" or given.get("padding") is not None else 0
+    padding = _number(given.get("padding"), values, same)
+    dilation = _number(given.get("dilation"), values, 1)
+    if window > 0 and stride > 0:
+        yield _Window((window - 1) * dilation + 1, stride, padding)
+
+
+def _told(node: ast.expr, values: Mapping[str, object]) -> object:
+    made = computed(node, values)
+    if made is None and not isinstance(literal(node), ast.AST):
+        return literal(node)
+    return made
+
+
+def _holds(test: ast.expr, values: Mapping[str, object]) -> bool | None:
+    """Whether a condition holds; None where that is not told."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = _holds(operand, values)
+            return None if inner is None else not inner
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            one, other = _told(left, values), _told(right, values)
+            return None if one is None or other is None else one == other
+        case ast.Attribute(attr=attr):
+            value = values.get(attr)
+            return None if value is None else bool(value)
+    return None
 
 
 def _number(node: ast.expr | None, values: Mapping[str, object], default):
