@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from mlax_scaffold.conversion.changed_buffers import without_changed_buffers
 from mlax_scaffold.conversion.changed_weights import without_changed_weights
 from mlax_scaffold.conversion.config_fields import Configured, dotted, with_settings
+from mlax_scaffold.conversion.default_functions import without_default_functions
 from mlax_scaffold.conversion.derived_layers import without_derived_layers
 from mlax_scaffold.conversion.description import Described, Trial
 from mlax_scaffold.conversion.device_code import without_device_code
@@ -22,6 +23,7 @@ from mlax_scaffold.conversion.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.file_tables import with_file_tables
 from mlax_scaffold.conversion.functions import function_definition, library_of
+from mlax_scaffold.conversion.functions_of_layers import without_functions_of_layers
 from mlax_scaffold.conversion.given_functions import without_given_functions
 from mlax_scaffold.conversion.given_instances import without_given_instances
 from mlax_scaffold.conversion.given_layers import without_given_layers
@@ -52,6 +54,7 @@ from mlax_scaffold.conversion.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.sown_values import without_sown
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.told_views import without_named_shapes
+from mlax_scaffold.conversion.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.vocabulary import flags
@@ -143,6 +146,8 @@ def convert(
     with_file_tables(origin, thing, notes)
     without_handed_layers(origin, thing)
     without_given_functions(origin)
+    without_functions_of_layers(origin)
+    without_default_functions(origin)
     without_kept_results(origin)
     without_derived_layers(origin)
     without_changed_buffers(origin)
@@ -153,6 +158,7 @@ def convert(
     without_joined_inputs(origin, thing)
     without_in_place(origin, thing, notes)
     without_class_names(origin, notes)
+    with_truth_parameters(origin)
     without_passed_keywords(origin, thing, notes)
     without_drawing_functions(origin)
     with_unanimous_layers(origin, thing, LAYERS)

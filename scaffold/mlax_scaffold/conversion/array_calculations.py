@@ -73,7 +73,8 @@ class ArrayCalculations:
         if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
             return ast.Tuple(sizes[0].elts, ast.Load())
         if len(sizes) == 1 and not isinstance(literal(sizes[0]), int):
-            return sizes[0]
+            spread = isinstance(sizes[0], ast.Starred)
+            return sizes[0].value if spread else sizes[0]
         return ast.Tuple(list(sizes), ast.Load())
 
     def _reshaped(self, x: Arg, shape: list[Arg]) -> Arg:
@@ -221,6 +222,11 @@ class ArrayCalculations:
     def _filled(self, kind: Arg, sizes: list[Arg], dtype: Arg) -> Arg:
         text = f"jnp.{literal(kind)}(s, d)"
         return marked(text, s=self._tuple(sizes), d=self._of_dtype(dtype))
+
+    def _filled_like(self, kind: Arg, x: Arg, sizes: list[Arg], dtype: Arg) -> Arg:
+        own = expression("x.dtype", x=x)
+        kept = own if missing(dtype) else self._of_dtype(dtype)
+        return marked(f"jnp.{literal(kind)}(s, d)", s=self._tuple(sizes), d=kept)
 
     def _full(self, size: Arg, value: Arg, dtype: Arg) -> Arg:
         return marked("jnp.full(s, v, d)", s=size, v=value, d=self._of_dtype(dtype))

@@ -111,6 +111,11 @@ class Indexing(ShapeFunctions):
         widened = len(array.axes) < len(old) < len(parts)
         if len(old) == len(parts) > 2 and not array.axes:
             widened = all(isinstance(p, ast.Slice) for p in parts)
+        stepped = any(isinstance(p, ast.Slice) and p.step is not None for p in parts)
+        if len(old) == len(parts) == 2 and not array.axes and stepped:
+            # `x[:, ::2]`: every other column.
+            names = ("batch", "features")
+            return self.symbols.ranked(array, names)
         if not widened and (len(numbers) < 2 or len(numbers) < len(parts)):
             return False
         names = ("batch", *(f"axis{i}" for i in range(1, len(old))))

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.literal_locals import with_literal_locals
 from mlax_scaffold.conversion.local_functions import inlined
 from mlax_scaffold.conversion.loop_ends import without_loop_ends
 from mlax_scaffold.conversion.mapped_tuples import without_mapped_tuples
+from mlax_scaffold.conversion.merged_branches import with_merged_branches
 from mlax_scaffold.conversion.methods_of_classes import without_class_methods
 from mlax_scaffold.conversion.named_attributes import without_named_attributes
 from mlax_scaffold.conversion.nested_loops import without_nested_loops
@@ -42,6 +43,7 @@ def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     with_last_branches(node)
     without_loop_ends(node, notes)
     with_later_layers(node)
+    with_merged_branches(origin, node)
     without_unrolled_lists(origin, node)
     without_part_attributes(origin, node, LAYERS)
     inlined(node)

@@ -235,6 +235,12 @@ class Symbols:
 
 def _without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
     """Two sizes without what is added to both, or what both are multiplied by."""
+    match left, right:
+        case (
+            ast.BinOp(left=whole, op=ast.FloorDiv(), right=by),
+            ast.BinOp(left=other_whole, op=ast.FloorDiv(), right=other_by),
+        ) if same(by, other_by) and (is_symbol(whole) or is_symbol(other_whole)):
+            return whole, other_whole
     one, other = _factors(left), _factors(right)
     if len(one) > 1 and len(other) > 1:
         for factor in list(one):

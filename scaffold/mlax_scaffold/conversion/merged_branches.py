@@ -1,0 +1,64 @@
+"""Layers of one class that both branches of a condition set, as one layer whose sizes the condition chooses.
+
+if up:
+    self.conv = nn.Conv2d(2 * width, out, 3)     becomes     self.conv = nn.Conv2d(2 * width if up else width, out, 3)
+else:
+    self.conv = nn.Conv2d(width, out, 3)
+"""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.joined_lists import merged
+from mlax_scaffold.conversion.origin import Origin
+from mlax_scaffold.conversion.trees import names, self_attribute, targets
+
+
+def with_merged_branches(origin: Origin, node: ast.ClassDef) -> None:
+    """Write them so in a class of PyTorch, in place."""
+    if "torch.nn" not in origin.imports.values():
+        return
+    for start in node.body:
+        if isinstance(start, ast.FunctionDef) and start.name == "__init__":
+            start.body = [s for part in start.body for s in _taken_out(part)]
+            ast.fix_missing_locations(start)
+
+
+def _taken_out(node: ast.stmt) -> list[ast.stmt]:
+    if not isinstance(node, ast.If) or not node.orelse:
+        return [node]
+    bound = {t for s in (*node.body, *node.orelse) for t in _bound(s)}
+    first, second = _layers(node.body), _layers(node.orelse)
+    made: list[ast.stmt] = []
+    for attribute, one in first.items():
+        other = second.get(attribute)
+        if other is None or names(one.value) & bound or names(other.value) & bound:
+            continue
+        value = merged(ast.IfExp(node.test, one.value, other.value))
+        if not isinstance(value, ast.Call):
+            continue
+        node.body.remove(one)
+        node.orelse.remove(other)
+        made.append(ast.copy_location(ast.Assign(one.targets, value), one))
+    if not node.body and not node.orelse:
+        return made
+    node.body = node.body or [ast.copy_location(ast.Pass(), node)]
+    return [*made, node]
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    return {t for t in targets(node) if t != "self"}
+
+
+def _layers(body: list[ast.stmt]) -> dict[str, ast.Assign]:
+    """The attributes that a branch sets once, to what a call makes."""
+    found: dict[str, ast.Assign] = {}
+    again: set[str] = set()
+    for part in body:
+        if isinstance(part, ast.Assign) and len(part.targets) == 1:
+            attribute = self_attribute(part.targets[0])
+            if attribute and isinstance(part.value, ast.Call):
+                again |= {attribute} & found.keys()
+                found[attribute] = part
+    return {a: p for a, p in found.items() if a not in again}
