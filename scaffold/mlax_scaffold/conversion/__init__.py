@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.file_tables import with_file_tables
+from mlax_scaffold.conversion.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.functions import function_definition, library_of
 from mlax_scaffold.conversion.functions_of_layers import without_functions_of_layers
 from mlax_scaffold.conversion.given_functions import without_given_functions
@@ -55,6 +56,7 @@ from mlax_scaffold.conversion.sown_values import without_sown
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.told_views import without_named_shapes
 from mlax_scaffold.conversion.truth_parameters import with_truth_parameters
+from mlax_scaffold.conversion.tuple_paddings import with_tuple_paddings
 from mlax_scaffold.conversion.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.vocabulary import flags
@@ -142,6 +144,8 @@ def convert(
     without_device_code(origin)
     without_direct_calls(origin)
     without_small_helpers(origin)
+    with_tuple_paddings(origin)
+    with_fixed_axes(origin, thing)
     with_wrapping_layers(origin)
     with_file_tables(origin, thing, notes)
     without_handed_layers(origin, thing)

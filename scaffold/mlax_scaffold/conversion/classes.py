@@ -167,7 +167,16 @@ class ClassReader(ClassMethods):
                 and f"{given}.shape[1]" in text
             ):
                 self.symbols.ranked(value, ("batch", "positions"))
+        again = copy.deepcopy(forward)
         result = bodies.run(forward, env)
+        given = env.values()
+        early = any(map(_is_asked, given)) and all(map(_is_number, given))
+        if self.framework == "torch" and early:
+            # How many axes an input has may be said after the line that asks for one.
+            known = list(builder.notes.found)
+            result = Bodies(builder, self.symbols, self.results).run(again, env)
+            builder.notes.found[:] = known
+            forward = again
         self._in_dtype_of_weights(forward, env)
         for value in env.values():
             if isinstance(value, Array):
@@ -368,6 +377,17 @@ def _of_start(methods: Mapping[str, ast.FunctionDef]) -> set[str]:
         for part in ast.walk(method)
     }
     return found - {title for title in used if title}
+
+
+def _is_asked(value: Value) -> bool:
+    return isinstance(value, Array) and value.asked_early and not value.lead
+
+
+def _is_number(value: Value) -> bool:
+    """Whether a value is no mask, which may be broadcast."""
+    return not isinstance(value, Array) or (
+        value.kind != "Bool" and value.against is None
+    )
 
 
 def _constants(node: ast.ClassDef) -> tuple[ast.stmt, ...]:

@@ -33,6 +33,7 @@ class Indexing(ShapeFunctions):
         if isinstance(value, Shape):
             if isinstance(at, int) and value.start is None and value.stop is None:
                 value.array.asked = max(value.array.asked, at)
+                value.array.asked_early |= value.array.lead
                 if at > 0 and value.array.lead and self.guesses:
                     # Most inputs with such an axis are batches of sequences.
                     rank = max(at + 1, 2 if value.array.kind == "Int" else 3)

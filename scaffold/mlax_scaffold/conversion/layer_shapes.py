@@ -52,6 +52,12 @@ class LayerShapes:
             return x
         if layer == "Embed":
             x.kind = "Int"
+            if x.widened is not None and x.widened[1] >= 0 and not x.axes:
+                # `embed(tokens[None])`
+                inner, at = x.widened
+                inner.kind = "Int"
+                rows = inner.like([*inner.axes, given["features"]], "Float")
+                return rows.with_axis(at)
             return x.like([*x.axes, given["features"]], "Float")
         if layer in ("Conv", "ConvTranspose", "MaxPool", "AvgPool", "Upsample"):
             return self._windows(layer, given, x)

@@ -21,8 +21,26 @@ def with_merged_branches(origin: Origin, node: ast.ClassDef) -> None:
         return
     for start in node.body:
         if isinstance(start, ast.FunctionDef) and start.name == "__init__":
+            for part in start.body:
+                _with_equal_sizes(start, part)
             start.body = [s for part in start.body for s in _taken_out(part)]
             ast.fix_missing_locations(start)
+
+
+def _with_equal_sizes(start: ast.FunctionDef, node: ast.stmt) -> None:
+    """Under `if inp == hidden:` both are the first one: what is said of inputs is the same in all branches."""
+    given = [a.arg for a in start.args.args]
+    match node:
+        case ast.If(
+            test=ast.Compare(left=ast.Name(id=a), ops=[ast.Eq()], comparators=[ast.Name(id=b)])
+        ) if a in given and b in given:  # fmt: skip
+            bound = {t for s in node.body for t in _bound(s)}
+            first, second = sorted((a, b), key=given.index)
+            if not {first, second} & bound:
+                for part in node.body:
+                    for name in ast.walk(part):
+                        if isinstance(name, ast.Name) and name.id == second:
+                            name.id = first
 
 
 def _taken_out(node: ast.stmt) -> list[ast.stmt]:

@@ -195,6 +195,8 @@ class ShapeFunctions:
     def _tiled(self, array: Array, times: Value) -> Value:
         """An array that is repeated along each of its axes."""
         items = times.items if isinstance(times, Several) else []
+        if array.lead and len(items) > 1:
+            self.symbols.ranked(array, ("batch", *["_"] * (len(items) - 1)))
         if array.lead or len(items) != len(array.axes):
             return None
         axes: list[ast.expr] = []
