@@ -140,10 +140,10 @@ def convert(
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
     origin, notes = Origin.read(path, text), Notes()
-    without_parallel_assignments(origin)
     without_device_code(origin)
     without_direct_calls(origin)
     without_small_helpers(origin)
+    without_parallel_assignments(origin)
     with_tuple_paddings(origin)
     with_fixed_axes(origin, thing)
     with_wrapping_layers(origin)

@@ -208,12 +208,16 @@ class ArrayShapes(Reshaping):
                 # A part of a network over images, of which nothing else is known.
                 hints = ("batch", "channels", "height", "width")
                 self.symbols.ranked(array, hints)
+            elif array.widened is None and not array.axes:
+                array.prefix.bare = max(array.prefix.bare, at + 1)
 
     def _chosen(self, node: ast.expr, condition: Value, made: Value) -> None:
         """A condition of which nothing is known is broadcast to what it chooses from."""
         if not isinstance(condition, Array) or not isinstance(made, Array):
             return
         condition.told_by(made)
+        if condition.axes and not condition.lead and not made.lead:
+            self.symbols.together(made, condition)
         for one in (condition, *condition.behind):
             if one.lead and not one.axes and made.axes and one is not made:
                 one.broadcast_to(made)

@@ -29,7 +29,7 @@ from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.library import tidied
 from mlax_scaffold.conversion.loop_parts import unnumbered
 from mlax_scaffold.conversion.nested_examples import Fitted
-from mlax_scaffold.conversion.literal_locals import numbers_of
+from mlax_scaffold.conversion.literal_locals import sizes_of
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.numeric_masks import added_inputs
 from mlax_scaffold.conversion.origin import Origin
@@ -80,11 +80,12 @@ class ClassReader(ClassMethods):
             for part in ast.walk(node)
             if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
         )
-        constants = {k: literal(v.value) for k, v in origin.assigned.items()}
-        for part in node.body:
-            if isinstance(part, ast.FunctionDef) and part.name == "__init__":
-                constants |= numbers_of(part)
-        self.symbols = Symbols(constants)
+        self.symbols = Symbols(
+            {k: literal(v.value) for k, v in origin.assigned.items()}
+        )
+        start = next((f for f in node.body if getattr(f, "name", "") == "__init__"), 0)
+        if isinstance(start, ast.FunctionDef):
+            self.symbols.constants |= sizes_of(start)
         self.fitted: Fitted | None = None
         """How its example is made, once it is read."""
         self.results = results

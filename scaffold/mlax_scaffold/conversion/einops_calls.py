@@ -7,7 +7,7 @@ import copy
 
 from mlax_scaffold.conversion.axis_patterns import Pattern, flattened
 from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.trees import replaced
+from mlax_scaffold.conversion.trees import is_name, replaced
 
 _CALLS = ("einops.rearrange", "einops.reduce", "einops.repeat")
 _LAYER = ".Rearrange"
@@ -123,7 +123,12 @@ def _written(
     if read is None:
         return None
     sizes = {str(k.arg): k.value for k in keywords if k.arg != "reduction"}
-    return read.applied(x, sizes, reduction)
+    made = read.applied(x, sizes, reduction)
+    for part in ast.walk(made) if made is not None else ():
+        if is_name(part, x):
+            # The pattern says how many axes the array has.
+            part.rank = len(read.left)  # type: ignore[attr-defined]
+    return made
 
 
 def _placed(made: ast.expr, node: ast.expr) -> ast.expr:

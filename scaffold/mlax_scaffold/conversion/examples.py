@@ -253,6 +253,7 @@ def _shape(
     sizes: list[int] = []
     if array.lead:
         sizes.append(2)
+        sizes += [4] * max(0, array.prefix.bare - 1 if not array.axes else 0)
     if array.flat is not None:
         size = computed(symbols.find(array.flat), values)
         if not isinstance(size, int):

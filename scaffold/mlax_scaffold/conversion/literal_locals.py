@@ -8,20 +8,38 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.trees import is_name
+from mlax_scaffold.conversion.trees import expression, is_name, replaced
 
 
-def numbers_of(start: ast.FunctionDef) -> dict[str, int]:
-    """The locals that are bound once, to a number."""
-    found: dict[str, int] = {}
+def sizes_of(start: ast.FunctionDef) -> dict[str, ast.expr]:
+    """The locals that are bound once, to a number, or to a size that is computed of parameters."""
     counts = _counts(start)
+    given = [a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)]
+    known: dict[str, ast.expr] = {
+        g: expression(f"self.{g}") for g in given if not counts.get(g)
+    }
+    found: dict[str, ast.expr] = {}
     for part in start.body:
         match part:
-            case ast.Assign(
-                targets=[ast.Name(id=local)], value=ast.Constant(value=int(number))
-            ) if counts[local] == 1 and type(number) is int:
-                found[local] = number
+            case ast.Assign(targets=[ast.Name(id=local)], value=value) if (
+                counts[local] == 1 and _is_size(value, {*known, *found})
+            ):
+                found[local] = replaced(value, {**known, **found})
     return found
+
+
+def _is_size(node: ast.expr, known: set[str]) -> bool:
+    """Whether a value is arithmetic of whole numbers."""
+    match node:
+        case ast.Constant(value=value):
+            return type(value) is int
+        case ast.Name(id=local):
+            return local in known
+        case ast.BinOp(
+            left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv(), right=right
+        ):  # fmt: skip
+            return _is_size(left, known) and _is_size(right, known)
+    return False
 
 
 def with_literal_locals(node: ast.ClassDef) -> None:

@@ -9,7 +9,13 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.trees import is_name, names, replaced, targets
+from mlax_scaffold.conversion.trees import (
+    is_name,
+    names,
+    replaced,
+    targets,
+    with_names,
+)
 
 
 def without_parallel_assignments(origin: Origin) -> None:
@@ -17,7 +23,9 @@ def without_parallel_assignments(origin: Origin) -> None:
     if not any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
         return
     for function in ast.walk(origin.tree):
-        if isinstance(function, ast.FunctionDef) and function.name != "__init__":
+        if isinstance(function, ast.FunctionDef) and function.name == "__init__":
+            _without_pairs(function)
+        elif isinstance(function, ast.FunctionDef):
             read = {
                 p.id
                 for p in ast.walk(function)
@@ -30,6 +38,26 @@ def without_parallel_assignments(origin: Origin) -> None:
                         made = [s for node in body for s in _one_by_one(node, read)]
                         setattr(part, field, made)
     ast.fix_missing_locations(origin.tree)
+
+
+def _without_pairs(start: ast.FunctionDef) -> None:
+    """Write `height, width = size, size` out: both are that parameter."""
+    given = {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
+    bound = [t for s in start.body for t in targets(s)]
+    both: dict[str, ast.expr] = {}
+    body: list[ast.stmt] = []
+    for part in start.body:
+        match part:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=[ast.Name(id=a), ast.Name(id=b)])],
+                value=ast.Tuple(elts=[ast.Name(id=c), ast.Name(id=d)]),
+            ) if c == d and c in given and c not in bound:
+                if bound.count(a) == bound.count(b) == 1:
+                    both |= {a: ast.Name(c, ast.Load()), b: ast.Name(c, ast.Load())}
+                    continue
+        body.append(part)
+    if both:
+        start.body = [with_names(s, both) for s in body]
 
 
 def _one_by_one(node: ast.stmt, read: set[str]) -> list[ast.stmt]:

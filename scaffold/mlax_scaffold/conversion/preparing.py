@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.chosen_layers import with_chosen_layers
 from mlax_scaffold.conversion.composition import composed
 from mlax_scaffold.conversion.joined_lists import without_joined_lists
 from mlax_scaffold.conversion.key_loops import without_key_loops
+from mlax_scaffold.conversion.lambda_locals import without_lambda_locals
 from mlax_scaffold.conversion.last_branches import with_last_branches
 from mlax_scaffold.conversion.later_layers import with_later_layers
 from mlax_scaffold.conversion.layer_functions import written_out
@@ -45,6 +46,7 @@ def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     with_later_layers(node)
     with_merged_branches(origin, node)
     without_unrolled_lists(origin, node)
+    without_lambda_locals(origin, node)
     without_part_attributes(origin, node, LAYERS)
     inlined(node)
     begun(origin, node, LAYERS)

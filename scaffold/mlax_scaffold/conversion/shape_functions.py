@@ -230,6 +230,8 @@ class ShapeFunctions:
             self.symbols.ranked(array, ("batch", *["_"] * at))
         axis = self._axis(node, 2)
         axis = 0 if axis is None else axis
+        if isinstance(axis, int) and axis > 0 and array.lead and not array.axes:
+            array.prefix.bare = max(array.prefix.bare, axis + 1)
         if (
             axis == 0
             and self.vectors

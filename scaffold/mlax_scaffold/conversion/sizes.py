@@ -24,7 +24,7 @@ class Symbols:
 
     def __init__(self, constants: Mapping[str, object] | None = None) -> None:
         self.known: dict[str, ast.expr] = {}
-        self.constants = {
+        self.constants: dict[str, ast.expr] = {
             k: ast.Constant(v) for k, v in (constants or {}).items() if type(v) is int
         }
         """Numbers of the file, by name, such as those of its channels."""

@@ -42,6 +42,8 @@ def without_small_helpers(origin: Origin) -> None:
             )
         elif _defaults(function, asked):
             known[title] = _default
+        elif _pairs(function):
+            known[title] = _pair
         elif (made := _copies(origin, function)) is not None:
             known[title] = made
     _Calls(origin, known).visit(origin.tree)
@@ -140,6 +142,21 @@ def _default(call: ast.Call) -> ast.expr | None:
     if ast.unparse(value) == ast.unparse(other):
         return value
     return expression("x if x is not None else d", x=value, d=other)
+
+
+def _pairs(function: ast.FunctionDef) -> bool:
+    """Whether a function gives both axes one size, where it is given one."""
+    value, x = _returned(function), _first(function)
+    kinds = ("tuple", "(list, tuple)", "(tuple, list)")
+    there = {f"{x} if isinstance({x}, {k}) else ({x}, {x})" for k in kinds}
+    return bool(x) and value is not None and ast.unparse(value) in there
+
+
+def _pair(call: ast.Call) -> ast.expr | None:
+    """Both axes, as hyperparameters are one size."""
+    if len(call.args) != 1 or not isinstance(call.args[0], ast.Name | ast.Constant):
+        return None
+    return ast.Tuple([call.args[0], copy.deepcopy(call.args[0])], ast.Load())
 
 
 def _copies(

@@ -17,6 +17,8 @@ class Prefix:
     """Whether that is one at least."""
     least: int = 0
     """How many there are at least, as axes are named by number."""
+    bare: int = 0
+    """How many axes an array has at least of which nothing else is known."""
 
 
 class Array:
