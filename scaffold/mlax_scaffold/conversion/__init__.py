@@ -11,6 +11,7 @@ import copy
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from mlax_scaffold.conversion.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.changed_buffers import without_changed_buffers
 from mlax_scaffold.conversion.changed_weights import without_changed_weights
 from mlax_scaffold.conversion.config_fields import Configured, dotted, with_settings
@@ -142,6 +143,7 @@ def convert(
     origin, notes = Origin.read(path, text), Notes()
     without_device_code(origin)
     without_direct_calls(origin)
+    without_aligned_images(origin)
     without_small_helpers(origin)
     without_parallel_assignments(origin)
     with_tuple_paddings(origin)

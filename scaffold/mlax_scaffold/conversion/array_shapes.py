@@ -150,6 +150,9 @@ class ArrayShapes(Reshaping):
             return self.symbols.together(left, right)
         if isinstance(left, Array):
             return left
+        if left is None and isinstance(right, Array) and len(right.axes) == 1:
+            # A vector is broadcast to what is not known.
+            return right if right.lead else None
         return right if isinstance(right, Array) else None
 
     def matmul(self, left: Value, right: Value) -> Value:
@@ -195,6 +198,17 @@ class ArrayShapes(Reshaping):
             self._along(owner, node)
             return owner
         return None
+
+    def _taken(self, array: Array, index: Value, node: ast.Call) -> Value:
+        """Elements along one of the last axes, as many as there are indices."""
+        at = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
+        if not isinstance(index, Array) or index.lead or len(index.axes) != 1:
+            return None
+        if not isinstance(at, int) or at >= 0 or self.symbols.axis(array, at) is None:
+            return None
+        axes = list(array.axes)
+        axes[at] = index.axes[0]
+        return array.like(axes)
 
     def _named_axis(self, array: Array, node: ast.Call) -> None:
         """An axis after the first one that is named by its number is there."""
@@ -320,7 +334,7 @@ class ArrayShapes(Reshaping):
             if last == "take_rows" and isinstance(second, Array):
                 second.kind = "Int"
                 return second.like([*second.axes, *first.axes[1:]], "Float")
-            return None
+            return self._taken(first, second, node)
         if last == "one_hot":
             size = given[1] if len(given) > 1 else None
             if isinstance(size, Number):

@@ -49,9 +49,7 @@ class Calling(Applying):
                     return expression(f"self.{value.attribute}"), value
                 count = getattr(node, "rank", 0)
                 if count and isinstance(value, Array) and value.lead:
-                    hints = ("batch", "positions", "features")
-                    hints = hints if count < 4 else ("batch", *["_"] * (count - 1))
-                    self.symbols.ranked(value, hints[:count])
+                    self.symbols.ranked(value, ("batch", *["_"] * (count - 1)))
                 return node, value
             case ast.Constant(value=int() | float()):
                 return node, Number(node)

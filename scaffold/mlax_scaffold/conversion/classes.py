@@ -25,6 +25,7 @@ from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
 from mlax_scaffold.conversion.initial_rules import Rule
 from mlax_scaffold.conversion.initializer_defaults import with_initializers
+from mlax_scaffold.conversion.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.library import tidied
 from mlax_scaffold.conversion.loop_parts import unnumbered
@@ -179,6 +180,7 @@ class ClassReader(ClassMethods):
             builder.notes.found[:] = known
             forward = again
         self._in_dtype_of_weights(forward, env)
+        with_guessed_sums(self.symbols, env)
         for value in env.values():
             if isinstance(value, Array):
                 self._imaged(value)

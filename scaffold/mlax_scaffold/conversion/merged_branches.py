@@ -15,6 +15,9 @@ from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.trees import names, self_attribute, targets
 
 
+_OTHERS = ("torch.nn.Parameter", "torch.nn.Sequential", "torch.nn.Module", "torch.nn.utils")
+
+
 def with_merged_branches(origin: Origin, node: ast.ClassDef) -> None:
     """Write them so in a class of PyTorch, in place."""
     if "torch.nn" not in origin.imports.values():
@@ -23,7 +26,7 @@ def with_merged_branches(origin: Origin, node: ast.ClassDef) -> None:
         if isinstance(start, ast.FunctionDef) and start.name == "__init__":
             for part in start.body:
                 _with_equal_sizes(start, part)
-            start.body = [s for part in start.body for s in _taken_out(part)]
+            start.body = [s for part in start.body for s in _taken_out(origin, part)]
             ast.fix_missing_locations(start)
 
 
@@ -43,19 +46,17 @@ def _with_equal_sizes(start: ast.FunctionDef, node: ast.stmt) -> None:
                             name.id = first
 
 
-def _taken_out(node: ast.stmt) -> list[ast.stmt]:
+def _taken_out(origin: Origin, node: ast.stmt) -> list[ast.stmt]:
     if not isinstance(node, ast.If) or not node.orelse:
         return [node]
     bound = {t for s in (*node.body, *node.orelse) for t in _bound(s)}
-    first, second = _layers(node.body), _layers(node.orelse)
+    first, second = _layers(origin, node.body), _layers(origin, node.orelse)
     made: list[ast.stmt] = []
     for attribute, one in first.items():
         other = second.get(attribute)
         if other is None or names(one.value) & bound or names(other.value) & bound:
             continue
         value = merged(ast.IfExp(node.test, one.value, other.value))
-        if not isinstance(value, ast.Call):
-            continue
         node.body.remove(one)
         node.orelse.remove(other)
         made.append(ast.copy_location(ast.Assign(one.targets, value), one))
@@ -69,14 +70,19 @@ def _bound(node: ast.stmt) -> set[str]:
     return {t for t in targets(node) if t != "self"}
 
 
-def _layers(body: list[ast.stmt]) -> dict[str, ast.Assign]:
-    """The attributes that a branch sets once, to what a call makes."""
+def _layers(origin: Origin, body: list[ast.stmt]) -> dict[str, ast.Assign]:
+    """The attributes that a branch sets once, to a layer that a call makes."""
     found: dict[str, ast.Assign] = {}
     again: set[str] = set()
     for part in body:
         if isinstance(part, ast.Assign) and len(part.targets) == 1:
             attribute = self_attribute(part.targets[0])
-            if attribute and isinstance(part.value, ast.Call):
+            if not isinstance(part.value, ast.Call):
+                continue
+            full = origin.qualified(part.value.func)
+            own = getattr(part.value.func, "id", "") in origin.classes
+            layer = full.startswith("torch.nn.") and not full.startswith(_OTHERS)
+            if attribute and (layer or own):
                 again |= {attribute} & found.keys()
                 found[attribute] = part
     return {a: p for a, p in found.items() if a not in again}

@@ -48,6 +48,8 @@ class Array:
         """What it is where a condition on hyperparameters holds, and elsewhere, where those differ."""
         self.asked = 0
         """The axis from the first one whose size the code reads, the furthest of them."""
+        self.source: Array | None = None
+        """What it is a reshaped copy of."""
         self.asked_early = False
         """Whether the code reads such a size before it is told how many axes there are."""
         self.first = 0
