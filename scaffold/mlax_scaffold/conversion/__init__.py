@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from mlax_scaffold.conversion.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.changed_buffers import without_changed_buffers
 from mlax_scaffold.conversion.changed_weights import without_changed_weights
+from mlax_scaffold.conversion.class_titles import with_class_titles
 from mlax_scaffold.conversion.config_fields import Configured, dotted, with_settings
 from mlax_scaffold.conversion.default_functions import without_default_functions
 from mlax_scaffold.conversion.derived_layers import without_derived_layers
@@ -142,6 +143,7 @@ def convert(
     """
     origin, notes = Origin.read(path, text), Notes()
     without_device_code(origin)
+    with_class_titles(origin, thing)
     without_direct_calls(origin)
     without_aligned_images(origin)
     without_small_helpers(origin)
