@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.conversion.aligned_images import without_aligned_images
+from mlax_scaffold.conversion.array_assertions import without_array_assertions
 from mlax_scaffold.conversion.changed_buffers import without_changed_buffers
 from mlax_scaffold.conversion.changed_weights import without_changed_weights
 from mlax_scaffold.conversion.class_titles import with_class_titles
@@ -144,6 +145,7 @@ def convert(
     origin, notes = Origin.read(path, text), Notes()
     without_device_code(origin)
     with_class_titles(origin, thing)
+    without_array_assertions(origin, thing, notes)
     without_direct_calls(origin)
     without_aligned_images(origin)
     without_small_helpers(origin)

@@ -1,4 +1,4 @@
-"""Images of PyTorch that are resized corner to corner, `align_corners=True`, which jax.image has no word for: written out."""
+"""Images of PyTorch that are resized corner to corner, `align_corners=True`: as jax has no word for it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ _TORCH = "torch_"
 """What the code that is added calls PyTorch."""
 _FUNCTION = """
 def resize_aligned(x, rows, columns):
-    \"\"\"Images (..., rows, columns) of another size, whose corners stay where they are, by linear interpolation.\"\"\"
-    top = torch_.arange(rows) * (x.shape[-2] - 1) / max(rows - 1, 1)
-    left = torch_.arange(columns) * (x.shape[-1] - 1) / max(columns - 1, 1)
-    above, before = torch_.floor(top).long(), torch_.floor(left).long()
-    below = torch_.clamp(above + 1, max=x.shape[-2] - 1)
-    behind = torch_.clamp(before + 1, max=x.shape[-1] - 1)
-    down = (top - above).type_as(x)[:, None]
+    \"\"\"Images (..., rows, columns) of another size, corner to corner, by linear interpolation.\"\"\"
+    last, end = x.shape[-2] - 1, x.shape[-1] - 1
+    top = [i * last / max(rows - 1, 1) for i in range(rows)]
+    left = [i * end / max(columns - 1, 1) for i in range(columns)]
+    above = torch_.tensor([int(at) for at in top])
+    below = torch_.tensor([min(int(at) + 1, last) for at in top])
+    before = torch_.tensor([int(at) for at in left])
+    behind = torch_.tensor([min(int(at) + 1, end) for at in left])
+    down = torch_.tensor([at - int(at) for at in top]).type_as(x)[:, None]
+    along = torch_.tensor([at - int(at) for at in left]).type_as(x)
     x = x.index_select(-2, above) * (1 - down) + x.index_select(-2, below) * down
-    along = (left - before).type_as(x)
     return x.index_select(-1, before) * (1 - along) + x.index_select(-1, behind) * along
 """
 _CLASS = """

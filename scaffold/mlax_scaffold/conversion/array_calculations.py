@@ -73,8 +73,8 @@ class ArrayCalculations:
         if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
             return ast.Tuple(sizes[0].elts, ast.Load())
         if len(sizes) == 1 and not isinstance(literal(sizes[0]), int):
-            spread = isinstance(sizes[0], ast.Starred)
-            return sizes[0].value if spread else sizes[0]
+            [size] = sizes
+            return size.value if isinstance(size, ast.Starred) else size
         return ast.Tuple(list(sizes), ast.Load())
 
     def _reshaped(self, x: Arg, shape: list[Arg]) -> Arg:

@@ -101,7 +101,7 @@ class Pattern:
 
 
 def flattened(text: str, x: str) -> ast.expr | None:
-    """An array of which the axes between others are made one: `"b ... d -> b (...) d"`; None for other patterns."""
+    """An array whose axes between others are made one, `"b ... d -> b (...) d"`; None for other patterns."""
     found = re.fullmatch(r"\s*((?:\w+\s+)*)\.\.\.((?:\s+\w+)*)\s*->(.*)", text)
     if found is None:
         return None

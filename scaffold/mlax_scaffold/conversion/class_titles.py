@@ -1,4 +1,4 @@
-"""Classes of PyTorch that are called as the attributes are that hold them, `self.moving_avg = moving_avg(3)`: `MovingAvg`."""
+"""Classes of PyTorch that are called as attributes are, `self.moving_avg = moving_avg(3)`: `MovingAvg`."""
 
 from __future__ import annotations
 

@@ -23,14 +23,14 @@ from mlax_scaffold.conversion.derived_sizes import derived_values
 from mlax_scaffold.conversion.description import Described, Field
 from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
+from mlax_scaffold.conversion.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.initial_rules import Rule
 from mlax_scaffold.conversion.initializer_defaults import with_initializers
-from mlax_scaffold.conversion.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.library import tidied
+from mlax_scaffold.conversion.literal_locals import sizes_of
 from mlax_scaffold.conversion.loop_parts import unnumbered
 from mlax_scaffold.conversion.nested_examples import Fitted
-from mlax_scaffold.conversion.literal_locals import sizes_of
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.numeric_masks import added_inputs
 from mlax_scaffold.conversion.origin import Origin
@@ -50,7 +50,7 @@ from mlax_scaffold.conversion.trees import (
 )
 from mlax_scaffold.conversion.trials import drawing, trial
 from mlax_scaffold.conversion.unread_locals import without_unread
-from mlax_scaffold.conversion.values import Array, Several, Value
+from mlax_scaffold.conversion.values import Array, Several, Value, is_asked_early
 
 CALLS = ("__call__", "forward", "call", "apply")
 _STATES = ("init_hidden", "initHidden", "init_state", "zero_state", "begin_state")
@@ -171,9 +171,7 @@ class ClassReader(ClassMethods):
                 self.symbols.ranked(value, ("batch", "positions"))
         again = copy.deepcopy(forward)
         result = bodies.run(forward, env)
-        given = env.values()
-        early = any(map(_is_asked, given)) and all(map(_is_number, given))
-        if self.framework == "torch" and early:
+        if self.framework == "torch" and is_asked_early(env.values()):
             # How many axes an input has may be said after the line that asks for one.
             known = list(builder.notes.found)
             result = Bodies(builder, self.symbols, self.results).run(again, env)
@@ -380,17 +378,6 @@ def _of_start(methods: Mapping[str, ast.FunctionDef]) -> set[str]:
         for part in ast.walk(method)
     }
     return found - {title for title in used if title}
-
-
-def _is_asked(value: Value) -> bool:
-    return isinstance(value, Array) and value.asked_early and not value.lead
-
-
-def _is_number(value: Value) -> bool:
-    """Whether a value is no mask, which may be broadcast."""
-    return not isinstance(value, Array) or (
-        value.kind != "Bool" and value.against is None
-    )
 
 
 def _constants(node: ast.ClassDef) -> tuple[ast.stmt, ...]:

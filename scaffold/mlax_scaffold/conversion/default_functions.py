@@ -1,4 +1,4 @@
-"""Attributes of PyTorch's classes that are a function, or a layer in its place: `self.cond = lambda x: x.new_zeros(1)`.
+"""Attributes of PyTorch's classes that are a function or a layer: `self.cond = lambda x: 0 * x`.
 
 The function is written out where the attribute is called and the layer is not there.
 """

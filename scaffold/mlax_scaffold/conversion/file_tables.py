@@ -1,6 +1,7 @@
-"""Tables that a file makes a class of PyTorch with, `MobileNetV3(cfgs, mode="large")`: those of its first call.
+"""Tables that a file makes a class of PyTorch with, `MobileNet(cfgs, mode="large")`: those of its first call.
 
-What no hyperparameter can be, such as a list of lists or a class, is a part of the class then; texts and lists of sizes are defaults.
+What no hyperparameter can be, such as a list of lists or a class, is a part of the class then; texts and
+lists of sizes are defaults.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Axes that classes of PyTorch are given, `GLU(dim=1)`, where the file always gives the same one: a part of the class."""
+"""Axes that classes of PyTorch are given, `GLU(dim=1)`, the same in all calls: parts of the class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of a file of PyTorch that are given a layer, `attention(q, k, v, dropout=self.dropout)`, as methods."""
+"""Functions of a file of PyTorch that are given a layer, `attend(q, k, dropout=self.dropout)`, as methods."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ def _called(function: ast.FunctionDef) -> set[str]:
 
 
 class _Calls(ast.NodeTransformer):
-    def __init__(
-        self, origin: Origin, node: ast.ClassDef, called: dict[str, set[str]]
-    ):
+    def __init__(self, origin: Origin, node: ast.ClassDef, called: dict[str, set[str]]):
         self.origin, self.node, self.called = origin, node, called
         self.made: dict[tuple[str, ...], ast.FunctionDef] = {}
         self.taken = {getattr(m, "name", "") for m in node.body}

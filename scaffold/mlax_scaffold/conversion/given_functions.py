@@ -1,4 +1,4 @@
-"""Layers of PyTorch that are called with a function, `self.sublayer[0](x, lambda x: self.attn(x, x, x, mask))`.
+"""Layers of PyTorch that are called with a function, `self.sublayer[0](x, lambda x: self.attn(x, mask))`.
 
 What such a layer is made of, and what it computes, is written into the class that calls it.
 """
@@ -190,8 +190,8 @@ class _Written(ast.NodeTransformer):
                     made.append(part)
                     continue
                 self.before = []
-                part = self.visit(part)
-                made += [*self.before, part]
+                last = self.visit(part)
+                made += [*self.before, last]
             setattr(node, field, made)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:

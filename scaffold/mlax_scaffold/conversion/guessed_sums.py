@@ -1,4 +1,4 @@
-"""Sizes of inputs that are joined, of which only the sum is told: each is the size that its input is called after.
+"""Sizes of joined inputs of which only the sum is told: each is the size that its input is called after.
 
 `Linear(enc_dim * 2 + dec_dim, dim)` of `encoder_outputs` and `hidden` joined: the first is of `enc_dim * 2`.
 """

@@ -40,10 +40,12 @@ def _one_by_one(node: ast.stmt, owner: ast.ClassDef) -> list[ast.stmt]:
         return [node]
     alike = None if _in_order(owner, attribute) else _alike(attribute, parts)
     if alike is not None:
-        made = _of_sizes(node, wrap, *alike)
-        return [ast.fix_missing_locations(ast.copy_location(s, node)) for s in made]
+        return [
+            ast.fix_missing_locations(ast.copy_location(s, node))
+            for s in _of_sizes(node, wrap, *alike)
+        ]
     local = f"{attribute}_parts"
-    made = [
+    made: list[ast.stmt] = [
         ast.Assign([ast.Name(local, ast.Store())], ast.List([], ast.Load()))
     ]
     for part in parts:
@@ -96,14 +98,14 @@ def _alike(
         for i, group in enumerate(zip(*map(_values, calls), strict=True))
         if len({ast.unparse(v) for v in group}) > 1
     ]
-    if not varied or not any(isinstance(p, ast.ListComp) for p in parts):
+    if not any(isinstance(p, ast.ListComp) for p in parts):
         return None
     rows: list[ast.expr] = []
     for part in parts:
         sizes: list[ast.expr] = []
         for element in _elements(part):
             values = _values(merged(element))
-            row = [values[i] for i in varied]
+            row = [values[i] for i in varied] or [ast.Constant(0)]
             sizes.append(row[0] if len(row) == 1 else ast.Tuple(row, ast.Load()))
         if isinstance(part, ast.ListComp):
             inner = ast.ListComp(sizes[0], part.generators)
@@ -118,7 +120,7 @@ def _alike(
             made.args[i] = ast.Name(own, ast.Load())
         else:
             made.keywords[i - len(made.args)].value = ast.Name(own, ast.Load())
-    several = [ast.Name(o, ast.Store()) for o in owns]
+    several: list[ast.expr] = [ast.Name(o, ast.Store()) for o in owns or ["_"]]
     target = several[0] if len(several) == 1 else ast.Tuple(several, ast.Store())
     loop = ast.comprehension(target, ast.Name(local, ast.Load()), [], 0)
     assign = ast.Assign([ast.Name(local, ast.Store())], ast.List(rows, ast.Load()))

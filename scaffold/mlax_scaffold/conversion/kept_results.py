@@ -1,4 +1,4 @@
-"""What a call of PyTorch keeps to be looked at, `x, self.attn = attention(q, k, v)`: a local that nothing reads."""
+"""What a call of PyTorch keeps to be looked at, `x, self.attn = attend(q, k)`: a local that nothing reads."""
 
 from __future__ import annotations
 

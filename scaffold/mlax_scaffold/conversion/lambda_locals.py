@@ -1,4 +1,4 @@
-"""Locals of a constructor that a function reads which a layer is made with: attributes, that methods read, too."""
+"""Locals of a constructor that a function reads which a layer is made with: attributes, for methods."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def without_lambda_locals(origin: Origin, node: ast.ClassDef) -> None:
         if isinstance(part, ast.Assign) and self_attribute(part.targets[0]) and free:
             for title in sorted(free):
                 if title not in kept and title not in taken:
-                    target = ast.Attribute(ast.Name("self", ast.Load()), title, ast.Store())
+                    target = ast.Attribute(
+                        ast.Name("self", ast.Load()), title, ast.Store()
+                    )
                     made = ast.Assign([target], ast.Name(title, ast.Load()))
                     body.append(ast.copy_location(made, part))
                     kept[title] = title
@@ -65,6 +67,8 @@ class _Reads(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if self.inside and node.id in self.kept and is_name(node, node.id):
-            made = ast.Attribute(ast.Name("self", ast.Load()), self.kept[node.id], ast.Load())
+            made = ast.Attribute(
+                ast.Name("self", ast.Load()), self.kept[node.id], ast.Load()
+            )
             return ast.copy_location(made, node)
         return node

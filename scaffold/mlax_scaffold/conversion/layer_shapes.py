@@ -192,7 +192,12 @@ class LayerShapes:
         window = one("kernel_size") if "kernel_size" in given else one("window")
         stride, dilation = one("strides"), one("dilation")
         if ast.unparse(window).endswith(
-            (f".shape[{i + 2}]", f".shape[{i - dims}]", ".shape[2:]", f".shape[-{dims}:]")
+            (
+                f".shape[{i + 2}]",
+                f".shape[{i - dims}]",
+                ".shape[2:]",
+                f".shape[-{dims}:]",
+            )
         ):
             # A window over the whole image.
             return ast.Constant(1)

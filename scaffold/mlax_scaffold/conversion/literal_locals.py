@@ -21,9 +21,9 @@ def sizes_of(start: ast.FunctionDef) -> dict[str, ast.expr]:
     found: dict[str, ast.expr] = {}
     for part in start.body:
         match part:
-            case ast.Assign(targets=[ast.Name(id=local)], value=value) if (
-                counts[local] == 1 and _is_size(value, {*known, *found})
-            ):
+            case ast.Assign(targets=[ast.Name(id=local)], value=value) if counts[
+                local
+            ] == 1 and _is_size(value, {*known, *found}):
                 found[local] = replaced(value, {**known, **found})
     return found
 
@@ -147,7 +147,7 @@ def _is_read(body: list[ast.stmt], local: str) -> bool:
             is_name(p, local) and isinstance(p.ctx, ast.Load | ast.Del)  # type: ignore[attr-defined]
             for p in ast.walk(part)
         )
-        if loads or isinstance(part, ast.AugAssign) and is_name(part.target, local):
+        if loads or (isinstance(part, ast.AugAssign) and is_name(part.target, local)):
             return True
         if isinstance(part, ast.Assign) and is_name(part.targets[0], local):
             return False

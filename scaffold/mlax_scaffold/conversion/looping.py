@@ -351,6 +351,9 @@ class _At(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
-        if self_attribute(node.value) == self.attribute and literal(node.slice) == self.place:
+        if (
+            self_attribute(node.value) == self.attribute
+            and literal(node.slice) == self.place
+        ):
             return copy.deepcopy(self.element)
         return node

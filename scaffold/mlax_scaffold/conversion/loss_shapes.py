@@ -20,7 +20,9 @@ def loss_shape(symbols: Symbols, loss: str, given: list[Value]) -> Value:
     if len(given) < 2:
         return None
     first, second = given[:2]
-    if loss == "softmax_cross_entropy_with_integer_labels" and isinstance(second, Array):
+    if loss == "softmax_cross_entropy_with_integer_labels" and isinstance(
+        second, Array
+    ):
         _indices(symbols, first, second)
     if not isinstance(first, Array) or not isinstance(second, Array):
         return None

@@ -1,9 +1,11 @@
 """Layers of one class that both branches of a condition set, as one layer whose sizes the condition chooses.
 
 if up:
-    self.conv = nn.Conv2d(2 * width, out, 3)     becomes     self.conv = nn.Conv2d(2 * width if up else width, out, 3)
+    self.conv = nn.Conv2d(2 * width, out, 3)    becomes
 else:
     self.conv = nn.Conv2d(width, out, 3)
+
+self.conv = nn.Conv2d(2 * width if up else width, out, 3)
 """
 
 from __future__ import annotations
@@ -14,8 +16,12 @@ from mlax_scaffold.conversion.joined_lists import merged
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.trees import names, self_attribute, targets
 
-
-_OTHERS = ("torch.nn.Parameter", "torch.nn.Sequential", "torch.nn.Module", "torch.nn.utils")
+_OTHERS = (
+    "torch.nn.Parameter",
+    "torch.nn.Sequential",
+    "torch.nn.Module",
+    "torch.nn.utils",
+)
 
 
 def with_merged_branches(origin: Origin, node: ast.ClassDef) -> None:
@@ -31,7 +37,7 @@ def with_merged_branches(origin: Origin, node: ast.ClassDef) -> None:
 
 
 def _with_equal_sizes(start: ast.FunctionDef, node: ast.stmt) -> None:
-    """Under `if inp == hidden:` both are the first one: what is said of inputs is the same in all branches."""
+    """Under `if inp == hidden:` both are the first one: all branches say the same of inputs."""
     given = [a.arg for a in start.args.args]
     match node:
         case ast.If(

@@ -1,4 +1,4 @@
-"""Several names that PyTorch's code binds at once, `n, device, h = x.shape[1], x.device, self.heads`, one by one.
+"""Several names that PyTorch's code binds at once, `n, device = x.shape[1], x.device`, one by one.
 
 What is known of shapes goes through them, and what no spec holds is left out with its own line.
 """

@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.added_modules import without_added_modules
 from mlax_scaffold.conversion.alternating_lists import without_alternating_lists
+from mlax_scaffold.conversion.appended_lists import without_appended_lists
 from mlax_scaffold.conversion.begun_layers import begun
 from mlax_scaffold.conversion.chosen_layers import with_chosen_layers
 from mlax_scaffold.conversion.composition import composed
@@ -54,6 +55,7 @@ def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     with_chosen_layers(origin, node, (*LAYERS, *SEQUENTIAL))
     without_added_modules(origin, node)
     with_shared_layers(origin, node)
+    without_appended_lists(origin, node)
     without_joined_lists(node)
     without_mapped_tuples(node)
     without_paired_lists(origin, node)

@@ -1,4 +1,4 @@
-"""Small functions that PyTorch's code carries along, written out: `exists(x)`, `default(x, d)`, `clones(layer, n)`.
+"""Small functions that PyTorch's code carries along, written out: `exists(x)`, `default(x, d)`.
 
 What asks for None, or copies a layer, is read where it stands, and not through a function.
 """
@@ -87,7 +87,9 @@ class _Flattens(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
         if getattr(node.func, "id", "") in self.titles and not node.args:
-            made = ast.Attribute(ast.Name(self.module, ast.Load()), "Flatten", ast.Load())
+            made = ast.Attribute(
+                ast.Name(self.module, ast.Load()), "Flatten", ast.Load()
+            )
             node.func = ast.copy_location(made, node.func)
         return node
 

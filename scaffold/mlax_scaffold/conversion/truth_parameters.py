@@ -1,4 +1,4 @@
-"""Parameters of PyTorch's classes that are only asked whether they hold, `if self.parity:`, given `i % 2`: these are bools."""
+"""Parameters of PyTorch's classes that are only asked whether they hold, `if self.odd:`, as bools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paddings that a class of PyTorch is given as a pair, `F.pad(x, self.padding)`: as the two numbers that they are."""
+"""Paddings that a class of PyTorch is given as a pair, `F.pad(x, self.padding)`, as two numbers."""
 
 from __future__ import annotations
 

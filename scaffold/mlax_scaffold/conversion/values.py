@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 
@@ -183,3 +184,11 @@ def _unsized(value: Value) -> Value:
     if isinstance(value, Record):
         return Record({k: _unsized(v) for k, v in value.items.items()})
     return None
+
+
+def is_asked_early(values: Iterable[Value]) -> bool:
+    """Whether sizes of inputs were read before it was known how many axes these have, none of them a mask."""
+    arrays = [v for v in values if isinstance(v, Array)]
+    return any(a.asked_early and not a.lead for a in arrays) and all(
+        a.kind != "Bool" and a.against is None for a in arrays
+    )

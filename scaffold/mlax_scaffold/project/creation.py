@@ -108,18 +108,26 @@ class Creation:
         with warm(library=self.workspace.is_library):
             spec, made = self._made()
             for left in reversed(range(_ROUNDS)):
-                plan = self._plan(spec, made)
-                _check_conflicts(plan)
-                definition = next(
-                    d
-                    for d in made.library
-                    if d.source == spec.path and d.name == self.request.name
-                )
                 try:
-                    proof = self._prove(spec, made, definition)
-                    break
+                    return self._created(spec, made)
                 except SpecError as error:
                     spec, made = self._mended(spec, error, left)
+        raise AssertionError("the last round raises what it found")
+
+    def _created(self, spec: SpecFile, made: Generation) -> Created:
+        """Prove what was generated, and write it.
+
+        Raises:
+            SpecError: tracing finds something of it to be mended.
+        """
+        plan = self._plan(spec, made)
+        _check_conflicts(plan)
+        definition = next(
+            d
+            for d in made.library
+            if d.source == spec.path and d.name == self.request.name
+        )
+        proof = self._prove(spec, made, definition)
         title = f"{self.request.command} {self.request.name}"
         report = commit(self.workspace.root, plan, title=title)
         texts = {o.path: o.text for o in made.of(spec.path)} | self._parity(spec)

@@ -85,7 +85,9 @@ def test_a_class_is_written_for_each_layer_that_it_is_handed():
 
 def test_what_is_converted_is_handed_what_the_first_call_of_the_file_hands_it():
     body = (
-        module("Inner", "self.fc = nn.Linear(hidden, 1)", "x: return self.fc(x)", "hidden")
+        module(
+            "Inner", "self.fc = nn.Linear(hidden, 1)", "x: return self.fc(x)", "hidden"
+        )
         + module(
             "Thing",
             "self.inner = inner\nself.fc = nn.Linear(dim, hidden)",
@@ -271,7 +273,10 @@ def test_a_list_of_layers_of_several_sizes_is_one_list():
         )
     ).text
     assert "for own_0 in maps_sizes]" in text
-    assert "maps_sizes = [3, *[self.width if i not in self.skips else self.width + 3" in text
+    assert (
+        "maps_sizes = [3, *[self.width if i not in self.skips else self.width + 3"
+        in text
+    )
 
 
 def test_locals_that_functions_of_layers_read_are_attributes():

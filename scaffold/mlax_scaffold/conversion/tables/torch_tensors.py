@@ -69,7 +69,9 @@ def _windows(dims: int) -> dict[str, Row]:
 
 
 METHODS = {
-    "new_zeros": Row("(x, *size, dtype=_)", "calc.filled_like('zeros', x, size, dtype)"),
+    "new_zeros": Row(
+        "(x, *size, dtype=_)", "calc.filled_like('zeros', x, size, dtype)"
+    ),
     "new_ones": Row("(x, *size, dtype=_)", "calc.filled_like('ones', x, size, dtype)"),
     "new_full": Row("(x, size, fill_value)", "jnp.full(size, fill_value, x.dtype)"),
     "new_tensor": Row("(x, value)", "jnp.asarray(value, x.dtype)"),
