@@ -19,8 +19,8 @@ def resize_aligned(x, rows, columns):
     below = torch_.tensor([min(int(at) + 1, last) for at in top])
     before = torch_.tensor([int(at) for at in left])
     behind = torch_.tensor([min(int(at) + 1, end) for at in left])
-    down = torch_.tensor([at - int(at) for at in top]).type_as(x)[:, None]
-    along = torch_.tensor([at - int(at) for at in left]).type_as(x)
+    down = x.new_tensor([at - int(at) for at in top])[:, None]
+    along = x.new_tensor([at - int(at) for at in left])
     x = x.index_select(-2, above) * (1 - down) + x.index_select(-2, below) * down
     return x.index_select(-1, before) * (1 - along) + x.index_select(-1, behind) * along
 """

@@ -74,7 +74,7 @@ class Applying(Scanning):
         dims = literal(arguments("ConvTranspose", call).get("spatial_dims"))
         if not isinstance(value, Array) or not isinstance(dims, int):
             return value
-        hints = ("batch", "channels", *("height", "width", "depth")[:dims])
+        hints = ("batch", "maps", *("height", "width", "depth")[:dims])
         if not self.symbols.ranked(value, hints):
             return value
         axes = list(value.axes)
