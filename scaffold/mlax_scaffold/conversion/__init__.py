@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.changed_weights import without_changed_weights
 from mlax_scaffold.conversion.class_titles import with_class_titles
 from mlax_scaffold.conversion.config_fields import Configured, dotted, with_settings
 from mlax_scaffold.conversion.default_functions import without_default_functions
+from mlax_scaffold.conversion.demanded_defaults import without_demanded_defaults
 from mlax_scaffold.conversion.derived_layers import without_derived_layers
 from mlax_scaffold.conversion.description import Described, Trial
 from mlax_scaffold.conversion.device_code import without_device_code
@@ -26,6 +27,7 @@ from mlax_scaffold.conversion.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.file_tables import with_file_tables
 from mlax_scaffold.conversion.fixed_axes import with_fixed_axes
+from mlax_scaffold.conversion.fixed_parameters import without_fixed_parameters
 from mlax_scaffold.conversion.functions import function_definition, library_of
 from mlax_scaffold.conversion.functions_of_layers import without_functions_of_layers
 from mlax_scaffold.conversion.given_functions import without_given_functions
@@ -153,6 +155,7 @@ def convert(
     with_tuple_paddings(origin)
     with_fixed_axes(origin, thing)
     with_wrapping_layers(origin)
+    without_fixed_parameters(origin, thing, notes)
     with_file_tables(origin, thing, notes)
     without_handed_layers(origin, thing)
     without_given_functions(origin)
@@ -168,6 +171,7 @@ def convert(
     without_joined_inputs(origin, thing)
     without_in_place(origin, thing, notes)
     without_class_names(origin, notes)
+    without_demanded_defaults(origin, thing, notes)
     with_truth_parameters(origin)
     without_passed_keywords(origin, thing, notes)
     without_drawing_functions(origin)

@@ -421,3 +421,124 @@ def test_a_module_may_have_the_name_of_a_view():
         )
     ).text
     assert "x = jax.nn.relu(self.squeeze(x))" in text
+
+
+NET = """\
+class Unit(nn.Module):
+    expansion = 1
+
+    def __init__(self, inplanes, planes, stride=1, down=None, base_width=64, norm_layer=None):
+        super().__init__()
+        if norm_layer is None:
+            norm_layer = nn.BatchNorm2d
+        if base_width != 64:
+            raise ValueError("only 64")
+        self.conv = nn.Conv2d(inplanes, planes, 3, stride, 1)
+        self.bn = norm_layer(planes)
+        self.down = down
+
+    def forward(self, x):
+        y = self.bn(self.conv(x))
+        return y + (x if self.down is None else self.down(x))
+
+
+class Thing(nn.Module):
+    def __init__(self, block, layers, width=64, dilate=None, norm_layer=None):
+        super().__init__()
+        if norm_layer is None:
+            norm_layer = nn.BatchNorm2d
+        self._norm_layer = norm_layer
+        if dilate is None:
+            dilate = [False, False]
+        if len(dilate) != 2:
+            raise ValueError("two")
+        self.inplanes, self.dilation = 8, 1
+        self.base_width = width
+        self.layer1 = self._make_layer(block, 8, layers[0])
+        self.layer2 = self._make_layer(block, 16, layers[1], stride=2, dilate=dilate[0])
+
+    def _make_layer(self, block, planes, blocks, stride=1, dilate=False):
+        norm_layer = self._norm_layer
+        down = None
+        if dilate:
+            self.dilation *= stride
+            stride = 1
+        if stride != 1 or self.inplanes != planes:
+            down = nn.Sequential(nn.Conv2d(self.inplanes, planes, 1, stride), norm_layer(planes))
+        layers = [block(self.inplanes, planes, stride, down, self.base_width, norm_layer)]
+        self.inplanes = planes
+        for _ in range(1, blocks):
+            layers.append(block(self.inplanes, planes, norm_layer=norm_layer))
+        return nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.layer2(self.layer1(x))
+
+
+def thing(**kwargs):
+    return Thing(Unit, [2, 2], **kwargs)
+"""
+
+
+def test_parameters_that_no_call_gives_are_what_none_stands_for():
+    made = converted(NET.replace("self.inplanes, self.dilation = 8, 1", "self.inplanes = 8\n        self.dilation = 1"))  # fmt: skip
+    assert "self.bn = BatchNorm(self.planes)" in made.text
+    assert "norm_layer" not in made.text
+    assert "layers: Sizes = (2, 2)" in made.text
+    assert "base_width" not in made.text[made.text.index("class Unit") :].partition("class Thing")[0]  # fmt: skip
+    told = [n.what for n in made.notes]
+    assert any("`norm_layer` is always" in t for t in told)
+    assert any("`base_width` of Unit" in t for t in told)
+
+
+def test_lists_that_lines_and_loops_append_to_are_joined():
+    text = converted(
+        module(
+            "Thing",
+            "self.maps = nn.ModuleList()\nself.norms = nn.ModuleList()\n"
+            "self.maps.append(nn.Linear(3, width))\nself.norms.append(nn.LayerNorm(width))\n"
+            "for _ in range(n - 2):\n    self.maps.append(nn.Linear(width, width))\n"
+            "    self.norms.append(nn.LayerNorm(width))\nself.maps.append(nn.Linear(width, out))",
+            "x: \n        for i, f in enumerate(self.maps[:-1]):\n            x = self.norms[i](f(x))\n"
+            "        return self.maps[-1](x)",
+            "width, out, n=3",
+        )
+    ).text
+    assert "maps_sizes = [(3, self.width), *[(self.width, self.width) for _" in text
+    assert "self.maps = [Linear(own_0, own_1) for own_0, own_1 in maps_sizes]" in text
+    assert "self.norms = [LayerNorm(self.width) for _ in norms_sizes]" in text
+    assert "self.norms[i](f(x))" in text
+
+
+def test_an_element_of_layers_of_several_kinds_by_its_place_is_listed():
+    body = module(
+        "Thing",
+        "self.parts = nn.Sequential(nn.Linear(dim, dim), nn.Tanh())\nself.n = 2",
+        "x: \n        for i in range(self.n):\n            x = self.parts[i](x)\n        return x",
+    )
+    made = convert("thing.py", TORCH + body, "Thing", "Thing")
+    [note] = [n for n in made.notes if n.blocks]
+    assert "x = self.parts[i](x)" in (TORCH + body).splitlines()[note.line - 1]
+
+
+def test_a_class_that_is_called_as_its_attribute_has_another_name():
+    text = converted(
+        module("moving_avg", "self.pool = nn.AvgPool1d(size)", "x: return self.pool(x)", "size")
+        + module("Thing", "self.moving_avg = moving_avg(2)", "x: return self.moving_avg(x)")
+    ).text  # fmt: skip
+    assert "class MovingAvg(Layer):" in text
+    assert "self.moving_avg = MovingAvg(2)" in text
+
+
+def test_an_assertion_about_numbers_is_left_out_and_told():
+    made = converted(
+        module(
+            "Thing",
+            "self.fc = nn.Linear(dim, dim)",
+            "x: y = self.fc(x); assert (y == y).all(); return y",
+        )
+    )
+    assert "assert" not in made.text
+    assert "require" not in made.text
+    [note] = made.notes
+    assert "asks for the numbers of arrays" in note.what
