@@ -1,7 +1,7 @@
 """Parameters of PyTorch's classes that are None by default and that the file never gives: what None stands for.
 
-`if norm_layer is None: norm_layer = nn.BatchNorm2d` makes the class one with batch norms, where its calls hand on
-such a parameter of their own at most.
+`if norm_layer is None: norm_layer = nn.BatchNorm2d` makes the class one with batch norms, where its calls hand
+on such a parameter of their own at most.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def without_fixed_parameters(origin: Origin, thing: str, notes: Notes) -> None:
 
 
 def _fallback(origin: Origin, node: ast.stmt) -> tuple[str, ast.expr] | None:
-    """The parameter that a statement sets where it is None, and what to: a class of layers, or a list of flags."""
+    """The parameter that a statement sets where it is None, and what to: a class of layers, or flags."""
     match node:
         case ast.If(
             test=ast.Compare(left=ast.Name(id=local), ops=[ast.Is()], comparators=[none]),
