@@ -1,7 +1,7 @@
-"""Parameters of PyTorch's classes that are None by default and that the file never gives: what None stands for.
+"""Parameters of PyTorch's classes that are None by default and never given: what None stands for.
 
-`if norm_layer is None: norm_layer = nn.BatchNorm2d` makes the class one with batch norms, where its calls hand
-on such a parameter of their own at most.
+`if norm_layer is None: norm_layer = nn.BatchNorm2d` makes the class one with batch norms, where its calls
+hand on such a parameter of their own at most.
 """
 
 from __future__ import annotations
