@@ -1,4 +1,4 @@
-"""Parameters of PyTorch's classes that have to be what they are by default, as others are refused: no parameters.
+"""Parameters of PyTorch's classes that have to be what they are by default, as others are refused: left out.
 
 `if groups != 1 or base_width != 64: raise ValueError(...)` leaves one value for each.
 """
