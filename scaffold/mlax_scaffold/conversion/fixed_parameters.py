@@ -205,10 +205,21 @@ def _without_false(node: ast.ClassDef, start: ast.FunctionDef) -> None:
                 literal(g) is not False for g in given
             ):
                 continue
-            for call in calls:
-                call.keywords = [k for k in call.keywords if k.arg != parameter]
+            asked = [
+                s
+                for s in method.body
+                if isinstance(s, ast.If) and is_name(s.test, parameter)
+            ]
+            reads = [
+                p for s in method.body for p in ast.walk(s) if is_name(p, parameter)
+            ]
+            # It says nothing else.
+            if not asked or len(reads) != len(asked):
+                continue
             if any(len(c.args) > place for c in calls):
                 continue
+            for call in calls:
+                call.keywords = [k for k in call.keywords if k.arg != parameter]
             without_arguments(method.args, {parameter})
             method.body = [
                 s

@@ -544,3 +544,13 @@ def test_an_assertion_about_numbers_is_left_out_and_told():
     assert "require" not in made.text
     [note] = made.notes
     assert "asks for the numbers of arrays" in note.what
+
+
+def test_a_flag_of_a_method_that_makes_layers_is_handed_on():
+    text = converted(
+        "class Thing(nn.Module):\n    def __init__(self, dim):\n        super().__init__()\n"
+        "        self.net = nn.Sequential(self.linear(dim, dim), nn.ReLU())\n\n    @staticmethod\n"
+        "    def linear(i, o, bias=False):\n        return nn.Linear(i, o, bias=bias)\n\n"
+        "    def forward(self, x):\n        return self.net(x)\n"
+    ).text
+    assert "self.net_0 = Linear(self.dim, self.dim, use_bias=False)" in text
