@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.array_assertions import without_array_assertions
 from mlax_scaffold.conversion.changed_buffers import without_changed_buffers
 from mlax_scaffold.conversion.changed_weights import without_changed_weights
 from mlax_scaffold.conversion.class_titles import with_class_titles
+from mlax_scaffold.conversion.conditional_rules import without_conditional_rules
 from mlax_scaffold.conversion.config_fields import Configured, dotted, with_settings
 from mlax_scaffold.conversion.default_functions import without_default_functions
 from mlax_scaffold.conversion.demanded_defaults import without_demanded_defaults
@@ -155,6 +156,7 @@ def convert(
     with_tuple_paddings(origin)
     with_fixed_axes(origin, thing)
     with_wrapping_layers(origin)
+    without_conditional_rules(origin, thing, notes)
     without_fixed_parameters(origin, thing, notes)
     with_file_tables(origin, thing, notes)
     without_handed_layers(origin, thing)

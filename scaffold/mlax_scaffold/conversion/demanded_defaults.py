@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.arguments_of import (
     with_values,
     without_arguments,
 )
+from mlax_scaffold.conversion.in_place import used_by
 from mlax_scaffold.conversion.kinds import framework_of
 from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
@@ -23,9 +24,12 @@ from mlax_scaffold.conversion.trees import is_name, literal
 
 def without_demanded_defaults(origin: Origin, thing: str, notes: Notes) -> None:
     """Write their values in place, which is told; what is converted keeps its parameters."""
+    used = used_by(origin, thing) - {thing}
     for node in origin.classes.values():
         start = method_of(node, "__init__")
-        if framework_of(origin, node) != "torch" or start is None or node.name == thing:
+        if framework_of(origin, node) != "torch" or start is None:
+            continue
+        if node.name not in used:
             continue
         defaults = defaults_of(start.args)
         for part in list(start.body):

@@ -554,3 +554,20 @@ def test_a_flag_of_a_method_that_makes_layers_is_handed_on():
         "    def forward(self, x):\n        return self.net(x)\n"
     ).text
     assert "self.net_0 = Linear(self.dim, self.dim, use_bias=False)" in text
+
+
+@pytest.mark.parametrize(("default", "zero"), [("False", False), ("True", True)])
+def test_what_fills_weights_under_a_flag_is_done_as_by_default_and_told(default, zero):
+    made = converted(
+        module("Unit", "self.norm = nn.BatchNorm2d(dim)", "x: return self.norm(x)")
+        + module(
+            "Thing",
+            "self.unit = Unit(dim)\nif zero:\n    for m in self.modules():\n"
+            "        if isinstance(m, Unit):\n            nn.init.constant_(m.norm.weight, 0)",
+            "x: return self.unit(x)",
+            f"dim, zero={default}",
+        )
+    )
+    assert ("scale_initializer=constant(0)" in made.text) == zero
+    [note] = made.notes
+    assert "what fills weights under `zero` of Thing" in note.what
