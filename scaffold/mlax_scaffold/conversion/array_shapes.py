@@ -307,6 +307,10 @@ class ArrayShapes(Reshaping):
         self._named_axis(first, node)
         if last in _REDUCTIONS:
             return self._reduced(first, node, 1)
+        ends = last == "moveaxis" and [literal(a) for a in node.args[1:]] == [1, -1]
+        if ends and not first.lead and len(first.axes) == 2:
+            # The last axis stays where it is.
+            return first
         if last in ("swapaxes", "transpose", "moveaxis"):
             return self._named(last, first, node, given[1:])
         if last == "reshape":

@@ -571,3 +571,15 @@ def test_what_fills_weights_under_a_flag_is_done_as_by_default_and_told(default,
     assert ("scale_initializer=constant(0)" in made.text) == zero
     [note] = made.notes
     assert "what fills weights under `zero` of Thing" in note.what
+
+
+def test_labels_that_are_flattened_as_their_scores_are_have_their_shape():
+    text = converted(
+        module(
+            "Thing",
+            "self.embed = nn.Embedding(dim, 4)\nself.head = nn.Linear(4, dim)",
+            "tokens, targets=None: b, t = tokens.size(); y = self.head(self.embed(tokens)); "
+            "return F.cross_entropy(y.view(-1, y.size(-1)), targets.view(-1), ignore_index=-1)",
+        )
+    ).text
+    assert "targets: Int['b t'] | None=None" in text
