@@ -11,21 +11,35 @@ import copy
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from mlax_scaffold.conversion.aligned_images import without_aligned_images
+from mlax_scaffold.conversion.array_assertions import without_array_assertions
 from mlax_scaffold.conversion.changed_buffers import without_changed_buffers
 from mlax_scaffold.conversion.changed_weights import without_changed_weights
+from mlax_scaffold.conversion.class_titles import with_class_titles
+from mlax_scaffold.conversion.conditional_rules import without_conditional_rules
 from mlax_scaffold.conversion.config_fields import Configured, dotted, with_settings
+from mlax_scaffold.conversion.default_functions import without_default_functions
+from mlax_scaffold.conversion.demanded_defaults import without_demanded_defaults
 from mlax_scaffold.conversion.derived_layers import without_derived_layers
 from mlax_scaffold.conversion.description import Described, Trial
 from mlax_scaffold.conversion.device_code import without_device_code
 from mlax_scaffold.conversion.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.einops_calls import without_einops
+from mlax_scaffold.conversion.file_tables import with_file_tables
+from mlax_scaffold.conversion.fixed_axes import with_fixed_axes
+from mlax_scaffold.conversion.fixed_parameters import without_fixed_parameters
 from mlax_scaffold.conversion.functions import function_definition, library_of
+from mlax_scaffold.conversion.functions_of_layers import without_functions_of_layers
+from mlax_scaffold.conversion.given_functions import without_given_functions
 from mlax_scaffold.conversion.given_instances import without_given_instances
 from mlax_scaffold.conversion.given_layers import without_given_layers
+from mlax_scaffold.conversion.handed_layers import without_handed_layers
 from mlax_scaffold.conversion.in_place import without_in_place
 from mlax_scaffold.conversion.joined_inputs import without_joined_inputs
+from mlax_scaffold.conversion.kept_results import without_kept_results
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.later_layers import with_wrapping_layers
 from mlax_scaffold.conversion.leftovers import refuse_leftovers
 from mlax_scaffold.conversion.named_classes import without_class_names
 from mlax_scaffold.conversion.named_results import without_named_results
@@ -34,6 +48,9 @@ from mlax_scaffold.conversion.notes import ConversionError, Note, Notes
 from mlax_scaffold.conversion.numeric_masks import without_numeric_masks
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.pairs import pair_class
+from mlax_scaffold.conversion.parallel_assignments import (
+    without_parallel_assignments,
+)
 from mlax_scaffold.conversion.passed_keywords import without_passed_keywords
 from mlax_scaffold.conversion.printing import Printer, renamed_locals
 from mlax_scaffold.conversion.programs import Program
@@ -41,9 +58,12 @@ from mlax_scaffold.conversion.repeats import called_once
 from mlax_scaffold.conversion.run_cells import without_runs
 from mlax_scaffold.conversion.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.shown_values import without_shown_values
+from mlax_scaffold.conversion.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.sown_values import without_sown
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.told_views import without_named_shapes
+from mlax_scaffold.conversion.truth_parameters import with_truth_parameters
+from mlax_scaffold.conversion.tuple_paddings import with_tuple_paddings
 from mlax_scaffold.conversion.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.vocabulary import flags
@@ -128,7 +148,23 @@ def convert(
     """
     origin, notes = Origin.read(path, text), Notes()
     without_device_code(origin)
+    with_class_titles(origin, thing)
+    without_array_assertions(origin, thing, notes)
     without_direct_calls(origin)
+    without_aligned_images(origin)
+    without_small_helpers(origin)
+    without_parallel_assignments(origin)
+    with_tuple_paddings(origin)
+    with_fixed_axes(origin, thing)
+    with_wrapping_layers(origin)
+    without_conditional_rules(origin, thing, notes)
+    without_fixed_parameters(origin, thing, notes)
+    with_file_tables(origin, thing, notes)
+    without_handed_layers(origin, thing)
+    without_given_functions(origin)
+    without_functions_of_layers(origin)
+    without_default_functions(origin)
+    without_kept_results(origin)
     without_derived_layers(origin)
     without_changed_buffers(origin)
     without_changed_weights(origin, thing, notes)
@@ -138,6 +174,8 @@ def convert(
     without_joined_inputs(origin, thing)
     without_in_place(origin, thing, notes)
     without_class_names(origin, notes)
+    without_demanded_defaults(origin, thing, notes)
+    with_truth_parameters(origin)
     without_passed_keywords(origin, thing, notes)
     without_drawing_functions(origin)
     with_unanimous_layers(origin, thing, LAYERS)

@@ -160,6 +160,8 @@ def shape_text(
     if array.lead:
         if array.prefix.some:
             axes[:0] = ["batch", "*rest"]
+        elif not array.axes and array.prefix.bare > 1:
+            axes = ["batch", *["_"] * (array.prefix.bare - 1), "*rest"]
         else:
             axes.insert(0, "*batch" if array.axes else "*shape")
     if not axes:

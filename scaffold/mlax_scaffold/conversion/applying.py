@@ -12,7 +12,7 @@ from mlax_scaffold.conversion.rows import MisfitError, follows_mode, says_mode
 from mlax_scaffold.conversion.scanning import Scanning
 from mlax_scaffold.conversion.tables import CALLS
 from mlax_scaffold.conversion.trees import expression, literal, name, replaced
-from mlax_scaffold.conversion.values import Several, Value
+from mlax_scaffold.conversion.values import Array, Several, Value
 from mlax_scaffold.conversion.vocabulary import INFERENCE, KEYS, TRAINING
 
 
@@ -59,6 +59,8 @@ class Applying(Scanning):
             signature = self.results.get(layer)
             result = signature.result(self.symbols, call, given) if signature else None
             return node, result
+        if layer == "ConvTranspose" and known.condition is not None and given:
+            given = [self._of_any_channels(given[0], call), *given[1:]]
         result = self.layers.result(layer, call, given)
         if layer == "MultiHeadAttention" and given:
             made = arguments(layer, known.call)
@@ -66,6 +68,18 @@ class Applying(Scanning):
             self.layers.attends_to(given, made)
             self.layers.attended(given, made.get("heads"), mask[1])
         return self._as_here(node, layer, result)
+
+    def _of_any_channels(self, value: Value, call: ast.Call) -> Value:
+        """An image that a layer makes larger in one of several ways, each with channels of its own."""
+        dims = literal(arguments("ConvTranspose", call).get("spatial_dims"))
+        if not isinstance(value, Array) or not isinstance(dims, int):
+            return value
+        hints = ("batch", "maps", *("height", "width", "depth")[:dims])
+        if not self.symbols.ranked(value, hints):
+            return value
+        axes = list(value.axes)
+        axes[1] = self.symbols.fresh("channels")
+        return Array(axes, False, value.kind)
 
     def _as_here(
         self, node: ast.Call, layer: str, result: Value

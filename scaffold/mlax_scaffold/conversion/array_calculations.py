@@ -7,6 +7,7 @@ import copy
 from collections.abc import Sequence
 
 from mlax_scaffold.conversion.rows import MisfitError, is_silent, missing
+from mlax_scaffold.conversion.sizes import product
 from mlax_scaffold.conversion.trees import (
     constant,
     expression,
@@ -72,7 +73,8 @@ class ArrayCalculations:
         if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
             return ast.Tuple(sizes[0].elts, ast.Load())
         if len(sizes) == 1 and not isinstance(literal(sizes[0]), int):
-            return sizes[0]
+            [size] = sizes
+            return size.value if isinstance(size, ast.Starred) else size
         return ast.Tuple(list(sizes), ast.Load())
 
     def _reshaped(self, x: Arg, shape: list[Arg]) -> Arg:
@@ -148,9 +150,14 @@ class ArrayCalculations:
                 total = expression("a + b", a=ends[-1], b=part) if ends else part
                 ends.append(folded(total))
             at: Arg = ast.List(ends, ast.Load())
-        else:
-            # PyTorch gives the size of a part, and jax the number of parts.
-            at = expression("x.shape[d] // s", x=x, d=dim, s=size)
+            made = _keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
+            if ends:
+                # For what follows shapes: jax leaves out the size of the last part.
+                last = size.elts[-1]
+                made.whole = folded(expression("a + b", a=ends[-1], b=last))  # type: ignore[attr-defined]
+            return made
+        # PyTorch gives the size of a part, and jax the number of parts.
+        at = expression("x.shape[d] // s", x=x, d=dim, s=size)
         return _keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
 
     def _extreme(self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg) -> Arg:
@@ -216,6 +223,11 @@ class ArrayCalculations:
         text = f"jnp.{literal(kind)}(s, d)"
         return marked(text, s=self._tuple(sizes), d=self._of_dtype(dtype))
 
+    def _filled_like(self, kind: Arg, x: Arg, sizes: list[Arg], dtype: Arg) -> Arg:
+        own = expression("x.dtype", x=x)
+        kept = own if missing(dtype) else self._of_dtype(dtype)
+        return marked(f"jnp.{literal(kind)}(s, d)", s=self._tuple(sizes), d=kept)
+
     def _full(self, size: Arg, value: Arg, dtype: Arg) -> Arg:
         return marked("jnp.full(s, v, d)", s=size, v=value, d=self._of_dtype(dtype))
 
@@ -238,6 +250,17 @@ class ArrayCalculations:
             return marked("jax.nn.softplus(x)")
         return marked("jax.nn.softplus(beta * x) / beta", beta=beta)
 
+    def _powered_pool(
+        self, x: Arg, power: Arg, window: Arg, stride: Arg, dims: Arg
+    ) -> Arg:
+        """The root of the sums of powers in windows, as the averages times the numbers of elements."""
+        sizes = window.elts if isinstance(window, ast.Tuple | ast.List) else None
+        count = product(sizes) if sizes else expression("w**d", w=window, d=dims)
+        return marked(
+            "(word_avg_pool(x**p, spatial_dims=d, window=w, strides=s, padding=0) * n)**(1 / p)",
+            x=x, p=power, d=dims, w=window, s=stride if not is_none(stride) else window, n=count,
+        )  # fmt: skip
+
     def _zero_pad(self, padding: Arg) -> Arg:
         return self._padded(name("x"), padding, constant("constant"), constant(0))
 
@@ -246,7 +269,7 @@ class ArrayCalculations:
         number = literal(pad)
         if isinstance(number, int):
             amounts = [constant(number)] * 4
-        if not amounts or len(amounts) % 2:
+        if len(amounts) % 2:
             raise MisfitError("a padding that is no tuple of pairs")
         pairs: list[Arg] = [
             ast.Tuple([amounts[i], amounts[i + 1]], ast.Load())
@@ -255,6 +278,14 @@ class ArrayCalculations:
         pads = expression("[(0, 0)] * (x.ndim - n) + p", x=x, n=constant(len(pairs)))
         assert isinstance(pads, ast.BinOp)
         pads.right = ast.List(pairs, ast.Load())
+        if not pairs:
+            # As many pairs as there are: those of the last axis come first.
+            pads = expression(
+                "[(0, 0)] * (x.ndim - len(p) // 2) "
+                "+ [(p[i], p[i + 1]) for i in range(len(p) - 2, -1, -2)]",
+                x=x,
+                p=pad,
+            )
         modes = {
             "constant": None,
             "reflect": "reflect",

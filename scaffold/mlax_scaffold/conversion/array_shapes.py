@@ -128,6 +128,8 @@ class ArrayShapes(Reshaping):
         self.channel_last = framework in ("flax", "nnx", "haiku")
         self.divides = False
         """Whether an unknown size that is divided is written as a multiple."""
+        self.images = False
+        """Whether the file has layers over images."""
         self.guesses = False
         """Whether the rank of an array may be guessed, as setup needs a size of it."""
 
@@ -148,6 +150,9 @@ class ArrayShapes(Reshaping):
             return self.symbols.together(left, right)
         if isinstance(left, Array):
             return left
+        if left is None and isinstance(right, Array) and len(right.axes) == 1:
+            # A vector is broadcast to what is not known.
+            return right if right.lead else None
         return right if isinstance(right, Array) else None
 
     def matmul(self, left: Value, right: Value) -> Value:
@@ -194,18 +199,39 @@ class ArrayShapes(Reshaping):
             return owner
         return None
 
+    def _taken(self, array: Array, index: Value, node: ast.Call) -> Value:
+        """Elements along one of the last axes, as many as there are indices."""
+        at = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
+        if not isinstance(index, Array) or index.lead or len(index.axes) != 1:
+            return None
+        if not isinstance(at, int) or at >= 0 or self.symbols.axis(array, at) is None:
+            return None
+        axes = list(array.axes)
+        axes[at] = index.axes[0]
+        return array.like(axes)
+
     def _named_axis(self, array: Array, node: ast.Call) -> None:
         """An axis after the first one that is named by its number is there."""
         for keyword in node.keywords:
             at = literal(keyword.value) if keyword.arg == "axis" else None
-            if isinstance(at, int) and at > 0 and array.lead and array.tail:
+            if not isinstance(at, int) or at <= 0 or not array.lead:
+                continue
+            if array.tail:
                 array.has_axis(at)
+            elif self.images and at < 4 and array.widened is None:
+                # A part of a network over images, of which nothing else is known.
+                hints = ("batch", "channels", "height", "width")
+                self.symbols.ranked(array, hints)
+            elif array.widened is None and not array.axes:
+                array.prefix.bare = max(array.prefix.bare, at + 1)
 
     def _chosen(self, node: ast.expr, condition: Value, made: Value) -> None:
         """A condition of which nothing is known is broadcast to what it chooses from."""
         if not isinstance(condition, Array) or not isinstance(made, Array):
             return
         condition.told_by(made)
+        if condition.axes and not condition.lead and not made.lead:
+            self.symbols.together(made, condition)
         for one in (condition, *condition.behind):
             if one.lead and not one.axes and made.axes and one is not made:
                 one.broadcast_to(made)
@@ -281,6 +307,10 @@ class ArrayShapes(Reshaping):
         self._named_axis(first, node)
         if last in _REDUCTIONS:
             return self._reduced(first, node, 1)
+        ends = last == "moveaxis" and [literal(a) for a in node.args[1:]] == [1, -1]
+        if ends and not first.lead and len(first.axes) == 2:
+            # The last axis stays where it is.
+            return first
         if last in ("swapaxes", "transpose", "moveaxis"):
             return self._named(last, first, node, given[1:])
         if last == "reshape":
@@ -308,7 +338,7 @@ class ArrayShapes(Reshaping):
             if last == "take_rows" and isinstance(second, Array):
                 second.kind = "Int"
                 return second.like([*second.axes, *first.axes[1:]], "Float")
-            return None
+            return self._taken(first, second, node)
         if last == "one_hot":
             size = given[1] if len(given) > 1 else None
             if isinstance(size, Number):

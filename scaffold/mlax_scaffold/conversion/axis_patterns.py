@@ -100,6 +100,19 @@ class Pattern:
         return known if wanted <= set(known) else None
 
 
+def flattened(text: str, x: str) -> ast.expr | None:
+    """An array whose axes between others are made one, `"b ... d -> b (...) d"`; None for other patterns."""
+    found = re.fullmatch(r"\s*((?:\w+\s+)*)\.\.\.((?:\s+\w+)*)\s*->(.*)", text)
+    if found is None:
+        return None
+    before, after = found[1].split(), found[2].split()
+    if found[3].split() != [*before, "(...)", *after]:
+        return None
+    sizes = [f"{x}.shape[{i}]" for i in range(len(before))]
+    sizes += ["-1", *(f"{x}.shape[{i - len(after)}]" for i in range(len(after)))]
+    return expression(f"{x}.reshape({', '.join(sizes)})")
+
+
 def _named(axes: Sequence[str]) -> list[str]:
     return [a for a in axes if a != "1"]
 

@@ -47,6 +47,9 @@ class Calling(Applying):
                 value = self.env.get(local)
                 if isinstance(value, Module):
                     return expression(f"self.{value.attribute}"), value
+                count = getattr(node, "rank", 0)
+                if count and isinstance(value, Array) and value.lead:
+                    self.symbols.ranked(value, ("batch", *["_"] * (count - 1)))
                 return node, value
             case ast.Constant(value=int() | float()):
                 return node, Number(node)
@@ -275,9 +278,9 @@ class Calling(Applying):
             node.args = [*node.args[:1], *states_given(node)]
             node.keywords = []
         node.args, given = self._arguments(node.args)
-        node.keywords = [
-            ast.keyword(k.arg, self.value(k.value)[0]) for k in node.keywords
-        ]
+        named: dict[str, Value] = {}
+        for keyword in node.keywords:
+            keyword.value, named[str(keyword.arg)] = self.value(keyword.value)
         if recurrent is not None:
             return node, recurrent.result(self.symbols, given)
         if isinstance(func, ast.Name) and func.id in self.pointwise:
@@ -290,7 +293,7 @@ class Calling(Applying):
             places = [a.arg for a in method.args.args if a.arg != "self"]
             made = method if method.name not in self.declared else copy.deepcopy(method)
             self.declared[method.name] = method.name
-            return node, self.run(made, dict(zip(places, given, strict=False)))
+            return node, self.run(made, dict(zip(places, given, strict=False)) | named)
         helper = self._helper(func)
         if helper is not None:
             places = [a.arg for a in helper.args.args]
@@ -298,7 +301,7 @@ class Calling(Applying):
             made = made and self.depth == 1
             first = self.builder.calculations.first_input
             array = float_named(self.env, first) if made else None
-            value = self.run(helper, dict(zip(places, given, strict=False)))
+            value = self.run(helper, dict(zip(places, given, strict=False)) | named)
             if array is not None:
                 self.builder.dtyped.add(helper.name)
                 node = with_dtype(node, array)

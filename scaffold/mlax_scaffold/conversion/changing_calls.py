@@ -127,8 +127,12 @@ class Changing:
                 changing = [f for f in found if f is not None]
                 return changing[0] if changing else None
             return self._made(given) if given is not None else None
-        if isinstance(node.func, ast.Name) and node.func.id in self.others:
-            kind = self.others[node.func.id].get(0)
+        if isinstance(node.func, ast.Name) and node.func.id in (
+            *self.others,
+            *self.origin.classes,
+        ):
+            # What the layers of a class of the file do with `inplace` is read there.
+            kind = self.others.get(node.func.id, {}).get(0)
             return Change(False, kind) if kind else None
         position = _POSITIONS.get(last) if full.startswith("torch.nn.") else None
         if self._inplace(node, position):

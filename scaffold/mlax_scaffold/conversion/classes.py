@@ -23,10 +23,12 @@ from mlax_scaffold.conversion.derived_sizes import derived_values
 from mlax_scaffold.conversion.description import Described, Field
 from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
+from mlax_scaffold.conversion.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.initial_rules import Rule
 from mlax_scaffold.conversion.initializer_defaults import with_initializers
 from mlax_scaffold.conversion.interfaces import Interface
 from mlax_scaffold.conversion.library import tidied
+from mlax_scaffold.conversion.literal_locals import sizes_of
 from mlax_scaffold.conversion.loop_parts import unnumbered
 from mlax_scaffold.conversion.nested_examples import Fitted
 from mlax_scaffold.conversion.notes import Notes
@@ -48,7 +50,7 @@ from mlax_scaffold.conversion.trees import (
 )
 from mlax_scaffold.conversion.trials import drawing, trial
 from mlax_scaffold.conversion.unread_locals import without_unread
-from mlax_scaffold.conversion.values import Array, Several, Value
+from mlax_scaffold.conversion.values import Array, Several, Value, is_asked_early
 
 CALLS = ("__call__", "forward", "call", "apply")
 _STATES = ("init_hidden", "initHidden", "init_state", "zero_state", "begin_state")
@@ -82,6 +84,9 @@ class ClassReader(ClassMethods):
         self.symbols = Symbols(
             {k: literal(v.value) for k, v in origin.assigned.items()}
         )
+        start = next((f for f in node.body if getattr(f, "name", "") == "__init__"), 0)
+        if isinstance(start, ast.FunctionDef):
+            self.symbols.constants |= sizes_of(start)
         self.fitted: Fitted | None = None
         """How its example is made, once it is read."""
         self.results = results
@@ -164,8 +169,16 @@ class ClassReader(ClassMethods):
                 and f"{given}.shape[1]" in text
             ):
                 self.symbols.ranked(value, ("batch", "positions"))
+        again = copy.deepcopy(forward)
         result = bodies.run(forward, env)
+        if self.framework == "torch" and is_asked_early(env.values()):
+            # How many axes an input has may be said after the line that asks for one.
+            known = list(builder.notes.found)
+            result = Bodies(builder, self.symbols, self.results).run(again, env)
+            builder.notes.found[:] = known
+            forward = again
         self._in_dtype_of_weights(forward, env)
+        with_guessed_sums(self.symbols, env)
         for value in env.values():
             if isinstance(value, Array):
                 self._imaged(value)

@@ -23,7 +23,10 @@ from mlax_scaffold.conversion.kinds import is_layer_class
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.trees import is_name, self_attribute
 
-_NAMES = ("config", "cfg", "conf", "args", "hparams", "hp")
+_NAMES = (
+    *("config", "configs", "cfg", "conf", "args", "hparams", "hp", "opt", "opts"),
+    *("model_config", "model_args", "settings", "options"),
+)
 
 
 @dataclass

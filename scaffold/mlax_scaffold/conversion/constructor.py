@@ -312,9 +312,11 @@ class Constructor(DerivedValues):
         if condition is not None and (made := self.modules.function(value)):
             self._derived(attribute, made, condition)
             return
+        read = around.attributes.get(attribute)
         if self.modules.declared(attribute, value, condition):
             known = builder.attributes.get(attribute)
-            if known is not None and known.kind in ("layer", "layers"):
+            again = around.attributes.get(attribute) is read
+            if again and known is not None and known.kind in ("layer", "layers"):
                 around.attributes.pop(attribute, None)
             return
         if self._weight(node, attribute, value, condition):

@@ -13,6 +13,8 @@ _PARALLEL = (
     "torch.nn.DataParallel",
     "torch.nn.parallel.DistributedDataParallel",
 )
+_SAME = ("torch.autograd.Variable", "torch.autograd.variable.Variable")
+"""What hands on the tensor that it is given."""
 _TORCH = "torch_"
 """What PyTorch is called where the file has no name for it."""
 _NEW = ("new_zeros", "new_ones", "new_full", "new_empty")
@@ -70,6 +72,13 @@ class _Devices(ast.NodeTransformer):
             return ast.copy_location(ast.Constant(False), node)
         if self._is_there(node):
             return ast.copy_location(ast.Constant(True), node)
+        if full in _SAME and len(node.args) == 1:
+            # What it says beside that, such as `requires_grad`, is of no matter to a value.
+            return node.args[0]
+        if full == "torch.from_numpy":
+            made = ast.Attribute(ast.Name(self.torch, ast.Load()), "tensor", ast.Load())
+            node.func = ast.copy_location(made, node.func)
+            node.args = [_as_it_is(a) for a in node.args]
         if full in _PARALLEL and node.args:
             if full != _PARALLEL[0]:
                 return node.args[0]
@@ -166,6 +175,15 @@ class _Unread(ast.NodeTransformer):
         if isinstance(target, ast.Name) and target.id in self.unread:
             return ast.copy_location(ast.Pass(), node)
         return node
+
+
+def _as_it_is(node: ast.expr) -> ast.expr:
+    """An array of NumPy without the dtype that PyTorch computes in."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="astype"), args=[dtype]):
+            if ast.unparse(dtype).rpartition(".")[2] in ("float32", "float", "float64"):
+                return inner
+    return node
 
 
 def _is(node: ast.expr, value: bool) -> bool:

@@ -21,6 +21,7 @@ class _Direct(ast.NodeTransformer):
         if isinstance(func, ast.Attribute) and func.attr == "forward":
             part = func.value
             inner = part.value if isinstance(part, ast.Subscript) else part
-            if self_attribute(inner) is not None:
+            local = isinstance(part, ast.Name) and part.id != "self"
+            if self_attribute(inner) is not None or local:
                 node.func = part
         return node

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.axis_patterns import Pattern
+from mlax_scaffold.conversion.axis_patterns import Pattern, flattened
 from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.trees import replaced
+from mlax_scaffold.conversion.trees import is_name, replaced
 
 _CALLS = ("einops.rearrange", "einops.reduce", "einops.repeat")
 _LAYER = ".Rearrange"
@@ -117,11 +117,18 @@ def _written(
     x: str, pattern: ast.expr, keywords: list[ast.keyword], reduction: str = ""
 ) -> ast.expr | None:
     text = pattern.value if isinstance(pattern, ast.Constant) else None
+    if isinstance(text, str) and not reduction and (made := flattened(text, x)):
+        return made
     read = Pattern.read(text) if isinstance(text, str) else None
     if read is None:
         return None
     sizes = {str(k.arg): k.value for k in keywords if k.arg != "reduction"}
-    return read.applied(x, sizes, reduction)
+    made = read.applied(x, sizes, reduction)
+    for part in ast.walk(made) if made is not None else ():
+        if is_name(part, x):
+            # The pattern says how many axes the array has.
+            part.rank = len(read.left)  # type: ignore[attr-defined]
+    return made
 
 
 def _placed(made: ast.expr, node: ast.expr) -> ast.expr:

@@ -15,7 +15,7 @@ from mlax_scaffold.conversion.values import Array, Value
 from mlax_scaffold.conversion.words import NUMBERED
 
 _SMALL = re.compile(
-    r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|^k$|bottleneck)"
+    r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|^k$|^N$|bottleneck)"
 )
 _KERNEL = re.compile(r"(kernel|window|patch)")
 _VOCABULARY = re.compile(
@@ -94,6 +94,9 @@ def fitting(
             # Nothing says what fits.
             continue
         case = case_of(array, defaults | known)
+        asked = {a: defaults[a] for a in _asked(symbols, case) if a in defaults}
+        values = {**asked, **values}
+        known = {**asked, **known}
         shape = _shape(symbols, case, known, side, chosen)
         if shape is None:
             return ()
@@ -101,6 +104,18 @@ def fitting(
         # An example of one case is none of the others.
         values |= {k: defaults.get(k) for k in settings_of(array) if k not in values}
     return (*values.items(), *shapes.items())
+
+
+def _asked(symbols: Symbols, array: Array) -> set[str]:
+    """The fields that conditions in the axes ask for."""
+    return {
+        part.attr
+        for axis in array.axes
+        for choice in ast.walk(symbols.find(axis))
+        if isinstance(choice, ast.IfExp)
+        for part in ast.walk(choice.test)
+        if isinstance(part, ast.Attribute)
+    }
 
 
 def _with_derived(
@@ -196,6 +211,9 @@ def _value(field: Field, text: str) -> object:
         if not _KERNEL.search(name) and isinstance(default, tuple | list):
             return _scaled(tuple(default)) or (8,) * count
         return (3,) * count if _KERNEL.search(name) else (8,) * count
+    if word.startswith(("str", "tuple[str")) and default:
+        # Others may mean nothing.
+        return default
     if field.default is not None:
         return None
     if word.startswith(("float", "Positive")):
@@ -235,6 +253,7 @@ def _shape(
     sizes: list[int] = []
     if array.lead:
         sizes.append(2)
+        sizes += [4] * max(0, array.prefix.bare - 1 if not array.axes else 0)
     if array.flat is not None:
         size = computed(symbols.find(array.flat), values)
         if not isinstance(size, int):
@@ -310,6 +329,10 @@ def computed(node: ast.expr, values: Mapping[str, object]) -> object:
             return computed(
                 body if there == isinstance(op, ast.IsNot) else other, values
             )
+        case ast.IfExp(test=ast.Attribute(attr=attr), body=body, orelse=other) if (
+            attr in values
+        ):
+            return computed(body if values[attr] else other, values)
         case ast.Name(id=symbol):
             return values.get(symbol)
         case ast.Subscript(value=inner, slice=index):

@@ -53,7 +53,7 @@ def without_in_place(origin: Origin, thing: str, notes: Notes) -> None:
     if "torch" not in libraries and ("numpy" not in libraries or "jax" in libraries):
         # Arrays of jax are never changed.
         return
-    used = _used(origin, thing)
+    used = used_by(origin, thing)
     others: dict[str, dict[int, str]] = {}
     todo: list[tuple[ast.FunctionDef, ast.ClassDef | None]] = [
         (f, None) for f in origin.functions.values() if f.name in used
@@ -112,7 +112,7 @@ def _set_part(node: ast.stmt) -> str:
     return ""
 
 
-def _used(origin: Origin, thing: str) -> set[str]:
+def used_by(origin: Origin, thing: str) -> set[str]:
     """What of the file a class or a function is made of, and itself; all where the file has no such name."""
     nodes = {**origin.classes, **origin.functions}
     queue = [thing] if thing in nodes else [*nodes]

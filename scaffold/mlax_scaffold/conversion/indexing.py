@@ -33,6 +33,7 @@ class Indexing(ShapeFunctions):
         if isinstance(value, Shape):
             if isinstance(at, int) and value.start is None and value.stop is None:
                 value.array.asked = max(value.array.asked, at)
+                value.array.asked_early |= value.array.lead
                 if at > 0 and value.array.lead and self.guesses:
                     # Most inputs with such an axis are batches of sequences.
                     rank = max(at + 1, 2 if value.array.kind == "Int" else 3)
@@ -111,6 +112,11 @@ class Indexing(ShapeFunctions):
         widened = len(array.axes) < len(old) < len(parts)
         if len(old) == len(parts) > 2 and not array.axes:
             widened = all(isinstance(p, ast.Slice) for p in parts)
+        stepped = any(isinstance(p, ast.Slice) and p.step is not None for p in parts)
+        if len(old) == len(parts) == 2 and not array.axes and stepped:
+            # `x[:, ::2]`: every other column.
+            names = ("batch", "features")
+            return self.symbols.ranked(array, names)
         if not widened and (len(numbers) < 2 or len(numbers) < len(parts)):
             return False
         names = ("batch", *(f"axis{i}" for i in range(1, len(old))))

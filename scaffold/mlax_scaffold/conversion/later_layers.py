@@ -1,11 +1,38 @@
-"""Layers that a constructor replaces: `self.fc = Linear(...)`, and `if deep: self.fc = MLP(...)` after it."""
+"""Layers that a constructor replaces: `self.fc = Linear(...)`, and `if deep: self.fc = MLP(...)` after it.
+
+One that wraps the layer that it replaces, `self.attn = PreNorm(dim, self.attn)`, is made with that one.
+"""
 
 from __future__ import annotations
 
 import ast
 import copy
 
+from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.trees import names, self_attribute, targets
+
+
+def with_wrapping_layers(origin: Origin) -> None:
+    """Write such layers of all classes of PyTorch as one, in place, before it is told what wraps them."""
+    if any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+        for node in origin.classes.values():
+            for method in node.body:
+                if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+                    while _wrapped(method.body):
+                        pass
+
+
+def _wrapped(body: list[ast.stmt]) -> bool:
+    for at, first in enumerate(body):
+        attribute, value = _set(first)
+        if attribute is None or not isinstance(value, ast.Call):
+            continue
+        for later in range(at + 1, len(body)):
+            if _wraps(first, body[at + 1 : later], body[later]):
+                _Inner(attribute, value).visit(body[later])
+                del body[at]
+                return True
+    return False
 
 
 def with_later_layers(node: ast.ClassDef) -> None:
@@ -50,6 +77,46 @@ def _set(node: ast.stmt) -> tuple[str | None, ast.expr | None]:
         case ast.Assign(targets=[target], value=value):
             return self_attribute(target), value
     return None, None
+
+
+def _wraps(first: ast.stmt, between: list[ast.stmt], node: ast.stmt) -> bool:
+    """Whether a statement replaces a layer by one that is made with it, of the same values."""
+    attribute, value = _set(first)
+    if _set(node)[0] != attribute or not isinstance(_set(node)[1], ast.Call):
+        return False
+    read = [p for p in ast.walk(node) if self_attribute(p) == attribute]
+    bound = {title for part in between for title in targets(part)}
+    others = {a for part in between for a in _stored(part)}
+    needed = {a for part in ast.walk(first) if (a := self_attribute(part))}
+    return (
+        len(read) == 2
+        and value is not None
+        and not bound & names(value)
+        and not others & needed
+        and not any(_reads(part, str(attribute)) for part in between)
+    )
+
+
+def _stored(node: ast.stmt) -> set[str]:
+    return {
+        a
+        for part in ast.walk(node)
+        if isinstance(getattr(part, "ctx", None), ast.Store)
+        and (a := self_attribute(part))
+    }
+
+
+class _Inner(ast.NodeTransformer):
+    """Writes what makes a layer in the place of its attribute."""
+
+    def __init__(self, attribute: str, value: ast.expr):
+        self.attribute, self.value = attribute, value
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if self_attribute(node) == self.attribute and isinstance(node.ctx, ast.Load):
+            return self.value
+        self.generic_visit(node)
+        return node
 
 
 def _passes(node: ast.If) -> bool:

@@ -7,7 +7,12 @@ import copy
 from collections.abc import Collection, Mapping
 
 from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.trees import literal, replaced, without_docstring
+from mlax_scaffold.conversion.trees import (
+    literal,
+    replaced,
+    self_attribute,
+    without_docstring,
+)
 
 _STARTS = ("__init__", "setup")
 
@@ -35,7 +40,15 @@ def written_out(origin: Origin, node: ast.ClassDef, layers: Collection[str]) -> 
             for n, f in {**origin.functions, **local}.items()
             if _makes(origin, f, layers)
         }
-        calls = _Calls(origin, listed, local, layers)
+        methods = {
+            m.name: _without_self(m)
+            for m in node.body
+            if isinstance(m, ast.FunctionDef)
+            and m is not start
+            and m.name not in ("forward", "__call__")
+            and _makes(origin, m, layers)
+        }
+        calls = _Calls(origin, listed, local, layers, methods)
         for _ in range(4):
             # What is written out may call another one.
             calls.found = False
@@ -55,6 +68,22 @@ def written_out(origin: Origin, node: ast.ClassDef, layers: Collection[str]) -> 
             if not (isinstance(s, ast.FunctionDef) and s.name not in used)
         ]
         ast.fix_missing_locations(start)
+        if calls.written:
+            read = {self_attribute(p) for p in ast.walk(node)}
+            node.body = [
+                m
+                for m in node.body
+                if getattr(m, "name", "") not in calls.written - read
+            ]
+
+
+def _without_self(method: ast.FunctionDef) -> ast.FunctionDef:
+    """A method as a function of what it is given beside the object."""
+    made = copy.copy(method)
+    static = any(ast.unparse(d) == "staticmethod" for d in method.decorator_list)
+    made.args = copy.copy(method.args)
+    made.args.args = method.args.args[0 if static else 1 :]
+    return made
 
 
 def _makes(origin: Origin, node: ast.AST, layers: Collection[str]) -> bool:
@@ -85,10 +114,14 @@ class _Calls(ast.NodeTransformer):
         known: Mapping[str, ast.FunctionDef],
         local: Mapping[str, ast.FunctionDef],
         layers: Collection[str],
+        methods: Mapping[str, ast.FunctionDef],
     ):
         self.origin, self.known, self.local = origin, known, local
-        self.layers = layers
+        self.layers, self.methods = layers, methods
         self.found = False
+        self.written: set[str] = set()
+        """Methods that were written out."""
+        self.inside = 0
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         if node.name not in self.local:
@@ -96,13 +129,19 @@ class _Calls(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.inside += 1
         self.generic_visit(node)
+        self.inside -= 1
         args: list[ast.expr] = []
         for arg in node.args:
             inner = arg.value if isinstance(arg, ast.Starred) else None
             args += inner.elts if isinstance(inner, ast.List | ast.Tuple) else [arg]
         node.args = args
         function = self.known.get(getattr(node.func, "id", ""))
+        method = self_attribute(node.func) or ""
+        if self.inside:
+            # What is set to an attribute as it is is read where it is called.
+            function = function or self.methods.get(method)
         if function is None:
             return node
         made = self._returned(function, node)
@@ -112,6 +151,7 @@ class _Calls(ast.NodeTransformer):
         if not known and function.name not in self.local:
             return node
         self.found = True
+        self.written |= {method} & self.methods.keys()
         for part in ast.walk(made):
             if isinstance(part, ast.expr):
                 ast.copy_location(part, node)

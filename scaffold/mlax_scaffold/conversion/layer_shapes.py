@@ -52,6 +52,12 @@ class LayerShapes:
             return x
         if layer == "Embed":
             x.kind = "Int"
+            if x.widened is not None and x.widened[1] >= 0 and not x.axes:
+                # `embed(tokens[None])`
+                inner, at = x.widened
+                inner.kind = "Int"
+                rows = inner.like([*inner.axes, given["features"]], "Float")
+                return rows.with_axis(at)
             return x.like([*x.axes, given["features"]], "Float")
         if layer in ("Conv", "ConvTranspose", "MaxPool", "AvgPool", "Upsample"):
             return self._windows(layer, given, x)
@@ -185,6 +191,16 @@ class LayerShapes:
             return folded(expression("a * b", a=size, b=one("factor")))
         window = one("kernel_size") if "kernel_size" in given else one("window")
         stride, dilation = one("strides"), one("dilation")
+        if ast.unparse(window).endswith(
+            (
+                f".shape[{i + 2}]",
+                f".shape[{i - dims}]",
+                ".shape[2:]",
+                f".shape[-{dims}:]",
+            )
+        ):
+            # A window over the whole image.
+            return ast.Constant(1)
         reach = folded(expression("(w - 1) * d + 1", w=window, d=dilation))
         padding = given.get("padding")
         kind = literal(padding)

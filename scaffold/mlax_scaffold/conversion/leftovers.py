@@ -34,6 +34,7 @@ def refuse_leftovers(origin: Origin, notes: Notes, spec: SpecText) -> None:
             _names(origin, notes, node, known | _locals(definition), told)
         if isinstance(definition, Described):
             _given_layers(notes, definition, told)
+            _indexed_sequences(notes, definition, told)
             if not notes.blocking:
                 _undeclared(notes, definition, told)
             _changes_in_place(notes, definition, told)
@@ -142,6 +143,24 @@ def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
                 f"`self.{attribute}` is nothing that could be declared in setup",
                 "declare it with a layer, `trainable` or `state`, or compute it there",
             )
+
+
+def _indexed_sequences(notes: Notes, definition: Described, told: set[int]) -> None:
+    """Elements of sequences, which are methods here, at places that are not told."""
+    methods = {m.name for m in definition.methods}
+    for method in definition.methods:
+        for part in ast.walk(method):
+            place = (
+                self_attribute(part.value) if isinstance(part, ast.Subscript) else ""
+            )
+            if place in methods and part.lineno not in told:  # type: ignore[attr-defined]
+                told.add(part.lineno)  # type: ignore[attr-defined]
+                notes.refuse(
+                    part,
+                    f"`self.{str(place).lstrip('_')}` holds layers of several kinds, "
+                    "of which one is taken by its place",
+                    "make a list for each kind, or call each layer by its name",
+                )
 
 
 def _given_layers(notes: Notes, definition: Described, told: set[int]) -> None:

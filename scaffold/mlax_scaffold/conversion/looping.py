@@ -145,7 +145,8 @@ class Looping(Calling):
             parts = {target.id: element}
             if isinstance(index, ast.Name):
                 parts[index.id] = ast.Constant(number)
-            passes += [with_names(copy.deepcopy(s), parts) for s in node.body]
+            at = _At(str(attribute), number, element)
+            passes += [at.visit(with_names(copy.deepcopy(s), parts)) for s in node.body]
         return passes
 
     def _bind_items(self, target: ast.expr, iterated: ast.expr, source: Value) -> None:
@@ -340,3 +341,19 @@ class Looping(Calling):
         node.iter = (
             sources[0] if len(sources) == 1 else ast.Call(name("zip"), sources, [])
         )
+
+
+class _At(ast.NodeTransformer):
+    """An element of a sequence that is taken by its place: `self._views[0]`."""
+
+    def __init__(self, attribute: str, place: int, element: ast.expr):
+        self.attribute, self.place, self.element = attribute, place, element
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        if (
+            self_attribute(node.value) == self.attribute
+            and literal(node.slice) == self.place
+        ):
+            return copy.deepcopy(self.element)
+        return node

@@ -20,6 +20,10 @@ def loss_shape(symbols: Symbols, loss: str, given: list[Value]) -> Value:
     if len(given) < 2:
         return None
     first, second = given[:2]
+    if loss == "softmax_cross_entropy_with_integer_labels" and isinstance(
+        second, Array
+    ):
+        _indices(symbols, first, second)
     if not isinstance(first, Array) or not isinstance(second, Array):
         return None
     if loss in _OF_ELEMENTS:
@@ -30,9 +34,22 @@ def loss_shape(symbols: Symbols, loss: str, given: list[Value]) -> Value:
         return both.like(both.axes[:-1])
     if loss == "softmax_cross_entropy_with_integer_labels":
         symbols.axis(first, -1, "classes")
-        second.kind = "Int"
         made = first.like(first.axes[:-1])
         if second.lead and not second.axes:
             second.prefix, second.against = made.prefix, first
         return made
     return None
+
+
+def _indices(symbols: Symbols, scores: Value, labels: Array) -> None:
+    """Take labels to be indices; where both were reshaped, those that they were before, too."""
+    labels.kind = "Int"
+    whole = scores.source if isinstance(scores, Array) else None
+    rows = labels.source
+    if rows is None:
+        return
+    rows.kind = "Int"
+    if whole is not None and rows.lead and not rows.axes and not whole.lead:
+        symbols.ranked(rows, ["_"] * (len(whole.axes) - 1))
+        for one, other in zip(rows.axes, whole.axes, strict=False):
+            symbols.equal(one, other)

@@ -81,7 +81,7 @@ def _given_elsewhere(
     at = [a.arg for a in given.args].index(place) - 1
     return any(
         is_name(part.func, node.name)
-        and (len(part.args) > at or any(k.arg in (place, None) for k in part.keywords))
+        and (len(part.args) > at or any(k.arg == place for k in part.keywords))
         for part in ast.walk(origin.tree)
         if isinstance(part, ast.Call)
     )

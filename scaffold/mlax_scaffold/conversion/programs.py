@@ -25,6 +25,7 @@ from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.numpy_functions import with_numpy_functions
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.signatures import Signature
+from mlax_scaffold.conversion.spatial_needs import with_spatial_needs
 from mlax_scaffold.conversion.stages import with_stages
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import is_name, names, targets
@@ -62,6 +63,7 @@ class Program:
             self.definitions[-1] = with_callers(
                 self.origin, node, self.definitions[-1], known, self.own[node.name]
             )
+        self.definitions = with_spatial_needs(self.definitions)
         beside = beside_of(self.origin, self.notes, self.definitions, framework)
         beside = with_numpy_functions(self.definitions, beside)
         return SpecText(tuple(self.definitions), tuple(beside))

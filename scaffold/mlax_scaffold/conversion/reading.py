@@ -25,6 +25,10 @@ class Reading:
         self.layers = LayerShapes(symbols, builder.framework)
         self.arrays = ArrayShapes(symbols, builder.framework)
         self.arrays.single = "vmap" not in ast.unparse(builder.node)
+        said = ast.unparse(builder.node)
+        self.arrays.images = (
+            "nn.Conv2d(" in builder.origin.text and "channels_" not in said
+        )
         self.env: Environment = {}
         self.conditions: list[ast.expr] = []
         self.loop: ast.For | None = None

@@ -70,7 +70,9 @@ class Reshaping(Growing):
             s if s is not None and literal(s) != -1 else self.symbols.fresh("_")
             for s in sizes
         ]
-        return Array(made, False, array.kind)
+        other = Array(made, False, array.kind)
+        other.source = array
+        return other
 
     def _starred(
         self, array: Array, nodes: Sequence[ast.expr], values: list[Value]

@@ -195,6 +195,8 @@ class ShapeFunctions:
     def _tiled(self, array: Array, times: Value) -> Value:
         """An array that is repeated along each of its axes."""
         items = times.items if isinstance(times, Several) else []
+        if array.lead and len(items) > 1:
+            self.symbols.ranked(array, ("batch", *["_"] * (len(items) - 1)))
         if array.lead or len(items) != len(array.axes):
             return None
         axes: list[ast.expr] = []
@@ -228,6 +230,8 @@ class ShapeFunctions:
             self.symbols.ranked(array, ("batch", *["_"] * at))
         axis = self._axis(node, 2)
         axis = 0 if axis is None else axis
+        if isinstance(axis, int) and axis > 0 and array.lead and not array.axes:
+            array.prefix.bare = max(array.prefix.bare, axis + 1)
         if (
             axis == 0
             and self.vectors
@@ -242,6 +246,10 @@ class ShapeFunctions:
             if keyword.arg == "indices_or_sections":
                 given = keyword.value
         if isinstance(given, ast.List | ast.Tuple) and isinstance(axis, int):
+            whole = getattr(node, "whole", None)
+            size = self.symbols.axis(array, axis) if whole is not None else None
+            if size is not None and whole is not None:
+                self.symbols.equal(size, whole)
             return self._split_at(array, given.elts, axis)
         parts = literal(given)
         if not isinstance(axis, int) or (array.lead and axis >= 0):

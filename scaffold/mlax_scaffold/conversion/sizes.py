@@ -24,7 +24,7 @@ class Symbols:
 
     def __init__(self, constants: Mapping[str, object] | None = None) -> None:
         self.known: dict[str, ast.expr] = {}
-        self.constants = {
+        self.constants: dict[str, ast.expr] = {
             k: ast.Constant(v) for k, v in (constants or {}).items() if type(v) is int
         }
         """Numbers of the file, by name, such as those of its channels."""
@@ -235,6 +235,12 @@ class Symbols:
 
 def _without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
     """Two sizes without what is added to both, or what both are multiplied by."""
+    match left, right:
+        case (
+            ast.BinOp(left=whole, op=ast.FloorDiv(), right=by),
+            ast.BinOp(left=other_whole, op=ast.FloorDiv(), right=other_by),
+        ) if same(by, other_by) and (is_symbol(whole) or is_symbol(other_whole)):
+            return whole, other_whole
     one, other = _factors(left), _factors(right)
     if len(one) > 1 and len(other) > 1:
         for factor in list(one):

@@ -154,6 +154,9 @@ class Storages:
     def _of_call(self, node: ast.Call) -> Held:
         func = node.func
         last = func.attr if isinstance(func, ast.Attribute) else ast.unparse(func)
+        if self_attribute(func) is not None:
+            # A module of any name: `self.squeeze(x)` is no view.
+            return self._returned_by(node)
         if last in _OF_SHAPE or last in _NUMBERS:
             return Held(number=True)
         if last in _VIEWS:
@@ -163,8 +166,11 @@ class Storages:
             return Held("", self._any(node.args[:1]))
         if last in ("list", "tuple", "zip", "enumerate", "reversed", "dict"):
             return Held("", self._any(node.args), listed=True)
+        return self._returned_by(node)
+
+    def _returned_by(self, node: ast.Call) -> Held:
+        """What a call of a module or of an unknown function holds: what it hands on, or a new tensor."""
         same = self.returned(node)
-        # Any other is a new tensor.
         return self.of(same) if same is not None else Held(str(id(node)))
 
     def bind(self, node: ast.stmt) -> None:

@@ -82,7 +82,13 @@ class _Names(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         part = self.parts.get(node.id)
-        return copy.deepcopy(part) if part is not None else node
+        if part is None:
+            return node
+        made = copy.deepcopy(part)
+        if hasattr(node, "rank") and isinstance(made, ast.Name):
+            # What a pattern of axes said of the array.
+            made.rank = node.rank  # type: ignore[attr-defined]
+        return made
 
 
 def self_attribute(node: ast.AST) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 
@@ -17,6 +18,8 @@ class Prefix:
     """Whether that is one at least."""
     least: int = 0
     """How many there are at least, as axes are named by number."""
+    bare: int = 0
+    """How many axes an array has at least of which nothing else is known."""
 
 
 class Array:
@@ -46,6 +49,10 @@ class Array:
         """What it is where a condition on hyperparameters holds, and elsewhere, where those differ."""
         self.asked = 0
         """The axis from the first one whose size the code reads, the furthest of them."""
+        self.source: Array | None = None
+        """What it is a reshaped copy of."""
+        self.asked_early = False
+        """Whether the code reads such a size before it is told how many axes there are."""
         self.first = 0
         """How many axes the code takes from the first one on, beside the last."""
         self.whole = ""
@@ -177,3 +184,11 @@ def _unsized(value: Value) -> Value:
     if isinstance(value, Record):
         return Record({k: _unsized(v) for k, v in value.items.items()})
     return None
+
+
+def is_asked_early(values: Iterable[Value]) -> bool:
+    """Whether sizes of inputs were read before it was known how many axes these have, none of them a mask."""
+    arrays = [v for v in values if isinstance(v, Array)]
+    return any(a.asked_early and not a.lead for a in arrays) and all(
+        a.kind != "Bool" and a.against is None for a in arrays
+    )

@@ -22,6 +22,7 @@ from mlax_scaffold.project.converting import (
     Source,
     came_from,
     converted,
+    formatted,
     located,
     mended,
 )
@@ -37,11 +38,16 @@ from mlax_scaffold.project.trial import try_out
 from mlax_scaffold.project.workspace import Generation, Workspace, name_in, names_in
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.reader.homes import module_name
+from mlax_scaffold.reader.remedies.mending import mend
 from mlax_scaffold.write import CommitReport, Plan, commit
 
 
 class ProofError(MlaxScaffoldError):
     """What was generated could not be tried out: a fault."""
+
+
+_ROUNDS = 4
+"""Times that a converted spec is tried: what one fix brings to light, the next one mends."""
 
 
 @dataclass(frozen=True)
@@ -102,14 +108,27 @@ class Creation:
         """
         with warm(library=self.workspace.is_library):
             spec, made = self._made()
-            plan = self._plan(spec, made)
-            _check_conflicts(plan)
-            definition = next(
-                d
-                for d in made.library
-                if d.source == spec.path and d.name == self.request.name
-            )
-            proof = self._prove(spec, made, definition)
+            for left in reversed(range(_ROUNDS)):
+                try:
+                    return self._created(spec, made)
+                except SpecError as error:
+                    spec, made = self._mended(spec, error, left)
+        raise AssertionError("the last round raises what it found")
+
+    def _created(self, spec: SpecFile, made: Generation) -> Created:
+        """Prove what was generated, and write it.
+
+        Raises:
+            SpecError: tracing finds something of it to be mended.
+        """
+        plan = self._plan(spec, made)
+        _check_conflicts(plan)
+        definition = next(
+            d
+            for d in made.library
+            if d.source == spec.path and d.name == self.request.name
+        )
+        proof = self._prove(spec, made, definition)
         title = f"{self.request.command} {self.request.name}"
         report = commit(self.workspace.root, plan, title=title)
         texts = {o.path: o.text for o in made.of(spec.path)} | self._parity(spec)
@@ -123,17 +142,34 @@ class Creation:
             FindingsError: what code became is no valid spec, with the lines of that code.
         """
         quiet = replace(self, say=lambda text: None)
-        quiet._explain(*quiet._made())
+        spec, made = quiet._made()
+        for left in reversed(range(_ROUNDS)):
+            try:
+                quiet._trace(spec, made)
+                break
+            except SpecError as error:
+                spec, made = quiet._mended(spec, error, left)
 
-    def _explain(self, spec: SpecFile, made: Generation) -> None:
-        """Trace what code became: what is refused is told at the lines of that code."""
-        source = self.request.source
-        if source is None:
-            return
-        try:
+    def _trace(self, spec: SpecFile, made: Generation) -> None:
+        """Trace what code became, if the spec is of that."""
+        if self.request.source is not None:
             try_out(self.workspace, made, self._plan(spec, made))
-        except SpecError as error:
-            raise located(Source.read(source), error) from error
+
+    def _mended(
+        self, spec: SpecFile, error: SpecError, left: int
+    ) -> tuple[SpecFile, Generation]:
+        """The spec of code with the fixes of what tracing it found, as long as there are any.
+
+        Raises:
+            FindingsError: there are none; what is refused is told at the lines of the code.
+        """
+        read = self.workspace.read_files
+        own = self.workspace.own
+        texts = mend([spec], error, lambda files: read([*own, *files])).texts
+        if left == 0 or spec.path not in texts:
+            raise located(Source.read(str(self.request.source)), error) from error
+        better = replace(spec, text=formatted(texts[spec.path]))
+        return better, self.workspace.generate(better)
 
     def _made(self) -> tuple[SpecFile, Generation]:
         spec = self._spec()
@@ -256,7 +292,7 @@ class Creation:
                 modules.append(f"{package}.graph")
             outcome = stage.prove(modules, run)
         if outcome.status != 0:
-            self._explain(spec, made)
+            self._trace(spec, made)
             output = outcome.output.strip()
             if self.request.source is not None:
                 source = Source.read(self.request.source)

@@ -101,6 +101,35 @@ class Wrong(nn.Module):
     assert not model.run("check").exit_code
 
 
+EMBEDDING = """\
+import math
+
+import torch
+import torch.nn as nn
+
+
+class Embedding(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, time):
+        half = self.dim // 2
+        scale = math.log(10000) / (half - 1)
+        scale = torch.exp(torch.arange(half) * -scale)
+        return time[:, None] * scale[None, :]
+"""
+
+
+def test_what_tracing_finds_in_a_spec_of_code_is_mended(model):
+    model.write("times.py", EMBEDDING)
+    source = ("--from", "times.py:Embedding")
+    assert "-scale)" in model.ok("new-layer", "ProbeTimes", *source, "--dry-run")
+    model.ok("new-layer", "ProbeTimes", *source)
+    spec = (model.root / "specs/nn/probe_times.py").read_text()
+    assert "jnp.asarray(-scale, time.dtype)" in spec
+
+
 def test_sizes_that_never_fit_are_told_where_the_original_calls_the_layer(
     model, monkeypatch
 ):

@@ -35,14 +35,17 @@ _PAIRS = {
 }
 _MAIN = {
     "pytorch/adversarial.py": ("Discriminator",),
+    "pytorch/annotated.py": ("Encoder",),
     "pytorch/bert.py": ("BertLayer",),
     "pytorch/convolved.py": ("GCN",),
     "pytorch/densenet.py": ("DenseNet",),
     "pytorch/derived.py": ("CosineNet",),
     "pytorch/dit.py": ("DiT",),
     "pytorch/efficient.py": ("MBConvBlock",),
+    "pytorch/flows.py": ("NormalizingFlow",),
     "pytorch/graphs.py": ("GraphAttentionLayer", "GAT"),
     "pytorch/mobilenet.py": ("MobileNetV2",),
+    "pytorch/radiance.py": ("NeRF",),
     "pytorch/seresnet.py": ("SEResNet",),
     "pytorch/sets.py": ("MAB", "SetTransformer"),
     "pytorch/tokens.py": ("VisionTransformer",),
@@ -115,7 +118,7 @@ INPUTS = _inputs()
 @cache
 def all_converted() -> dict[Input, Converted]:
     """Every spec; classes that several files have beside others get names of their own."""
-    taken = {"Attention", "MLP", "PatchEmbed", "RMSNorm"}
+    taken = {"Attention", "LayerNorm", "MLP", "PatchEmbed", "RMSNorm"}
     found = {}
     for given in INPUTS:
         text = (CORPUS / given.path).read_text()

@@ -183,13 +183,21 @@ def test_of_two_layers_under_one_name_the_later_one_is_that_of_the_class():
     assert "return jnp.tanh(x)" in text
 
 
-@pytest.mark.parametrize("before", ["", "if deep:\n    "])
-def test_a_layer_that_is_wrapped_under_its_own_name_is_listed(before):
-    line = "self.fc = nn.Sequential(self.fc, nn.Tanh())"
-    made = convert("thing.py", TORCH + replaced(before + line), "Thing", "FromThing")
+WRAPPING = "self.fc = nn.Sequential(self.fc, nn.Tanh())"
+
+
+def test_a_layer_that_is_wrapped_under_its_own_name_is_made_with_the_other():
+    text = converted(replaced(WRAPPING)).text
+    assert text.count(" = Linear(") == 1
+    assert "x = self.fc_0(x)\n        return jnp.tanh(x)" in text
+
+
+def test_a_layer_that_is_wrapped_under_a_condition_is_listed():
+    body = TORCH + replaced(f"if deep:\n    {WRAPPING}")
+    made = convert("thing.py", body, "Thing", "FromThing")
     [note] = [n for n in made.notes if n.blocks]
     assert "`self.fc` is another layer" in note.what
-    assert line in (TORCH + replaced(before + line)).splitlines()[note.line - 1]
+    assert WRAPPING in body.splitlines()[note.line - 1]
 
 
 LOOP = """\

@@ -98,13 +98,14 @@ def test_a_layer_that_is_handed_on_is_made_by_the_class_that_holds_it():
     assert "if self.downsample_0 is not None" in text
 
 
-def test_a_layer_of_something_else_is_not_handed_on():
+def test_a_layer_of_something_else_makes_a_class_of_its_own():
     body = RESNET.replace(
         "layers.append(Unit(self.inplanes, planes))",
         "layers.append(Unit(self.inplanes, planes, 1, nn.BatchNorm2d(planes * 4)))",
     )
-    made = convert("thing.py", TORCH + body, "Thing", "FromThing")
-    assert "downsample_value" not in made.text
+    made = setups(converted(body).text)
+    assert "if self.downsample_value else None" in made["Unit"]
+    assert "self.downsample = BatchNorm(self.planes * 4)" in made["UnitBatchNorm2d"]
 
 
 def test_sizes_of_layers_are_what_these_are_made_with():

@@ -21,7 +21,7 @@ import optax
 import pytest
 from corpus_inputs import all_converted, original
 from flax import nnx
-from torch_references import REFERENCES, bert_layer
+from torch_references import REFERENCES, bert_layer, encoder
 
 KEY = jax.random.key(0)
 TOLERANCE: dict[str, Any] = {"rtol": 2e-5, "atol": 2e-6}
@@ -358,4 +358,16 @@ def test_a_mask_that_is_added_as_written_out_in_numpy(package):
     y, _ = layer.fwd(x, trainables, state, hyperparams, True, attention_mask=mask)
     wide = jax.tree.map(lambda w: np.asarray(w, np.float64), trainables)
     expected = bert_layer(wide, np.asarray(x, np.float64), np.asarray(mask, np.float64))
+    np.testing.assert_allclose(y, expected, rtol=2e-4, atol=2e-5)
+
+
+def test_layers_that_are_handed_on_as_written_out_in_numpy(package):
+    layer = module(package, "nn", "PytorchEncoder")
+    fields = {"N": 2, "d_model": 8, "dropout": 0.1, "h": 2, "d_ff": 6}
+    shapes, state, hyperparams = created(layer, fields)
+    trainables = redrawn(shapes)
+    x, mask = drawn((2, 4, 8)), drawn((2, 4, 4), 4) > -0.5
+    y, _ = layer.fwd((x, mask), trainables, state, hyperparams, True)
+    wide = jax.tree.map(lambda w: np.asarray(w, np.float64), trainables)
+    expected = encoder(wide, np.asarray(x, np.float64), np.asarray(mask))
     np.testing.assert_allclose(y, expected, rtol=2e-4, atol=2e-5)

@@ -216,6 +216,56 @@ def masked_conv(weights, x):
     return y + weights.bias[:, None, None]
 
 
+def coupled(w, x):
+    def shallow(v, x):
+        for layer in (v.net_0, *v.net_2_linear):
+            x = linear(layer, x)
+            x = np.where(x > 0, x, 0.2 * x)
+        return linear(v.net_3, x)
+
+    volume = np.zeros(len(x))
+    for i, flow in enumerate(w.flows):
+        kept, other = x[:, ::2], x[:, 1::2]
+        if i % 2:
+            kept, other = other, kept
+        scale = shallow(flow.s_cond, kept)
+        other = np.exp(scale) * other + shallow(flow.t_cond, kept)
+        volume = volume + scale.sum(1)
+        x = np.concatenate([other, kept] if i % 2 else [kept, other], 1)
+    return np.concatenate([x, volume[:, None]], 1)
+
+
+def radiance(w, x):
+    points = x[:, :3]
+    h = points
+    for i, layer in enumerate(w.pts_linears):
+        h = np.maximum(linear(layer, h), 0.0)
+        if i == 1:
+            h = np.concatenate([points, h], -1)
+    return linear(w.output_linear, h)
+
+
+def encoder(w, x, mask):
+    def norm(v, x):
+        centred = x - x.mean(-1, keepdims=True)
+        return v.a_2 * centred / (x.std(-1, ddof=1, keepdims=True) + 1e-6) + v.b_2
+
+    for layer in w.layers:
+        y = norm(layer.sublayer_0_norm, x)
+        q, k, v = (
+            linear(m, y).reshape(*y.shape[:2], 2, -1).swapaxes(1, 2)
+            for m in layer.self_attn.linears[:3]
+        )
+        scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
+        scores = np.where(mask[:, None], scores, -1e9)
+        heads = (softmax(scores) @ v).swapaxes(1, 2).reshape(x.shape)
+        x = x + linear(layer.self_attn.linears[3], heads)
+        y = norm(layer.sublayer_1_norm, x)
+        forward = layer.feed_forward
+        x = x + linear(forward.w_2, np.maximum(linear(forward.w_1, y), 0.0))
+    return norm(w.norm, x)
+
+
 REFERENCES: dict[str, tuple[dict[str, Any], list[tuple[int, ...]], Any]] = {
     "RMSNorm": ({"dim": 5}, [(3, 5)], rms_norm),
     "LoRALinear": ({"in_features": 5, "out_features": 4, "r": 2}, [(3, 5)], lora),
@@ -257,4 +307,6 @@ REFERENCES: dict[str, tuple[dict[str, Any], list[tuple[int, ...]], Any]] = {
         [(6, 5), (6, 6)],
         graph_convolutions,
     ),
+    "NormalizingFlow": ({"dim": 6, "hidden_dim": 5, "num_flows": 3}, [(4, 6)], coupled),
+    "NeRF": ({"D": 4, "W": 8, "skips": (1,)}, [(3, 6)], radiance),
 }

@@ -69,6 +69,12 @@ def _windows(dims: int) -> dict[str, Row]:
 
 
 METHODS = {
+    "new_zeros": Row(
+        "(x, *size, dtype=_)", "calc.filled_like('zeros', x, size, dtype)"
+    ),
+    "new_ones": Row("(x, *size, dtype=_)", "calc.filled_like('ones', x, size, dtype)"),
+    "new_full": Row("(x, size, fill_value)", "jnp.full(size, fill_value, x.dtype)"),
+    "new_tensor": Row("(x, value)", "jnp.asarray(value, x.dtype)"),
     **{n: Row("(x)", f"jnp.{n}(x)") for n in _ALIKE},
     **{n: Row("(x, other)", f"jnp.{n}(x, other)") for n in _BINARY},
     "rsqrt": Row("(x)", "lax.rsqrt(x)"),
@@ -216,6 +222,14 @@ _FUNCTIONAL = {
     **{name: row for dims in (1, 2, 3) for name, row in _windows(dims).items()},
     "pad": Row(
         "(x, pad, mode='constant', value=0)", "calc.padded(x, pad, mode, value)"
+    ),
+    "lp_pool1d": Row(
+        "(x, norm_type, kernel_size, stride=None)",
+        "calc.powered_pool(x, norm_type, kernel_size, stride, 1)",
+    ),
+    "lp_pool2d": Row(
+        "(x, norm_type, kernel_size, stride=None)",
+        "calc.powered_pool(x, norm_type, kernel_size, stride, 2)",
     ),
     "interpolate": Row(
         "(x, size=None, scale_factor=_, mode='nearest', align_corners=None)",

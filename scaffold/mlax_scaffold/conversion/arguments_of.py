@@ -1,0 +1,63 @@
+"""Constructors and methods of classes, as syntax: what they are given, and that without some of it."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Container, Iterator, Mapping
+
+
+def method_of(node: ast.ClassDef, title: str) -> ast.FunctionDef | None:
+    """The method of that name; None where the class has none of its own."""
+    for part in node.body:
+        if isinstance(part, ast.FunctionDef) and part.name == title:
+            return part
+    return None
+
+
+def defaults_of(given: ast.arguments) -> dict[str, ast.expr]:
+    """The defaults of parameters, by name."""
+    late = given.args[len(given.args) - len(given.defaults) :]
+    found = dict(zip([a.arg for a in late], given.defaults, strict=True))
+    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    return found | {a.arg: d for a, d in named if d is not None}
+
+
+def without_arguments(given: ast.arguments, gone: Container[str]) -> None:
+    """Take parameters out, in place."""
+    defaults = defaults_of(given)
+    kept = [a for a in given.args if a.arg not in gone]
+    given.defaults = [defaults[a.arg] for a in kept if a.arg in defaults]
+    given.args = kept
+    named = [
+        (a, d)
+        for a, d in zip(given.kwonlyargs, given.kw_defaults, strict=True)
+        if a.arg not in gone
+    ]
+    given.kwonlyargs = [a for a, _ in named]
+    given.kw_defaults = [d for _, d in named]
+
+
+def with_values(node: ast.stmt, values: Mapping[str, ast.expr]) -> ast.stmt:
+    """A statement with values in the place of names that are read, changed in place."""
+    made = _Values(values).visit(node)
+    for part in ast.walk(made):
+        if isinstance(part, ast.expr) and not hasattr(part, "lineno"):
+            ast.copy_location(part, node)
+    return made
+
+
+class _Values(ast.NodeTransformer):
+    def __init__(self, values: Mapping[str, ast.expr]):
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        value = self.values.get(node.id) if isinstance(node.ctx, ast.Load) else None
+        return copy.deepcopy(value) if value is not None else node
+
+
+def stored_names(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement binds."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            yield part.id
