@@ -88,6 +88,12 @@ class Calling(Applying):
                 if isinstance(value, Several) and isinstance(other, Several):
                     return node, self._either(node.test, value, other)
                 return node, value if value is not None else other
+            case ast.BoolOp(op=ast.Or(), values=[_, _]):
+                made = [self.value(v) for v in node.values]
+                node.values = [m for m, _ in made]
+                numbers = [v.value for _, v in made if isinstance(v, Number)]
+                whole = ast.BoolOp(ast.Or(), numbers)
+                return node, Number(whole) if len(numbers) == 2 else None
             case ast.Compare():
                 node.left, value = self.value(node.left)
                 node.comparators = [self.value(c)[0] for c in node.comparators]
