@@ -52,6 +52,9 @@ _MAIN = {
     "nnx_/mixtures.py": ("MoEBlock",),
     "equinox_/unet.py": ("UNet",),
     "optax_/factored.py": ("lion", "scale_by_factored"),
+    "optax_/factories.py": (
+        *("create_optimizer", "make_sgd", "decayed_rms", "scale_by_heavy_ball"),
+    ),
 }
 """What of a file is converted as a whole, with all that it is made of."""
 _HALVES = (

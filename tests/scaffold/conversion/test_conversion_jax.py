@@ -67,7 +67,8 @@ def test_attention_of_nnx_drops_in_training_where_it_is_told_so():
 class Thing(nnx.Module):
     def __init__(self, dim: int, heads: int, rate: float, rngs: nnx.Rngs):
         self.attention = nnx.MultiHeadAttention(
-            heads, dim, dropout_rate=rate, broadcast_dropout=False, deterministic=False, decode=False, rngs=rngs
+            heads, dim, dropout_rate=rate, broadcast_dropout=False, deterministic=False,
+            decode=False, rngs=rngs,
         )
 
     def __call__(self, x):
