@@ -10,6 +10,7 @@ from mlax_scaffold.conversion.array_shapes import pointwise
 from mlax_scaffold.conversion.chosen_sizes import (
     chosen_size,
     compares_sizes,
+    literal_test,
     one_number,
 )
 from mlax_scaffold.conversion.declaring import _is_initializer
@@ -249,6 +250,9 @@ class Bodies(Looping):
         return [None] * count
 
     def _if(self, node: ast.If) -> list[ast.stmt]:
+        told = literal_test(node.test, self.builder.setup)
+        if told is not None:
+            return self.statements(node.body if told else node.orelse)
         before = dict(self.env)
         condition = self._condition(node.test)
         in_setup = condition or self._told_in_setup(node.test)

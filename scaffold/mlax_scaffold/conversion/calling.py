@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import (
     expression,
     is_layer,
+    literal,
     self_attribute,
 )
 from mlax_scaffold.conversion.values import (
@@ -258,6 +259,8 @@ class Calling(Applying):
             node.func = self._reference(attribute)
             return self._applied(node, attribute, given)
         if isinstance(func, ast.Name):
+            if func.id == "len" and (count := self._counted_sequence(node)):
+                return count, Number(count)
             known = self.env.get(func.id)
             if isinstance(known, Module | Loop):
                 if isinstance(known, Module):
@@ -274,8 +277,10 @@ class Calling(Applying):
             inner = self_attribute(func.value)
             listed = self.builder.attributes.get(inner or "")
             if listed is not None and listed.call is not None:
+                at = literal(func.slice)
                 func.slice, _ = self.value(func.slice)
-                return self._applied(node, str(inner))
+                made, result = self._applied_at(node, str(inner), at)
+                return made, result
         recurrent = self.builder.recurrences.get(attribute or "")
         if recurrent:
             node.args = [*node.args[:1], *states_given(node)]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import copy
+import operator
+from collections.abc import Iterable
 
+from mlax_scaffold.conversion.sizes import substituted
 from mlax_scaffold.conversion.trees import literal, same, self_attribute
 from mlax_scaffold.conversion.values import Number, Value
 
@@ -45,3 +48,31 @@ def chosen_size(condition: ast.expr, a: ast.expr, b: ast.expr) -> ast.expr:
         case ast.BinOp(left=left, op=ast.Add(), right=right) if same(right, b):
             return ast.BinOp(b, ast.Add(), ast.IfExp(condition, left, ast.Constant(0)))
     return ast.IfExp(condition, a, b)
+
+
+_TESTS = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def literal_test(test: ast.expr, setup: Iterable[ast.stmt]) -> bool | None:
+    """What a comparison of literal numbers says, and of attributes that are such; None of others."""
+    match test:
+        case ast.Compare(left=left, ops=[operation], comparators=[right]):
+            values = {
+                attribute: part.value
+                for part in setup
+                if isinstance(part, ast.Assign)
+                if (attribute := self_attribute(part.targets[0]))
+                if type(literal(part.value)) is int
+            }
+            sides = [literal(substituted(side, values)) for side in (left, right)]
+            compare = _TESTS.get(type(operation))
+            if compare is not None and all(type(side) is int for side in sides):
+                return bool(compare(*sides))
+    return None

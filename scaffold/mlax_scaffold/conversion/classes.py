@@ -34,6 +34,7 @@ from mlax_scaffold.conversion.numeric_masks import added_inputs
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.preparing import prepare
 from mlax_scaffold.conversion.recurrences import pairs_given
+from mlax_scaffold.conversion.scalar_inputs import scalars_given
 from mlax_scaffold.conversion.signatures import Signature
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.told_shapes import told
@@ -152,6 +153,9 @@ class ClassReader(ClassMethods):
         }
         for given in pairs_given(builder.recurrences, forward) & env.keys():
             env[given] = Several([Array([], True), Array([], True)])
+        if self.framework == "equinox":
+            for given in scalars_given(forward) & env.keys():
+                env[given] = Array([], False)
         for given in added_inputs(forward) & env.keys():
             value = env[given]
             if isinstance(value, Array) and value.kind == "Bool":
@@ -165,6 +169,11 @@ class ClassReader(ClassMethods):
             ):
                 self.symbols.ranked(value, ("batch", "positions"))
         result = bodies.run(forward, env)
+        if self.framework == "equinox" and scalars_given(forward) & env.keys():
+            # What has a number for all examples is for one example.
+            for value in env.values():
+                if isinstance(value, Array) and value.lead and len(value.axes) == 1:
+                    self.symbols.ranked(value, ("features",))
         self._in_dtype_of_weights(forward, env)
         for value in env.values():
             if isinstance(value, Array):

@@ -45,6 +45,14 @@ def _growth(
     return None
 
 
+def _begins_with(node: ast.expr) -> ast.expr:
+    """The list that a part of one, `layers[:-1]`, begins with; anything else as it is."""
+    match node:
+        case ast.Subscript(value=value, slice=ast.Slice(lower=None, step=None)):
+            return value
+    return node
+
+
 _ENTRIES = ("width", "before", "size_before", "features_before")
 """What the size that a pass begins with is called; one that the loop does not have."""
 
@@ -159,7 +167,7 @@ class Looping(Calling):
             elif iterated.func.id == "reversed":
                 parts = iterated.args
         for part, place in zip(parts, bound, strict=False):
-            attribute = self_attribute(part)
+            attribute = self_attribute(_begins_with(part))
             known = self.builder.attributes.get(attribute or "")
             if (
                 known is not None

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.key_loops import without_key_loops
 from mlax_scaffold.conversion.last_branches import with_last_branches
 from mlax_scaffold.conversion.later_layers import with_later_layers
 from mlax_scaffold.conversion.layer_functions import written_out
+from mlax_scaffold.conversion.lists_of_one_class import with_lists_of_one_class
 from mlax_scaffold.conversion.local_functions import inlined
 from mlax_scaffold.conversion.loop_ends import without_loop_ends
 from mlax_scaffold.conversion.mapped_tuples import without_mapped_tuples
@@ -35,6 +36,7 @@ from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
 def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     """Change a class in place."""
     without_class_methods(node)
+    with_lists_of_one_class(origin, node, LAYERS)
     without_numbered_names(origin, node)
     with_last_branches(node)
     without_loop_ends(node, notes)

@@ -166,6 +166,11 @@ class ShapeFunctions:
         if len(arrays) != len(several.items) or not arrays or not isinstance(axis, int):
             return None
         ranks = {len(a.axes) for a in arrays if not a.lead}
+        if axis == 0 and self.vectors and self.single and not ranks:
+            for array in arrays:
+                if len(array.axes) == 1:
+                    # The one axis of one example.
+                    self.symbols.ranked(array, ("features",))
         if axis >= 0 and len(ranks) == 1:
             for array in arrays:
                 self.symbols.ranked(array, ["_"] * max(ranks))

@@ -50,6 +50,7 @@ _MAIN = {
     "linen/decorated.py": ("ScannedClassifier",),
     "linen/scanned.py": ("SentimentClassifier",),
     "nnx_/mixtures.py": ("MoEBlock",),
+    "equinox_/stacks.py": ("FlowField", "NormedStack", "RadianceField"),
     "equinox_/unet.py": ("UNet",),
     "optax_/factored.py": ("lion", "scale_by_factored"),
     "optax_/factories.py": (

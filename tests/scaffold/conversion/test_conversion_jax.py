@@ -77,3 +77,119 @@ class Thing(nnx.Module):
         NNX,
     ).text
     assert "MultiHeadAttention(self.dim, self.heads, dropout_rate=self.rate" in text
+
+
+EQUINOX = "import equinox as eqx\nimport jax\nimport jax.numpy as jnp\nimport jax.random as jr\n\n\n"
+
+
+def stack(lines: str) -> str:
+    """A stack whose constructor fills its list by these lines."""
+    return f"""\
+class Thing(eqx.Module):
+    layers: list
+
+    def __init__(self, dim, width, depth, *, key):
+        keys = jr.split(key, depth + 1)
+{lines}
+    def __call__(self, x):
+        for layer in self.layers[:-1]:
+            x = jax.nn.relu(layer(x))
+        return self.layers[-1](x)
+"""
+
+
+PARTS = (
+    "for layers_in_features, layers_out_features in "
+    "[(self.dim, self.width), *[(self.width, self.width) for {} in range(self.depth - 1)], "
+    "(self.width, self.dim)]"
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "parts"),
+    [
+        (
+            """\
+        layers = [eqx.nn.Linear(dim, width, key=keys[0])]
+        for i in range(depth - 1):
+            layers.append(eqx.nn.Linear(width, width, key=keys[i + 1]))
+        layers.append(eqx.nn.Linear(width, dim, key=keys[-1]))
+        self.layers = layers
+""",
+            PARTS.format("i"),
+        ),
+        (
+            """\
+        self.layers = (
+            [eqx.nn.Linear(dim, width, key=keys[0])]
+            + [eqx.nn.Linear(width, width, key=k) for k in keys[1:-1]]
+            + [eqx.nn.Linear(width, dim, key=keys[-1])]
+        )
+""",
+            PARTS.format("_"),
+        ),
+        (
+            """\
+        self.layers = []
+        size = dim
+        for k in keys[:-1]:
+            self.layers.append(eqx.nn.Linear(size, width, key=k))
+            size = width
+        self.layers.append(eqx.nn.Linear(width, dim, key=keys[-1]))
+""",
+            "[*[(self.dim if i == 0 else self.width, self.width) for i in range(self.depth)], "
+            "(self.width, self.dim)]",
+        ),
+    ],
+)
+def test_a_list_of_one_class_is_a_comprehension_over_what_each_is_given(lines, parts):
+    text = converted(stack(lines), EQUINOX).text
+    assert parts in text
+    assert "x: Float['*batch dim']" in text
+
+
+def test_a_number_for_all_examples_is_beside_one_example():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, dim, *, key):
+        self.linear = eqx.nn.Linear(dim + 1, dim, key=key)
+
+    def __call__(self, t, y, args):
+        return self.linear(jnp.concatenate([jnp.asarray(t)[None], y]))
+""",
+        EQUINOX,
+    ).text
+    assert "def forward(self, t: Float['']" in text
+    assert "args" not in text
+
+
+def test_a_loop_over_layers_decides_what_literals_tell():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    layers: list
+    skip: int
+
+    def __init__(self, dim, *, key):
+        k1, k2 = jr.split(key)
+        self.layers = [eqx.nn.Linear(dim, dim, key=k1), eqx.nn.Linear(2 * dim, dim, key=k2)]
+        self.skip = 1
+
+    def __call__(self, x):
+        h = x
+        for i, layer in enumerate(self.layers):
+            if i == self.skip:
+                h = jnp.concatenate([h, x])
+            h = layer(h)
+            if i < len(self.layers) - 1:
+                h = jax.nn.relu(h)
+        return h
+""",
+        EQUINOX,
+    ).text
+    assert "== self.skip" not in text
+    assert "if 0 < 2 - 1:" in text or "h = self.layers_0(h)\n        h = jax" in text
+    assert "x: Float['dim']" in text
