@@ -31,6 +31,7 @@ from mlax_scaffold.conversion.named_classes import without_class_names
 from mlax_scaffold.conversion.named_results import without_named_results
 from mlax_scaffold.conversion.no_gradients import without_no_grad
 from mlax_scaffold.conversion.notes import ConversionError, Note, Notes
+from mlax_scaffold.conversion.number_inputs import with_number_inputs
 from mlax_scaffold.conversion.numeric_masks import without_numeric_masks
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.pairs import pair_class
@@ -141,6 +142,7 @@ def convert(
     without_drawing_functions(origin)
     with_unanimous_layers(origin, thing, LAYERS)
     configured = with_settings(origin)
+    with_number_inputs(origin, notes)
     without_numeric_masks(origin)
     without_wrappers(origin)
     without_given_layers(origin, LAYERS)

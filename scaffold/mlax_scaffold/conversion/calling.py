@@ -73,6 +73,9 @@ class Calling(Applying):
             case ast.Subscript():
                 node.value, value = self.value(node.value)
                 node.slice, index = self.value(node.slice)
+                if isinstance(index, Array) and self._is_weight(node.value):
+                    # What chooses rows of a weight.
+                    index.kind = "Int"
                 return node, self.arrays.item(value, node.slice, index)
             case ast.IfExp():
                 node.test, _ = self.value(node.test)
@@ -305,7 +308,7 @@ class Calling(Applying):
         helper = self._helper(func)
         if helper is not None:
             places = [a.arg for a in helper.args.args]
-            made = makes_floats(helper) and not is_given_arrays(given)
+            made = makes_floats(helper) and not is_given_arrays(given, node)
             made = made and self.depth == 1
             first = self.builder.calculations.first_input
             array = float_named(self.env, first) if made else None
@@ -332,6 +335,10 @@ class Calling(Applying):
                 return node, self.arrays.reshaped(Array(), node.args, given)
         node = of_numbers(node, given, self.builder.calculations.first_input)
         return node, self.arrays.function(ast.unparse(func), node, given, self)
+
+    def _is_weight(self, node: ast.expr) -> bool:
+        known = self.builder.attributes.get(self_attribute(node) or "")
+        return known is not None and known.kind == "weight"
 
     def _helper(self, func: ast.expr) -> ast.FunctionDef | None:
         """A function of the file, as it stands beside the spec."""

@@ -333,11 +333,38 @@ class Looping(Calling):
             return replaced(last, parts)
         return self.symbols.fresh("features")
 
+    def _number(self, node: ast.For, lists: list[str]) -> None:
+        """The loop asks lists that may not be there for their layers, by the number of the pass."""
+        taken = {n for part in node.body for n in names(part)} | {*targets(node.target)}
+        number = next(n for n in ("number", "at", "pass_number") if n not in taken)
+        match node:
+            case ast.For(
+                target=ast.Name(id=local), iter=ast.Call(func=func, args=[_])
+            ) if is_name(func, "range") and local != "_":
+                number = local
+            case ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=local), _]), iter=ast.Call(func=func)
+            ) if is_name(func, "enumerate"):
+                number = local
+            case _:
+                node.target = ast.Tuple(
+                    [ast.Name(number, ast.Store()), node.target], ast.Store()
+                )
+                node.iter = ast.Call(name("enumerate"), [node.iter], [])
+        parts = {_one(a): expression(f"self.{a}[{number}]") for a in lists}
+        node.body = [with_names(part, parts) for part in node.body]
+
     def _zip(self, node: ast.For, new: list[str]) -> None:
         """The loop goes over the lists of layers that its body declared."""
         lists = [a for a in new if self.builder.attributes[a].kind == "layers"]
         if not lists:
             return
+        there = [a for a in lists if self.builder.attributes[a].condition is None]
+        if len(there) < len(lists):
+            self._number(node, [a for a in lists if a not in there])
+            lists = there
+            if not lists:
+                return
         used = {n for part in node.body for n in names(part)}
         bound: list[ast.expr] = [ast.Name(_one(a), ast.Store()) for a in lists]
         sources: list[ast.expr] = [expression(f"self.{a}") for a in lists]

@@ -6,7 +6,9 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.description import Pair
+from mlax_scaffold.conversion.inner_functions import with_inner_functions
 from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.number_inputs import numbers_of, without
 from mlax_scaffold.conversion.origin import Origin, Thing
 from mlax_scaffold.conversion.pair_weights import (
     MadeWeights,
@@ -68,6 +70,7 @@ def pair_class(
             first, second = maker_of(origin, node), node
     if first is None or second is None:
         return None
+    first = with_inner_functions(first)
     return _class(origin, thing, node or first, first, second, outer, defaults, notes)
 
 
@@ -97,6 +100,10 @@ def _class(
     weights = MadeWeights(origin)
     value = weights.returned(first)
     call = copy.deepcopy(second)
+    known = {a.arg for a in (*given, *outer)}
+    numbers = [(a, d) for a, d in numbers_of(call) if a.arg not in known]
+    for argument, _ in numbers:
+        without(call, argument.arg)
     inputs = [a for a in call.args.args if a.arg not in ("self", "cls")]
     params = inputs[0].arg if inputs else "params"
     made = _parts(origin, value, _whole(call, params))
@@ -119,8 +126,8 @@ def _class(
         [],
         [ast.arg("self"), *own, *outer],
         None,
-        [],
-        [],
+        [ast.arg(a.arg) for a, _ in numbers],
+        [d for _, d in numbers],
         None,
         [*inner_defaults, *defaults],
     )
@@ -138,9 +145,10 @@ def _class(
     kept = defaults_of(call, rest)
     call.args.args = [ast.arg("self"), *rest]
     call.args.defaults = kept
+    static |= {a.arg for a, _ in numbers}
     unpacked: dict[str, ast.expr] = {
-        a.arg: expression(f"self.{a.arg}") for a in inputs[1:] if a.arg in static
-    }
+        a.arg: expression(f"self.{a.arg}") for a, _ in numbers
+    } | {a.arg: expression(f"self.{a.arg}") for a in inputs[1:] if a.arg in static}
     called: list[ast.stmt] = []
     order = [place for place, _ in made]
     for part in call.body:

@@ -1,4 +1,4 @@
-"""Forms in which people write for flax, equinox and haiku: sizes, strings, configurations, lists."""
+"""Forms in which people write for libraries of jax: sizes that branches set, lists, numbers of calls, pairs."""
 
 from __future__ import annotations
 
@@ -193,3 +193,109 @@ class Thing(eqx.Module):
     assert "== self.skip" not in text
     assert "if 0 < 2 - 1:" in text or "h = self.layers_0(h)\n        h = jax" in text
     assert "x: Float['dim']" in text
+
+
+def test_a_number_that_a_call_may_be_given_is_a_hyperparameter():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    features: int
+
+    @nn.compact
+    def __call__(self, x, temperature: float = 1.0):
+        return nn.Dense(self.features)(x) / temperature
+""",
+        LINEN,
+    )
+    assert "temperature: Positive = 1.0" in made.text
+    assert "return self.linear_0(x) / self.temperature" in made.text
+    assert "`temperature` of the call is a hyperparameter" in {
+        n.what for n in made.notes
+    }
+
+
+def test_layers_of_a_loop_that_may_not_be_there_are_asked_for_by_number():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    widths: tuple[int, ...]
+    rate: Optional[float] = None
+
+    @nn.compact
+    def __call__(self, x, train: bool = False):
+        for size in self.widths:
+            x = nn.Dense(size)(x)
+            if self.rate is not None:
+                x = nn.Dropout(self.rate)(x, deterministic=not train)
+        return x
+""",
+        LINEN,
+    ).text
+    assert (
+        "for (number, size), linear in zip(enumerate(self.widths), self.linears):"
+        in text
+    )
+    assert "x = self.dropouts[number](x)" in text
+
+
+def test_recurrent_layers_of_setup_are_run_where_they_are_called():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    size: int
+
+    def setup(self):
+        self.encoder = nn.Bidirectional(
+            nn.RNN(nn.OptimizedLSTMCell(self.size)), nn.RNN(nn.OptimizedLSTMCell(self.size))
+        )
+
+    def __call__(self, x):
+        return self.encoder(x)
+""",
+        LINEN,
+    ).text
+    assert text.count("= LSTMCell(self.in_features, self.size)") == 2
+    assert "reverse=True" in text
+
+
+PLAIN = "import jax\nimport jax.numpy as jnp\n\n\n"
+
+
+def test_functions_that_make_weights_are_written_out():
+    text = converted(
+        """\
+def init_Thing(key, dim: int, hidden: int):
+    def dense(key, n_in, n_out):
+        scale = jnp.sqrt(2.0 / n_in)
+        return {"w": scale * jax.random.normal(key, (n_in, n_out)), "b": jnp.zeros(n_out)}
+
+    k1, k2 = jax.random.split(key)
+    return {"up": dense(k1, dim, hidden), "down": dense(k2, hidden, dim)}
+
+
+def Thing(params, x):
+    h = jnp.tanh(x @ params["up"]["w"] + params["up"]["b"])
+    return h @ params["down"]["w"] + params["down"]["b"]
+""",
+        PLAIN,
+    ).text
+    assert (
+        "'w': trainable(normal(math.sqrt(2.0 / self.dim)), (self.dim, self.hidden))"
+        in text
+    )
+    assert "'b': trainable(zeros, (self.dim,))" in text
+
+
+def test_what_chooses_rows_of_a_weight_is_an_index():
+    text = converted(
+        """\
+def init_Thing(key, entries: int, dim: int):
+    return {"table": 0.1 * jax.random.normal(key, (entries, dim))}
+
+
+def Thing(params, tokens_of):
+    return params["table"][tokens_of]
+""",
+        PLAIN,
+    ).text
+    assert "tokens_of: Int['*shape']" in text
