@@ -23,6 +23,7 @@ from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.functions import function_definition, library_of
 from mlax_scaffold.conversion.given_instances import without_given_instances
 from mlax_scaffold.conversion.given_layers import without_given_layers
+from mlax_scaffold.conversion.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.in_place import without_in_place
 from mlax_scaffold.conversion.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
@@ -149,6 +150,7 @@ def convert(
     without_given_instances(origin, LAYERS)
     without_scanned_cells(origin)
     without_runs(origin)
+    without_unrolls(origin)
     without_sown(origin, notes)
     known = origin.classes.get(thing) or origin.functions.get(thing)
     pair, functions = None, None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mlax_scaffold.conversion.loss_shapes import loss_shape
 from mlax_scaffold.conversion.reshaping import Reshaping
-from mlax_scaffold.conversion.sizes import Symbols
+from mlax_scaffold.conversion.sizes import Symbols, product
 from mlax_scaffold.conversion.trees import expression, folded, literal, same
 from mlax_scaffold.conversion.values import Array, Each, Number, Several, Shape, Value
 
@@ -187,6 +187,8 @@ class ArrayShapes(Reshaping):
             return self._named(attr, owner, node, given)
         if attr in ("mean", "sum", "max", "min", "prod", "var", "std", "argmax"):
             return self._reduced(owner, node, 0)
+        if attr in ("ravel", "flatten") and not node.args:
+            return _flat(owner)
         if attr in ("dot",):
             return self.matmul(owner, given[0] if given else None)
         if attr in _ALIKE:
@@ -232,6 +234,8 @@ class ArrayShapes(Reshaping):
         first = given[0] if given else None
         if last in ("len",) and isinstance(first, Shape) and not first.array.lead:
             return Number(ast.Constant(len(first.array.axes)))
+        if last == "ravel" and isinstance(first, Array) and len(node.args) == 1:
+            return _flat(first)
         if last == "int" and isinstance(first, Number):
             return Number(expression("int(a)", a=first.value))
         if (
@@ -365,3 +369,8 @@ def _counted_up(node: ast.Call, given: list[Value]) -> Value:
         return None
     floating = any(k.arg == "dtype" for k in node.keywords)
     return Array([given[0].value], False, "Float" if floating else "Int")
+
+
+def _flat(array: Array) -> Value:
+    """All axes of an array as one, where all are known."""
+    return None if array.lead else Array([product(array.axes)], False, array.kind)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from mlax_scaffold.conversion.annotations import annotated, result_type, symbols_named
 from mlax_scaffold.conversion.bodies import Bodies
 from mlax_scaffold.conversion.building import Builder
+from mlax_scaffold.conversion.carried_pairs import pairs_carried
 from mlax_scaffold.conversion.class_fields import (
     _static_type,
 )
@@ -50,6 +51,7 @@ from mlax_scaffold.conversion.trees import (
 from mlax_scaffold.conversion.trials import drawing, trial
 from mlax_scaffold.conversion.unread_locals import without_unread
 from mlax_scaffold.conversion.values import Array, Several, Value
+from mlax_scaffold.conversion.weight_dtypes import in_dtype_of, of_positions, weight_of
 
 CALLS = ("__call__", "forward", "call", "apply")
 _STATES = ("init_hidden", "initHidden", "init_state", "zero_state", "begin_state")
@@ -151,7 +153,20 @@ class ClassReader(ClassMethods):
                 [f.name for f in builder.fields.values() if f.word == "Size"],
             )
         }
-        for given in pairs_given(builder.recurrences, forward) & env.keys():
+        carried = pairs_carried(
+            forward,
+            builder.attributes,
+            carry_first=self.framework in ("flax", "nnx"),
+            own={f"@own:{n}": s.pairs() for n, s in self.results.items() if s},
+        )
+        if self.framework == "haiku" and carried:
+            self.notes.remark(
+                call,
+                "the state of an LSTM is the pair (cell, hidden)",
+                "swap what haiku calls LSTMState(hidden, cell)",
+            )
+        carried |= pairs_given(builder.recurrences, forward)
+        for given in carried & env.keys():
             env[given] = Several([Array([], True), Array([], True)])
         if self.framework == "equinox":
             for given in scalars_given(forward) & env.keys():
@@ -160,13 +175,9 @@ class ClassReader(ClassMethods):
             value = env[given]
             if isinstance(value, Array) and value.kind == "Bool":
                 value.kind = "Float"
-        text = ast.unparse(forward)
-        for given, value in env.items():
-            if (
-                isinstance(value, Array)
-                and value.kind == "Int"
-                and f"{given}.shape[1]" in text
-            ):
+        for given in of_positions(forward, self.builder.attributes):
+            value = env.get(given)
+            if isinstance(value, Array) and value.kind == "Int":
                 self.symbols.ranked(value, ("batch", "positions"))
         result = bodies.run(forward, env)
         if self.framework == "equinox" and scalars_given(forward) & env.keys():
@@ -184,21 +195,12 @@ class ClassReader(ClassMethods):
     def _in_dtype_of_weights(
         self, forward: ast.FunctionDef, env: dict[str, Value]
     ) -> None:
-        """Give arrays the dtype of an embedding where the first input holds indices."""
+        """Give arrays the dtype of a weight where the first input holds indices."""
         first = self.builder.calculations.first_input
         value = env.get(first)
-        known = self.builder.attributes.items()
-        embeds = (n for n, a in known if a.layer == "@layer:Embed" and not a.condition)
-        embed = next(embeds, None)
-        if not isinstance(value, Array) or value.kind != "Int" or embed is None:
-            return
-        dtype = expression(f"self.{embed}.embedding.dtype")
-        for part in ast.walk(forward):
-            if isinstance(part, ast.Call):
-                cast = ast.unparse(part.func) == "@module:jnp.asarray"
-                last = part.args[-1] if cast and len(part.args) == 2 else None
-                if last is not None and ast.unparse(last) == f"{first}.dtype":
-                    part.args[-1] = copy.deepcopy(dtype)
+        weight = weight_of(self.builder.attributes)
+        if isinstance(value, Array) and value.kind == "Int" and weight is not None:
+            in_dtype_of(forward, first, expression(f"{weight}.dtype"))
 
     def _imaged(self, array: Array) -> None:
         """An image is as high and wide as the class says that its images are."""

@@ -312,6 +312,8 @@ def computed(node: ast.expr, values: Mapping[str, object]) -> object:
             )
         case ast.Name(id=symbol):
             return values.get(symbol)
+        case ast.BoolOp(op=ast.Or(), values=[given, default]):
+            return computed(given, values) or computed(default, values)
         case ast.Subscript(value=inner, slice=index):
             found, at = computed(inner, values), computed(index, values)
             if (

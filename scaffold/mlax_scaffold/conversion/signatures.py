@@ -87,6 +87,10 @@ class Signature:
                 actual.broadcast_to(whole)
         return made(self.output)
 
+    def pairs(self) -> list[int]:
+        """The places of inputs that are pairs of arrays."""
+        return [i for i, v in enumerate(self.inputs) if isinstance(v, Several)]
+
     def _known(self) -> int:
         """How many axes are known of the first input."""
         first = self.inputs[0]

@@ -1,4 +1,4 @@
-"""Forms in which people write for libraries of jax: sizes that branches set, lists, numbers of calls, pairs."""
+"""Forms in which people write for libraries of jax: sizes of branches, lists, numbers of calls, pairs."""
 
 from __future__ import annotations
 
@@ -299,3 +299,61 @@ def Thing(params, tokens_of):
         PLAIN,
     ).text
     assert "tokens_of: Int['*shape']" in text
+
+
+def test_a_core_of_haiku_is_scanned_over_time():
+    text = converted(
+        """\
+class Thing(hk.Module):
+    def __init__(self, vocab, size, name=None):
+        super().__init__(name=name)
+        self.vocab = vocab
+        self.size = size
+
+    def __call__(self, tokens):
+        core = hk.LSTM(self.size)
+        x = jax.nn.one_hot(tokens, self.vocab)
+        ys, _ = hk.dynamic_unroll(core, x, core.initial_state(x.shape[1]))
+        return hk.BatchApply(hk.Linear(self.vocab))(ys)
+""",
+        HAIKU,
+    ).text
+    assert "_, ys = jax.lax.scan(step_0, (jnp.zeros((x.shape[1], self.size)" in text
+    assert "jax.nn.one_hot(tokens, self.vocab, dtype=self.core.kernel.dtype)" in text
+    assert "return self.linear_0(ys)" in text
+
+
+def test_the_state_that_a_core_is_given_is_a_pair():
+    text = converted(
+        """\
+class Thing(hk.Module):
+    def __init__(self, size, name=None):
+        super().__init__(name=name)
+        self.core = hk.LSTM(size)
+
+    def __call__(self, x, state):
+        return self.core(x, state)
+""",
+        HAIKU,
+    ).text
+    assert "state: tuple[Float['*batch size'], Float['*batch size']]" in text
+
+
+def test_images_are_as_high_as_what_is_flattened_says():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    conv: eqx.nn.Conv2d
+    linear: eqx.nn.Linear
+
+    def __init__(self, *, key):
+        k1, k2 = jr.split(key)
+        self.conv = eqx.nn.Conv2d(1, 4, 3, stride=2, padding=1, key=k1)
+        self.linear = eqx.nn.Linear(4 * 14 * 14, 10, key=k2)
+
+    def __call__(self, x):
+        return self.linear(jnp.ravel(jax.nn.relu(self.conv(x))))
+""",
+        EQUINOX,
+    ).text
+    assert "'x': (1, 28, 28)" in text
