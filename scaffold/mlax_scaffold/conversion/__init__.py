@@ -102,7 +102,7 @@ def _of_settings(tried: Trial, made: Configured) -> Trial:
         tried,
         parameters=pairs,
         flags=(*tried.flags, *modes),
-        settings=((made.parameter, made.kind),),
+        settings=(*tried.settings, (made.parameter, made.kind)),
     )
 
 
@@ -142,7 +142,8 @@ def convert(
     without_passed_keywords(origin, thing, notes)
     without_drawing_functions(origin)
     with_unanimous_layers(origin, thing, LAYERS)
-    configured = with_settings(origin)
+    # A class may be given several configurations.
+    configured = [with_settings(origin), with_settings(origin)]
     with_number_inputs(origin, notes)
     without_numeric_masks(origin)
     without_wrappers(origin)
@@ -202,8 +203,9 @@ def convert(
     if any("in inference too" in note.what for note in notes.found):
         # Two draws are not to be compared.
         tried = None
-    if thing in configured and tried is not None:
-        tried = _of_settings(tried, configured[thing])
+    for found_settings in configured:
+        if thing in found_settings and tried is not None:
+            tried = _of_settings(tried, found_settings[thing])
     if functions is not None and tried is not None:
         framework = "pair"
         keys = tuple((k, "key") for k in functions.keys)

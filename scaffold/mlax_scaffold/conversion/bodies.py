@@ -109,7 +109,13 @@ class Bodies(Looping):
                 return [node]
             case ast.Assert():
                 text = plain_text(node.msg or node.test, node.test)
+                told = self._of_hyperparameters(node.test)
                 test = self._asserted(node.test)
+                if told is not None:
+                    call = ast.Call(name("@word:require"), [told, text], [])
+                    required = ast.copy_location(ast.Expr(call), node)
+                    self.builder.setup.insert(0, required)
+                    return []
                 call = ast.Call(name("@word:require"), [test, text], [])
                 return [ast.copy_location(ast.Expr(call), node)]
             case ast.AugAssign(target=ast.Attribute() as place) if self_attribute(
@@ -179,7 +185,8 @@ class Bodies(Looping):
                     self.symbols.equal(axis, size.value)
 
     def _assign(self, node: ast.Assign, target: ast.expr) -> list[ast.stmt]:
-        if isinstance(target, ast.Name) and _is_initializer(node.value):
+        makes = _is_initializer(node.value) or self._makes_initializer(node.value)
+        if isinstance(target, ast.Name) and makes:
             self.makers[target.id] = self.static(node.value)
             return []
         if isinstance(target, ast.Name) and pointwise(node.value):
@@ -263,15 +270,18 @@ class Bodies(Looping):
             parted = PartedInputs(before, node, condition)
             self.env |= parted.first
         self.conditions.append(condition or ast.Constant(None))
+        makers = dict(self.makers)
         node.body = self.statements(node.body) or [ast.Pass()]
         self.conditions.pop()
         first, self.env = self.env, dict(before)
+        chosen, self.makers = self.makers, dict(makers)
         middle = len(self.returned)
         if parted is not None:
             self.env |= parted.second
         self.conditions.append(negated(condition) if condition else ast.Constant(None))
         node.orelse = self.statements(node.orelse)
         self.conditions.pop()
+        self._choose_makers(node, condition, chosen)
         if parted is not None:
             made = self.returned[start:middle], self.returned[middle:]
             self.returned[start:] = parted.settled(self.symbols, *made)

@@ -53,6 +53,7 @@ _MAIN = {
     "nnx_/mixtures.py": ("MoEBlock",),
     "equinox_/stacks.py": ("FlowField", "NormedStack", "RadianceField"),
     "equinox_/unet.py": ("UNet",),
+    "haiku_/gated.py": ("GatedAttention",),
     "haiku_/quantized.py": ("VQEncoder",),
     "plain/residual.py": ("resmlp",),
     "optax_/factored.py": ("lion", "scale_by_factored"),

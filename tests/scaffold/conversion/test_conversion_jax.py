@@ -357,3 +357,49 @@ class Thing(eqx.Module):
         EQUINOX,
     ).text
     assert "'x': (1, 28, 28)" in text
+
+
+def test_a_configuration_may_be_a_mapping_and_there_may_be_several():
+    text = converted(
+        """\
+class Thing(hk.Module):
+    def __init__(self, config, global_config, name=None):
+        super().__init__(name=name)
+        self.config = config
+        self.global_config = global_config
+
+    def __call__(self, x):
+        size = self.config.get("size", int(x.shape[-1]))
+        if self.global_config.zero_init:
+            init = hk.initializers.Constant(0.0)
+        else:
+            init = hk.initializers.RandomNormal(0.1)
+        w = hk.get_parameter("w", (x.shape[-1], size * self.config["heads"]), init=init)
+        return x @ w
+""",
+        HAIKU,
+    ).text
+    assert "config_size: Size | None = None" in text
+    assert "zero_init: bool\n" in text
+    assert "heads: Size\n" in text
+    assert "trainable(constant(0.0) if self.zero_init else normal(0.1)" in text
+
+
+def test_what_is_asserted_of_hyperparameters_is_required_in_setup():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    heads: int
+
+    @nn.compact
+    def __call__(self, x):
+        dim = x.shape[-1]
+        assert dim % self.heads == 0
+        w = self.param("w", nn.initializers.normal(), (self.heads, dim // self.heads))
+        return x * w.reshape(-1)
+""",
+        LINEN,
+    ).text
+    assert (
+        "def setup(self):\n        require(self.in_features % self.heads == 0" in text
+    )
