@@ -7,7 +7,6 @@ description of it, and one back end prints that as a spec. What has no counterpa
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
@@ -23,6 +22,7 @@ from mlax_scaffold.conversion.einops_calls import without_einops
 from mlax_scaffold.conversion.functions import function_definition, library_of
 from mlax_scaffold.conversion.given_instances import without_given_instances
 from mlax_scaffold.conversion.given_layers import without_given_layers
+from mlax_scaffold.conversion.haiku_functions import transformed
 from mlax_scaffold.conversion.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.in_place import without_in_place
 from mlax_scaffold.conversion.joined_inputs import without_joined_inputs
@@ -43,6 +43,7 @@ from mlax_scaffold.conversion.repeats import called_once
 from mlax_scaffold.conversion.run_cells import without_runs
 from mlax_scaffold.conversion.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.sown_values import without_sown
+from mlax_scaffold.conversion.static_products import with_static_products
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.told_views import without_named_shapes
 from mlax_scaffold.conversion.unanimous_layers import with_unanimous_layers
@@ -76,21 +77,6 @@ def _of_haiku(origin: Origin, node: ast.AST) -> bool:
         for n in ast.walk(node)
         if isinstance(n, ast.Attribute | ast.Name)
     )
-
-
-def transformed(origin: Origin, node: ast.AST | None) -> ast.ClassDef | None:
-    """The class that a function of haiku, which makes its layers itself, stands for."""
-    if not isinstance(node, ast.FunctionDef) or not _of_haiku(origin, node):
-        return None
-    call = copy.deepcopy(node)
-    call.name = "__call__"
-    call.decorator_list = []
-    call.args.args = [ast.arg("self"), *call.args.args]
-    body: list[ast.stmt] = [call]
-    if text := ast.get_docstring(node):
-        body.insert(0, ast.Expr(ast.Constant(text)))
-    made = ast.ClassDef(node.name, [], [], body, [])
-    return ast.fix_missing_locations(ast.copy_location(made, node))
 
 
 def _of_settings(tried: Trial, made: Configured) -> Trial:
@@ -145,6 +131,7 @@ def convert(
     # A class may be given several configurations.
     configured = [with_settings(origin), with_settings(origin)]
     with_number_inputs(origin, notes)
+    with_static_products(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)
     without_given_layers(origin, LAYERS)
@@ -159,7 +146,7 @@ def convert(
         isinstance(known, ast.ClassDef) and is_layer_class(origin, known)
     ):
         found = pair_class(origin, known, thing, notes)
-        pair, functions = found or (transformed(origin, known), None)
+        pair, functions = found or (transformed(origin, known, _of_haiku), None)
     node = pair or origin.thing(thing)
     if pair is None and kind != "OPTIMIZER":
         without_named_results(origin, notes)

@@ -83,6 +83,7 @@ def fitting(
         if value is not None:
             values[field.name] = value
     _divide(values, given or {})
+    values |= _large_enough(values, setup)
     known = _with_derived(values, setup)
     defaults = {f.name: literal(f.default) for f in fields if f.default is not None}
     side = _side(symbols, known)
@@ -101,6 +102,26 @@ def fitting(
         # An example of one case is none of the others.
         values |= {k: defaults.get(k) for k in settings_of(array) if k not in values}
     return (*values.items(), *shapes.items())
+
+
+def _large_enough(
+    values: Mapping[str, object], setup: Iterable[ast.stmt]
+) -> dict[str, object]:
+    """Heights and widths that leave something of an image for each layer of setup."""
+    sides = [name for name in ("height", "width", "depth") if name in values]
+    sizes = [
+        part
+        for statement in setup
+        for part in ast.walk(statement)
+        if isinstance(part, ast.BinOp)
+        if any(self_attribute(inner) in sides for inner in ast.walk(part))
+    ]
+    for side in _SIDES if sizes else ():
+        chosen = dict.fromkeys(sides, side)
+        found = [computed(size, {**values, **chosen}) for size in sizes]
+        if all(isinstance(size, int) and size > 0 for size in found):
+            return chosen
+    return {}
 
 
 def _with_derived(

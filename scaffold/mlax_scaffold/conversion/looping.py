@@ -6,6 +6,7 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.calling import Calling
+from mlax_scaffold.conversion.literal_loops import literal_passes
 from mlax_scaffold.conversion.loop_parts import (
     _iterated,
     _last_of,
@@ -62,6 +63,8 @@ class Looping(Calling):
 
     def _for(self, node: ast.For) -> list[ast.stmt]:
         unrolled = self._unrolled(node)
+        if unrolled is None and self.builder.framework in ("flax", "haiku"):
+            unrolled = literal_passes(node)
         if unrolled is not None:
             return self.statements(unrolled)
         iterated, source = self.value(node.iter)

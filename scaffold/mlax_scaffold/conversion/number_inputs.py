@@ -37,8 +37,11 @@ def with_number_inputs(origin: Origin, notes: Notes) -> None:
                 ast.fix_missing_locations(node)
 
 
-def numbers_of(call: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr]]:
-    """Parameters whose defaults are numbers or texts, and which are no flags of the mode."""
+def numbers_of(
+    call: ast.FunctionDef, *, tuples: bool = False
+) -> list[tuple[ast.arg, ast.expr]]:
+    """Parameters whose defaults are numbers or texts, or tuples too, and which are no flags of the mode."""
+    kinds = (int, float, str, *((tuple, list) if tuples else ()))
     given = call.args
     late = given.args[len(given.args) - len(given.defaults) :]
     pairs = [*zip(late, given.defaults, strict=True)]
@@ -47,7 +50,7 @@ def numbers_of(call: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr]]:
     return [
         (argument, default)
         for argument, default in pairs
-        if isinstance(literal(default), int | float | str)
+        if isinstance(literal(default), kinds)
         and argument.arg not in KEYS
         and not flags([argument.arg])
     ]

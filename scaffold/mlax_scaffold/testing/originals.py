@@ -224,8 +224,9 @@ def _haiku(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
 
     def transformed(modes: MappingOf[str, Any]) -> Any:
         def called(*x: Any) -> Any:
-            made = cls(**arguments) if isinstance(cls, type) else cls
-            return made(*x, **modes)
+            if isinstance(cls, type):
+                return cls(**arguments)(*x, **modes)
+            return cls(*x, **arguments, **modes)
 
         return hk.transform_with_state(called)
 

@@ -54,6 +54,7 @@ _MAIN = {
     "equinox_/stacks.py": ("FlowField", "NormedStack", "RadianceField"),
     "equinox_/unet.py": ("UNet",),
     "haiku_/gated.py": ("GatedAttention",),
+    "nnx_/variational.py": ("NnxVAE",),
     "haiku_/quantized.py": ("VQEncoder",),
     "plain/residual.py": ("resmlp",),
     "optax_/factored.py": ("lion", "scale_by_factored"),

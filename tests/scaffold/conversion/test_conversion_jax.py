@@ -403,3 +403,103 @@ class Thing(nn.Module):
     assert (
         "def setup(self):\n        require(self.in_features % self.heads == 0" in text
     )
+
+
+def test_a_function_of_haiku_takes_its_defaults_as_hyperparameters():
+    text = converted(
+        """\
+def Thing(obs, actions=6, hidden=64):
+    x = jax.nn.relu(hk.Linear(hidden)(obs))
+    return hk.Linear(actions)(x)
+""",
+        HAIKU,
+    ).text
+    assert "actions: Size = 6\n    hidden: Size = 64\n" in text
+    assert "Linear(self.hidden, self.actions)" in text
+
+
+def test_a_loop_over_several_numbers_for_each_layer_is_written_out():
+    text = converted(
+        """\
+def Thing(x):
+    for channels, kernel, stride in ((16, 8, 4), (32, 4, 2)):
+        x = jax.nn.relu(hk.Conv2D(channels, kernel, stride, padding="VALID")(x))
+    return hk.Linear(3)(hk.Flatten()(x))
+""",
+        HAIKU,
+    ).text
+    assert "Conv(2, self.in_channels, 16, 8, strides=4" in text
+    assert "Conv(2, 16, 32, 4, strides=2" in text
+    assert "'height': 28" in text
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        "int(jnp.prod(jnp.array(shape)))",
+        "int(np.prod(shape))",
+        "int(jnp.prod(jnp.asarray(shape)))",
+    ],
+)
+def test_products_of_sizes_are_numbers_of_python(product):
+    text = converted(
+        f"""\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, shape: tuple[int, ...], rngs: nnx.Rngs):
+        self.shape = shape
+        self.out = nnx.Linear(dim, {product}, rngs=rngs)
+
+    def __call__(self, x):
+        return self.out(x).reshape((-1, *self.shape))
+""",
+        NNX + "import numpy as np\n\n\n",
+    ).text
+    assert "Linear(self.dim, math.prod(self.shape))" in text
+
+
+def test_what_is_flattened_for_a_layer_of_the_file_is_as_large_as_that_says():
+    text = converted(
+        """\
+class Encoder(nnx.Module):
+    def __init__(self, din: int, rngs: nnx.Rngs):
+        self.linear = nnx.Linear(din, 4, rngs=rngs)
+        self.rngs = rngs
+
+    def __call__(self, x):
+        x = x.reshape((x.shape[0], -1))
+        mean = self.linear(x)
+        key = self.rngs.noise()
+        return mean + 0.1 * jax.random.normal(key, mean.shape)
+
+
+class Thing(nnx.Module):
+    def __init__(self, din: int, rngs: nnx.Rngs):
+        self.encoder = Encoder(din, rngs=rngs)
+
+    def __call__(self, x):
+        return self.encoder(x)
+""",
+        NNX,
+    ).text
+    assert text.count("'x': (2, 8)") == 2
+    assert "noise" not in text
+
+
+def test_what_is_cut_of_one_example_has_one_axis():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    mlp: eqx.nn.MLP
+    size: int
+
+    def __init__(self, dim: int, size: int, *, key):
+        self.size = size
+        self.mlp = eqx.nn.MLP(dim, 2 * size, 8, depth=1, key=key)
+
+    def __call__(self, x):
+        params = self.mlp(x)
+        return params[: self.size] * params[self.size :]
+""",
+        EQUINOX,
+    ).text
+    assert "x: Float['dim']" in text
