@@ -117,7 +117,7 @@ def _large_enough(
         if any(self_attribute(inner) in sides for inner in ast.walk(part))
     ]
     for side in _SIDES if sizes else ():
-        chosen = dict.fromkeys(sides, side)
+        chosen: dict[str, object] = dict.fromkeys(sides, side)
         found = [computed(size, {**values, **chosen}) for size in sizes]
         if all(isinstance(size, int) and size > 0 for size in found):
             return chosen

@@ -503,3 +503,21 @@ class Thing(eqx.Module):
         EQUINOX,
     ).text
     assert "x: Float['dim']" in text
+
+
+def test_an_array_that_begins_as_another_one_is_declared_as_that_is():
+    made = converted(
+        """\
+class Thing:
+    def __init__(self, dim, key=None):
+        self.scale = jnp.ones((dim,))
+        self.average = self.scale
+
+    def __call__(self, x, training=False):
+        if training:
+            self.average = 0.9 * self.average + 0.1 * x.mean(0)
+        return x * self.scale - self.average
+""",
+        PLAIN,
+    )
+    assert "self.average = state(ones, (self.dim,))" in made.text
