@@ -85,8 +85,12 @@ class ShapeFunctions:
             elif axes == [2, 3]:
                 image = ("batch", "channels", "height", "width")
                 self.symbols.ranked(array, image)
-            elif axes == [1] and len(array.axes) == 1 and array.prefix.some:
-                # Those of sequences, whose positions a mask selects.
+            elif (
+                axes == [1]
+                and len(array.axes) == 1
+                and (array.prefix.some or (self.channel_last and not keep))
+            ):
+                # Those of sequences, whose positions a mask selects, or that are pooled.
                 self.symbols.ranked(array, ("batch", "positions", "features"))
         if array.lead and self.vectors and not self.single and axes == [0]:
             # What is mapped over is the one axis before those of an example.

@@ -521,3 +521,20 @@ class Thing:
         PLAIN,
     )
     assert "self.average = state(ones, (self.dim,))" in made.text
+
+
+def test_what_is_pooled_over_the_second_axis_is_a_sequence():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    hidden: int
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.relu(nn.Dense(self.hidden)(x))
+        return nn.Dense(3)(x.mean(axis=1))
+""",
+        LINEN,
+    ).text
+    assert "x: Float['batch positions in_features']" in text
+    assert "Linear(self.hidden, 3)" in text
