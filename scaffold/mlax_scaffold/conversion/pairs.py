@@ -16,7 +16,13 @@ from mlax_scaffold.conversion.pair_weights import (
     maker_of,
     record_fields,
 )
-from mlax_scaffold.conversion.trees import expression, is_name, literal, name
+from mlax_scaffold.conversion.trees import (
+    expression,
+    is_name,
+    literal,
+    name,
+    targets,
+)
 from mlax_scaffold.conversion.vocabulary import KEYS
 
 _FIRST = ("init", "init_fn", "init_fun", "init_params", "initialize")
@@ -121,7 +127,7 @@ def _class(
     own = [a for a in given if a.arg not in ("input_shape", *KEYS)]
     if shaped:
         own.insert(0, ast.arg("in_features"))
-        body = [_Last().visit(s) for s in body]
+        body = _without_aliases([_Last().visit(s) for s in body])
     arguments = ast.arguments(
         [],
         [ast.arg("self"), *own, *outer],
@@ -178,6 +184,22 @@ def _class(
         tuple(a.arg for a in given if a.arg in KEYS),
     )
     return ast.fix_missing_locations(result), pair
+
+
+def _without_aliases(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements in which other names of the size of the input are that size."""
+    parts: dict[str, ast.expr] = {}
+    found: list[ast.stmt] = []
+    bound = [t for part in body for t in targets(part)]
+    for part in body:
+        match part:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value) if (
+                is_name(value, "in_features") and bound.count(local) == 1
+            ):
+                parts[local] = value
+            case _:
+                found.append(_with(part, parts))
+    return found
 
 
 def defaults_of(function: ast.FunctionDef, kept: list[ast.arg]) -> list[ast.expr]:

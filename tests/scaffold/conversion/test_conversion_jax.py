@@ -538,3 +538,24 @@ class Thing(nn.Module):
     ).text
     assert "x: Float['batch positions in_features']" in text
     assert "Linear(self.hidden, 3)" in text
+
+
+def test_another_name_of_the_size_of_an_input_is_that_size():
+    made = converted(
+        """\
+def Thing(out_dim):
+    def init_fun(rng, input_shape):
+        in_dim = input_shape[-1]
+        W = jax.random.normal(rng, (in_dim, out_dim)) / jnp.sqrt(in_dim)
+        return input_shape[:-1] + (out_dim,), (W, jnp.zeros((out_dim,)))
+
+    def apply_fun(params, inputs, **kwargs):
+        W, b = params
+        return inputs @ W + b
+
+    return init_fun, apply_fun
+""",
+        PLAIN,
+    )
+    assert "inputs: Float['*batch in_features']" in made.text
+    assert made.trial is not None
