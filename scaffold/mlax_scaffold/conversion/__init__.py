@@ -7,7 +7,6 @@ description of it, and one back end prints that as a spec. What has no counterpa
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
@@ -34,6 +33,8 @@ from mlax_scaffold.conversion.functions_of_layers import without_functions_of_la
 from mlax_scaffold.conversion.given_functions import without_given_functions
 from mlax_scaffold.conversion.given_instances import without_given_instances
 from mlax_scaffold.conversion.given_layers import without_given_layers
+from mlax_scaffold.conversion.haiku_functions import transformed
+from mlax_scaffold.conversion.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.handed_layers import without_handed_layers
 from mlax_scaffold.conversion.in_place import without_in_place
 from mlax_scaffold.conversion.joined_inputs import without_joined_inputs
@@ -45,6 +46,7 @@ from mlax_scaffold.conversion.named_classes import without_class_names
 from mlax_scaffold.conversion.named_results import without_named_results
 from mlax_scaffold.conversion.no_gradients import without_no_grad
 from mlax_scaffold.conversion.notes import ConversionError, Note, Notes
+from mlax_scaffold.conversion.number_inputs import with_number_inputs
 from mlax_scaffold.conversion.numeric_masks import without_numeric_masks
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.pairs import pair_class
@@ -60,6 +62,7 @@ from mlax_scaffold.conversion.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.shown_values import without_shown_values
 from mlax_scaffold.conversion.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.sown_values import without_sown
+from mlax_scaffold.conversion.static_products import with_static_products
 from mlax_scaffold.conversion.tables import LAYERS
 from mlax_scaffold.conversion.told_views import without_named_shapes
 from mlax_scaffold.conversion.truth_parameters import with_truth_parameters
@@ -97,21 +100,6 @@ def _of_haiku(origin: Origin, node: ast.AST) -> bool:
     )
 
 
-def transformed(origin: Origin, node: ast.AST | None) -> ast.ClassDef | None:
-    """The class that a function of haiku, which makes its layers itself, stands for."""
-    if not isinstance(node, ast.FunctionDef) or not _of_haiku(origin, node):
-        return None
-    call = copy.deepcopy(node)
-    call.name = "__call__"
-    call.decorator_list = []
-    call.args.args = [ast.arg("self"), *call.args.args]
-    body: list[ast.stmt] = [call]
-    if text := ast.get_docstring(node):
-        body.insert(0, ast.Expr(ast.Constant(text)))
-    made = ast.ClassDef(node.name, [], [], body, [])
-    return ast.fix_missing_locations(ast.copy_location(made, node))
-
-
 def _of_settings(tried: Trial, made: Configured) -> Trial:
     """The trial of a class that the original gives a configuration, by its class."""
     settings = dict(dotted(made))
@@ -121,7 +109,7 @@ def _of_settings(tried: Trial, made: Configured) -> Trial:
         tried,
         parameters=pairs,
         flags=(*tried.flags, *modes),
-        settings=((made.parameter, made.kind),),
+        settings=(*tried.settings, (made.parameter, made.kind)),
     )
 
 
@@ -179,7 +167,10 @@ def convert(
     without_passed_keywords(origin, thing, notes)
     without_drawing_functions(origin)
     with_unanimous_layers(origin, thing, LAYERS)
-    configured = with_settings(origin)
+    # A class may be given several configurations.
+    configured = [with_settings(origin), with_settings(origin)]
+    with_number_inputs(origin, notes)
+    with_static_products(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)
     without_given_layers(origin, LAYERS)
@@ -187,6 +178,7 @@ def convert(
     without_scanned_cells(origin)
     without_runs(origin)
     without_shown_values(origin, notes)
+    without_unrolls(origin)
     without_sown(origin, notes)
     known = origin.classes.get(thing) or origin.functions.get(thing)
     pair, functions = None, None
@@ -194,7 +186,7 @@ def convert(
         isinstance(known, ast.ClassDef) and is_layer_class(origin, known)
     ):
         found = pair_class(origin, known, thing, notes)
-        pair, functions = found or (transformed(origin, known), None)
+        pair, functions = found or (transformed(origin, known, _of_haiku), None)
     node = pair or origin.thing(thing)
     if pair is None and kind != "OPTIMIZER":
         without_named_results(origin, notes)
@@ -238,8 +230,9 @@ def convert(
     if any("in inference too" in note.what for note in notes.found):
         # Two draws are not to be compared.
         tried = None
-    if thing in configured and tried is not None:
-        tried = _of_settings(tried, configured[thing])
+    for found_settings in configured:
+        if thing in found_settings and tried is not None:
+            tried = _of_settings(tried, found_settings[thing])
     if functions is not None and tried is not None:
         framework = "pair"
         keys = tuple((k, "key") for k in functions.keys)

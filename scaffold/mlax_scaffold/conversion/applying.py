@@ -11,7 +11,14 @@ from mlax_scaffold.conversion.loop_parts import _one
 from mlax_scaffold.conversion.rows import MisfitError, follows_mode, says_mode
 from mlax_scaffold.conversion.scanning import Scanning
 from mlax_scaffold.conversion.tables import CALLS
-from mlax_scaffold.conversion.trees import expression, literal, name, replaced
+from mlax_scaffold.conversion.trees import (
+    expression,
+    literal,
+    name,
+    names,
+    replaced,
+    self_attribute,
+)
 from mlax_scaffold.conversion.values import Array, Several, Value
 from mlax_scaffold.conversion.vocabulary import INFERENCE, KEYS, TRAINING
 
@@ -80,6 +87,27 @@ class Applying(Scanning):
         axes = list(value.axes)
         axes[1] = self.symbols.fresh("channels")
         return Array(axes, False, value.kind)
+
+    def _counted_sequence(self, call: ast.Call) -> ast.Constant | None:
+        """How many layers of several kinds a sequence has whose length is asked for."""
+        place = self_attribute(call.args[0]) if len(call.args) == 1 else None
+        known = self.builder.attributes.get((place or "").removeprefix("_"))
+        if known is None or known.kind != "sequence" or not known.elements:
+            return None
+        return ast.Constant(len(known.elements))
+
+    def _applied_at(
+        self, node: ast.Call, attribute: str, at: object
+    ) -> tuple[ast.expr, Value]:
+        """The call of one layer of a list; what another than the first one takes is not told."""
+        known = self.builder.attributes[attribute]
+        same = known.call is None or not names(known.call) & known.first.keys()
+        if same or at == 0 or not isinstance(at, int):
+            return self._applied(node, attribute)
+        seen = copy.deepcopy(self.env), copy.deepcopy(self.symbols.known)
+        made, _ = self._applied(node, attribute)
+        self.env, self.symbols.known = seen
+        return made, None
 
     def _as_here(
         self, node: ast.Call, layer: str, result: Value

@@ -192,6 +192,8 @@ class ArrayShapes(Reshaping):
             return self._named(attr, owner, node, given)
         if attr in ("mean", "sum", "max", "min", "prod", "var", "std", "argmax"):
             return self._reduced(owner, node, 0)
+        if attr in ("ravel", "flatten") and not node.args:
+            return self.flat(owner)
         if attr in ("dot",):
             return self.matmul(owner, given[0] if given else None)
         if attr in _ALIKE:
@@ -258,6 +260,8 @@ class ArrayShapes(Reshaping):
         first = given[0] if given else None
         if last in ("len",) and isinstance(first, Shape) and not first.array.lead:
             return Number(ast.Constant(len(first.array.axes)))
+        if last == "ravel" and isinstance(first, Array) and len(node.args) == 1:
+            return self.flat(first)
         if last == "int" and isinstance(first, Number):
             return Number(expression("int(a)", a=first.value))
         if (
@@ -285,7 +289,7 @@ class ArrayShapes(Reshaping):
         if last in ("eye", "identity") and isinstance(first, Number):
             return Array([first.value, first.value], False)
         if last == "arange":
-            return _counted_up(node, given)
+            return self.counted(node, given)
         if last in _BINARY:
             arrays = [g for g in given if isinstance(g, Array)]
             if last in ("where", "select"):
@@ -385,13 +389,3 @@ def pointwise(node: ast.expr) -> bool:
     known = isinstance(node, ast.Name | ast.Attribute)
     text = ast.unparse(node).rpartition(":")[2]
     return known and "." in text and text.rpartition(".")[2] in _ALIKE
-
-
-def _counted_up(node: ast.Call, given: list[Value]) -> Value:
-    """The numbers below a size: as many as that."""
-    if len(given) == 2 and literal(node.args[0]) == 0:
-        given = given[1:]
-    if len(given) != 1 or not isinstance(given[0], Number):
-        return None
-    floating = any(k.arg == "dtype" for k in node.keywords)
-    return Array([given[0].value], False, "Float" if floating else "Int")

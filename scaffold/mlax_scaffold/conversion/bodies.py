@@ -7,6 +7,12 @@ import copy
 from collections.abc import Sequence
 
 from mlax_scaffold.conversion.array_shapes import pointwise
+from mlax_scaffold.conversion.chosen_sizes import (
+    chosen_size,
+    compares_sizes,
+    literal_test,
+    one_number,
+)
 from mlax_scaffold.conversion.declaring import _is_initializer
 from mlax_scaffold.conversion.loop_parts import (
     _stride,
@@ -26,6 +32,7 @@ from mlax_scaffold.conversion.trees import (
     same,
     self_attribute,
     statement,
+    targets,
 )
 from mlax_scaffold.conversion.values import Array, Module, Number, Several, Shape, Value
 
@@ -102,7 +109,13 @@ class Bodies(Looping):
                 return [node]
             case ast.Assert():
                 text = plain_text(node.msg or node.test, node.test)
+                told = self._of_hyperparameters(node.test)
                 test = self._asserted(node.test)
+                if told is not None:
+                    call = ast.Call(name("@word:require"), [told, text], [])
+                    required = ast.copy_location(ast.Expr(call), node)
+                    self.builder.setup.insert(0, required)
+                    return []
                 call = ast.Call(name("@word:require"), [test, text], [])
                 return [ast.copy_location(ast.Expr(call), node)]
             case ast.AugAssign(target=ast.Attribute() as place) if self_attribute(
@@ -172,7 +185,8 @@ class Bodies(Looping):
                     self.symbols.equal(axis, size.value)
 
     def _assign(self, node: ast.Assign, target: ast.expr) -> list[ast.stmt]:
-        if isinstance(target, ast.Name) and _is_initializer(node.value):
+        makes = _is_initializer(node.value) or self._makes_initializer(node.value)
+        if isinstance(target, ast.Name) and makes:
             self.makers[target.id] = self.static(node.value)
             return []
         if isinstance(target, ast.Name) and pointwise(node.value):
@@ -243,30 +257,44 @@ class Bodies(Looping):
         return [None] * count
 
     def _if(self, node: ast.If) -> list[ast.stmt]:
+        told = literal_test(node.test, self.builder.setup)
+        if told is not None:
+            return self.statements(node.body if told else node.orelse)
         before = dict(self.env)
         condition = self._condition(node.test)
+        in_setup = condition or self._told_in_setup(node.test)
         node.test, _ = self.value(node.test)
         parted, start = None, len(self.returned)
         exclusive = ends(node.body) and ends(node.orelse)
-        if exclusive and condition is not None and not _compares_sizes(condition):
+        if exclusive and condition is not None and not compares_sizes(condition):
             parted = PartedInputs(before, node, condition)
             self.env |= parted.first
         self.conditions.append(condition or ast.Constant(None))
+        makers = dict(self.makers)
         node.body = self.statements(node.body) or [ast.Pass()]
         self.conditions.pop()
         first, self.env = self.env, dict(before)
+        chosen, self.makers = self.makers, dict(makers)
         middle = len(self.returned)
         if parted is not None:
             self.env |= parted.second
         self.conditions.append(negated(condition) if condition else ast.Constant(None))
         node.orelse = self.statements(node.orelse)
         self.conditions.pop()
+        self._choose_makers(node, condition, chosen)
         if parted is not None:
             made = self.returned[start:middle], self.returned[middle:]
             self.returned[start:] = parted.settled(self.symbols, *made)
         returns = bool(node.body) and isinstance(node.body[-1], ast.Return | ast.Raise)
         for local, value in first.items():
-            if value is None and isinstance(before.get(local), Array) and not returns:
+            other = self.env.get(local)
+            if not returns and isinstance(value, Number) and isinstance(other, Number):
+                if not ends(node.orelse):
+                    other = one_number(in_setup, value, other)
+                    self.env[local] = other
+                else:
+                    self.env[local] = value
+            elif value is None and isinstance(before.get(local), Array) and not returns:
                 # What one branch makes of it is not told.
                 self.env[local] = None
             elif value is not None and not returns:
@@ -281,7 +309,7 @@ class Bodies(Looping):
         """A value that is one where a condition on hyperparameters holds, and another one elsewhere."""
         if condition is None or value is other:
             return value
-        if _compares_sizes(condition):
+        if compares_sizes(condition):
             # That says by itself which of them are the same.
             return value
         if not isinstance(value, Array) or not isinstance(other, Array):
@@ -293,7 +321,7 @@ class Bodies(Looping):
             a, b = (self.symbols.find(axis) for axis in pair)
             if same(a, b):
                 continue
-            chosen = _chosen(copy.deepcopy(condition), a, b)
+            chosen = chosen_size(copy.deepcopy(condition), a, b)
             open_ = any(is_symbol(n) for s in (a, b) for n in ast.walk(s))
             if not open_ or not isinstance(chosen, ast.IfExp):
                 axes[place] = chosen
@@ -322,6 +350,16 @@ class Bodies(Looping):
                     return None
         return made
 
+    def _told_in_setup(self, test: ast.expr) -> ast.expr | None:
+        """A condition on what a loop goes over, as it is to stand in setup; None for others."""
+        made = self.static(copy.deepcopy(test))
+        bound = set(targets(self.loop.target)) if self.loop is not None else set()
+        free = {n for n in names(made) - {"self"} if not n.startswith("@")}
+        read = {self_attribute(part) for part in ast.walk(made)} - {None}
+        known = free <= bound and read <= {*self.builder.fields}
+        calls = any(isinstance(part, ast.Call) for part in ast.walk(made))
+        return made if known and not calls else None
+
     def _differ(self, left: Shape, right: Shape, unequal: bool) -> ast.expr | None:
         found: list[ast.expr] = []
         pairs = zip(reversed(left.array.axes), reversed(right.array.axes), strict=False)
@@ -346,34 +384,6 @@ class Bodies(Looping):
     # Expressions.
 
     # Declarations.
-
-
-def _compares_sizes(condition: ast.expr) -> bool:
-    """Whether a condition is more than flags, texts, and what is None."""
-    match condition:
-        case ast.BoolOp(values=values):
-            return any(map(_compares_sizes, values))
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return _compares_sizes(inner)
-        case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
-            return False
-        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[several]):
-            found = literal(several)
-            texts = isinstance(found, tuple | list | set)
-            return not texts or not all(isinstance(f, str) for f in found)
-        case ast.Compare(ops=[ast.Eq() | ast.NotEq()], comparators=[one]):
-            return not isinstance(literal(one), str | bool)
-    return self_attribute(condition) is None
-
-
-def _chosen(condition: ast.expr, a: ast.expr, b: ast.expr) -> ast.expr:
-    """A size that is one or the other; what both have is written once: `n + (1 if c else 0)`."""
-    match a:
-        case ast.BinOp(left=left, op=ast.Add(), right=right) if same(left, b):
-            return ast.BinOp(b, ast.Add(), ast.IfExp(condition, right, ast.Constant(0)))
-        case ast.BinOp(left=left, op=ast.Add(), right=right) if same(right, b):
-            return ast.BinOp(b, ast.Add(), ast.IfExp(condition, left, ast.Constant(0)))
-    return ast.IfExp(condition, a, b)
 
 
 __all__ = ["Bodies", "Signature", "statement"]

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from mlax_scaffold.conversion.array_leaves import draws
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.description import Field
 from mlax_scaffold.conversion.first_passes import of_comprehension
@@ -19,7 +20,13 @@ from mlax_scaffold.conversion.notes import Notes
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.sizes import Symbols
 from mlax_scaffold.conversion.translation import Translator
-from mlax_scaffold.conversion.trees import expression, name, names, statement
+from mlax_scaffold.conversion.trees import (
+    expression,
+    name,
+    names,
+    self_attribute,
+    statement,
+)
 from mlax_scaffold.conversion.values import Value
 from mlax_scaffold.conversion.vocabulary import CHAINED
 
@@ -89,6 +96,9 @@ class Builder:
     """Locals of the constructor that are written out in initializers."""
     consumed: set[str] = field(default_factory=set)
     """Methods that make layers, which setup does now."""
+
+    begun_as: dict[str, ast.expr] = field(default_factory=dict)
+    """What weights and states of a constructor are set to."""
 
     def __post_init__(self):
         self.name = self.name or self.node.name
@@ -161,6 +171,19 @@ class Builder:
         kind = "state" if state else "weight"
         self.attributes[attribute] = Attribute(kind, call=call, condition=condition)
         self._write(attribute, call, condition)
+
+    def begun_like(self, node: ast.AST, attribute: str, value: ast.expr) -> ast.expr:
+        """What an attribute is set to; where that is another weight, what that begins as."""
+        begun = self.begun_as.get(self_attribute(value) or "")
+        if begun is None:
+            return value
+        if draws(self.origin, begun):
+            self.notes.remark(
+                node,
+                f"`self.{attribute}` is drawn by itself, and does not begin as the other one does",
+                "set it before the first step where the two have to be the same",
+            )
+        return copy.deepcopy(begun)
 
     def derive(self, attribute: str, value: ast.expr, kind: str = "derived") -> None:
         """Declare a value that is computed of hyperparameters."""

@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import (
     expression,
     is_layer,
+    literal,
     self_attribute,
 )
 from mlax_scaffold.conversion.values import (
@@ -75,6 +76,9 @@ class Calling(Applying):
             case ast.Subscript():
                 node.value, value = self.value(node.value)
                 node.slice, index = self.value(node.slice)
+                if isinstance(index, Array) and self._is_weight(node.value):
+                    # What chooses rows of a weight.
+                    index.kind = "Int"
                 return node, self.arrays.item(value, node.slice, index)
             case ast.IfExp():
                 node.test, _ = self.value(node.test)
@@ -91,6 +95,12 @@ class Calling(Applying):
                 if isinstance(value, Several) and isinstance(other, Several):
                     return node, self._either(node.test, value, other)
                 return node, value if value is not None else other
+            case ast.BoolOp(op=ast.Or(), values=[_, _]):
+                made = [self.value(v) for v in node.values]
+                node.values = [m for m, _ in made]
+                numbers = [v.value for _, v in made if isinstance(v, Number)]
+                whole = ast.BoolOp(ast.Or(), numbers)
+                return node, Number(whole) if len(numbers) == 2 else None
             case ast.Compare():
                 node.left, value = self.value(node.left)
                 node.comparators = [self.value(c)[0] for c in node.comparators]
@@ -255,6 +265,8 @@ class Calling(Applying):
             node.func = self._reference(attribute)
             return self._applied(node, attribute, given)
         if isinstance(func, ast.Name):
+            if func.id == "len" and (count := self._counted_sequence(node)):
+                return count, Number(count)
             known = self.env.get(func.id)
             if isinstance(known, Module | Loop):
                 if isinstance(known, Module):
@@ -271,8 +283,10 @@ class Calling(Applying):
             inner = self_attribute(func.value)
             listed = self.builder.attributes.get(inner or "")
             if listed is not None and listed.call is not None:
+                at = literal(func.slice)
                 func.slice, _ = self.value(func.slice)
-                return self._applied(node, str(inner))
+                made, result = self._applied_at(node, str(inner), at)
+                return made, result
         recurrent = self.builder.recurrences.get(attribute or "")
         if recurrent:
             node.args = [*node.args[:1], *states_given(node)]
@@ -297,7 +311,7 @@ class Calling(Applying):
         helper = self._helper(func)
         if helper is not None:
             places = [a.arg for a in helper.args.args]
-            made = makes_floats(helper) and not is_given_arrays(given)
+            made = makes_floats(helper) and not is_given_arrays(given, node)
             made = made and self.depth == 1
             first = self.builder.calculations.first_input
             array = float_named(self.env, first) if made else None
@@ -324,6 +338,10 @@ class Calling(Applying):
                 return node, self.arrays.reshaped(Array(), node.args, given)
         node = of_numbers(node, given, self.builder.calculations.first_input)
         return node, self.arrays.function(ast.unparse(func), node, given, self)
+
+    def _is_weight(self, node: ast.expr) -> bool:
+        known = self.builder.attributes.get(self_attribute(node) or "")
+        return known is not None and known.kind == "weight"
 
     def _helper(self, func: ast.expr) -> ast.FunctionDef | None:
         """A function of the file, as it stands beside the spec."""

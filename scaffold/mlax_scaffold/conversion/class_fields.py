@@ -84,7 +84,10 @@ class ClassFields:
         named = zip(call.args.kwonlyargs, call.args.kw_defaults, strict=True)
         late |= {a.arg: d for a, d in named if d is not None}
         read = {n for part in call.body for n in names(part)}
-        return given in late and is_none(late[given]) and given not in read
+        left_out = given in late and is_none(late[given])
+        # What a solver of differential equations hands on.
+        left_out = left_out or (given == "args" and self.framework == "equinox")
+        return left_out and given not in read
 
     def _flags(self) -> None:
         """Attributes and parameters of calls that tell training from inference."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from mlax_scaffold.conversion.annotations import annotated, result_type, symbols_named
 from mlax_scaffold.conversion.bodies import Bodies
 from mlax_scaffold.conversion.building import Builder
+from mlax_scaffold.conversion.carried_pairs import pairs_carried
 from mlax_scaffold.conversion.class_fields import (
     _static_type,
 )
@@ -24,6 +25,7 @@ from mlax_scaffold.conversion.description import Described, Field
 from mlax_scaffold.conversion.draws import Draws
 from mlax_scaffold.conversion.examples import example
 from mlax_scaffold.conversion.guessed_sums import with_guessed_sums
+from mlax_scaffold.conversion.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.initial_rules import Rule
 from mlax_scaffold.conversion.initializer_defaults import with_initializers
 from mlax_scaffold.conversion.interfaces import Interface
@@ -36,6 +38,7 @@ from mlax_scaffold.conversion.numeric_masks import added_inputs
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.preparing import prepare
 from mlax_scaffold.conversion.recurrences import pairs_given
+from mlax_scaffold.conversion.scalar_inputs import scalars_given
 from mlax_scaffold.conversion.signatures import Signature
 from mlax_scaffold.conversion.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.told_shapes import told
@@ -51,10 +54,10 @@ from mlax_scaffold.conversion.trees import (
 from mlax_scaffold.conversion.trials import drawing, trial
 from mlax_scaffold.conversion.unread_locals import without_unread
 from mlax_scaffold.conversion.values import Array, Several, Value, is_asked_early
+from mlax_scaffold.conversion.weight_dtypes import in_dtype_of, of_positions, weight_of
 
 CALLS = ("__call__", "forward", "call", "apply")
 _STATES = ("init_hidden", "initHidden", "init_state", "zero_state", "begin_state")
-_IMAGE_SIZES = ("img_size", "image_size", "input_size", "resolution", "img_dim")
 DATACLASSES = ("flax", "equinox")
 
 
@@ -155,19 +158,31 @@ class ClassReader(ClassMethods):
                 [f.name for f in builder.fields.values() if f.word == "Size"],
             )
         }
-        for given in pairs_given(builder.recurrences, forward) & env.keys():
+        carried = pairs_carried(
+            forward,
+            builder.attributes,
+            carry_first=self.framework in ("flax", "nnx"),
+            own={f"@own:{n}": s.pairs() for n, s in self.results.items() if s},
+        )
+        if self.framework == "haiku" and carried:
+            self.notes.remark(
+                call,
+                "the state of an LSTM is the pair (cell, hidden)",
+                "swap what haiku calls LSTMState(hidden, cell)",
+            )
+        carried |= pairs_given(builder.recurrences, forward)
+        for given in carried & env.keys():
             env[given] = Several([Array([], True), Array([], True)])
+        if self.framework == "equinox":
+            for given in scalars_given(forward) & env.keys():
+                env[given] = Array([], False)
         for given in added_inputs(forward) & env.keys():
             value = env[given]
             if isinstance(value, Array) and value.kind == "Bool":
                 value.kind = "Float"
-        text = ast.unparse(forward)
-        for given, value in env.items():
-            if (
-                isinstance(value, Array)
-                and value.kind == "Int"
-                and f"{given}.shape[1]" in text
-            ):
+        for given in of_positions(forward, self.builder.attributes):
+            value = env.get(given)
+            if isinstance(value, Array) and value.kind == "Int":
                 self.symbols.ranked(value, ("batch", "positions"))
         again = copy.deepcopy(forward)
         result = bodies.run(forward, env)
@@ -177,45 +192,29 @@ class ClassReader(ClassMethods):
             result = Bodies(builder, self.symbols, self.results).run(again, env)
             builder.notes.found[:] = known
             forward = again
+
+        if self.framework == "equinox" and scalars_given(forward) & env.keys():
+            # What has a number for all examples is for one example.
+            for value in env.values():
+                if isinstance(value, Array) and value.lead and len(value.axes) == 1:
+                    self.symbols.ranked(value, ("features",))
         self._in_dtype_of_weights(forward, env)
         with_guessed_sums(self.symbols, env)
         for value in env.values():
             if isinstance(value, Array):
-                self._imaged(value)
+                with_image_sizes(self.symbols, value, builder.fields, self.framework)
                 self.symbols.settled(value)
         return self._described(call, forward, inputs, env, result)
 
     def _in_dtype_of_weights(
         self, forward: ast.FunctionDef, env: dict[str, Value]
     ) -> None:
-        """Give arrays the dtype of an embedding where the first input holds indices."""
+        """Give arrays the dtype of a weight where the first input holds indices."""
         first = self.builder.calculations.first_input
         value = env.get(first)
-        known = self.builder.attributes.items()
-        embeds = (n for n, a in known if a.layer == "@layer:Embed" and not a.condition)
-        embed = next(embeds, None)
-        if not isinstance(value, Array) or value.kind != "Int" or embed is None:
-            return
-        dtype = expression(f"self.{embed}.embedding.dtype")
-        for part in ast.walk(forward):
-            if isinstance(part, ast.Call):
-                cast = ast.unparse(part.func) == "@module:jnp.asarray"
-                last = part.args[-1] if cast and len(part.args) == 2 else None
-                if last is not None and ast.unparse(last) == f"{first}.dtype":
-                    part.args[-1] = copy.deepcopy(dtype)
-
-    def _imaged(self, array: Array) -> None:
-        """An image is as high and wide as the class says that its images are."""
-        known = next((f for f in self.builder.fields if f in _IMAGE_SIZES), None)
-        if known is None or array.lead or len(array.axes) != 4:
-            return
-        if self.builder.fields[known].word != "Size":
-            return
-        last = self.framework in ("flax", "nnx", "haiku")
-        axes = array.axes[1:3] if last else array.axes[2:]
-        if all(is_symbol(self.symbols.find(a)) for a in axes):
-            for axis in axes:
-                self.symbols.equal(axis, expression(f"self.{known}"))
+        weight = weight_of(self.builder.attributes)
+        if isinstance(value, Array) and value.kind == "Int" and weight is not None:
+            in_dtype_of(forward, first, expression(f"{weight}.dtype"))
 
     # The result.
 

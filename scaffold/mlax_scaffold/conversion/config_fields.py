@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.config_classes import (
     settings_class,
     settings_of,
 )
+from mlax_scaffold.conversion.config_mappings import as_attributes, tested_alone
 from mlax_scaffold.conversion.kinds import is_layer_class
 from mlax_scaffold.conversion.origin import Origin
 from mlax_scaffold.conversion.trees import is_name, self_attribute
@@ -27,6 +28,7 @@ _NAMES = (
     *("config", "configs", "cfg", "conf", "args", "hparams", "hp", "opt", "opts"),
     *("model_config", "model_args", "settings", "options"),
 )
+_ENDS = ("_config", "_cfg")
 
 
 @dataclass
@@ -43,6 +45,8 @@ class Configured:
     """Whether it is a field of a dataclass, and no parameter of a constructor."""
     names: dict[str, str] = field(default_factory=dict)
     """What the settings are called that it reads, directly or not."""
+    optional: set[str] = field(default_factory=set)
+    """Settings that may not be there, as `config.get("width", 8)` says."""
 
 
 def with_settings(origin: Origin) -> dict[str, Configured]:
@@ -50,6 +54,7 @@ def with_settings(origin: Origin) -> dict[str, Configured]:
     found: dict[str, Configured] = {}
     for node in origin.classes.values():
         if is_layer_class(origin, node) and (made := _configured(origin, node)):
+            made.optional |= as_attributes(node, made.parameter, made.place)
             found[node.name] = made
     _settle(origin, found)
     for made in found.values():
@@ -71,7 +76,7 @@ def _configured(origin: Origin, node: ast.ClassDef) -> Configured | None:
     given = [*start.args.args, *start.args.kwonlyargs]
     for argument in given:
         kind = settings_class(origin, argument.annotation)
-        if kind or argument.arg in _NAMES:
+        if kind or argument.arg in _NAMES or argument.arg.endswith(_ENDS):
             kind = kind or only_settings_class(origin, argument.annotation)
             place = next(
                 (
@@ -227,6 +232,7 @@ def _free(made: Configured, setting: str) -> str:
 def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> None:
     uses = _Uses(made)
     settings = settings_of(origin, made.kind)
+    tested = tested_alone(made.node, uses._whole)
     body: list[ast.stmt] = []
     for part in made.node.body:
         if isinstance(part, ast.FunctionDef):
@@ -235,7 +241,7 @@ def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> 
             rewriter.visit(part)
             part.body = part.body or [ast.Pass()]
             if inside:
-                _parameters(part, made, settings)
+                _parameters(part, made, settings, tested)
         elif (
             made.is_field
             and isinstance(part, ast.AnnAssign)
@@ -259,7 +265,10 @@ def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> 
 
 
 def _parameters(
-    start: ast.FunctionDef, made: Configured, settings: dict[str, Setting]
+    start: ast.FunctionDef,
+    made: Configured,
+    settings: dict[str, Setting],
+    tested: set[str],
 ) -> None:
     given = start.args
     for arguments, defaults in (
@@ -274,7 +283,10 @@ def _parameters(
             del defaults[late]
         del arguments[at]
     for setting, title in made.names.items():
-        known = settings.get(setting, Setting())
+        flag = ast.Name("bool", ast.Load()) if setting in tested else None
+        known = settings.get(setting, Setting(flag))
+        if setting in made.optional:
+            known = Setting(known.annotation, ast.Constant(None))
         given.kwonlyargs.append(ast.arg(title, copy.deepcopy(known.annotation)))
         given.kw_defaults.append(copy.deepcopy(known.default))
 

@@ -268,6 +268,7 @@ class Constructor(DerivedValues):
         self, node: ast.AST, attribute: str, value: ast.expr, condition: ast.expr | None
     ) -> None:
         builder, around = self.builder, self.translator.around
+        value = builder.begun_like(node, attribute, value)
         if isinstance(value, ast.IfExp):
             test = self.translator.expression(value.test)
             if is_none(value.orelse):
@@ -320,6 +321,7 @@ class Constructor(DerivedValues):
                 around.attributes.pop(attribute, None)
             return
         if self._weight(node, attribute, value, condition):
+            builder.begun_as[attribute] = value
             around.attributes.pop(attribute, None)
             return
         made = self.translator.expression(value)

@@ -11,6 +11,8 @@ from mlax_scaffold.conversion.trees import (
     literal,
     name,
     names,
+    same,
+    self_attribute,
     targets,
 )
 from mlax_scaffold.conversion.values import Number, Several, Shape
@@ -104,6 +106,50 @@ class Declaring(Reading):
         if not known:
             return None
         return known[0] if len(known) == 1 else ast.BoolOp(ast.And(), list(known))
+
+    def _choose_makers(
+        self, node: ast.If, condition: ast.expr | None, chosen: dict[str, ast.expr]
+    ) -> None:
+        """Let an initializer that branches choose be one expression."""
+        for local, made in chosen.items():
+            other = self.makers.get(local)
+            if other is None or same(made, other):
+                self.makers[local] = made
+            elif condition is not None:
+                self.makers[local] = ast.IfExp(copy.deepcopy(condition), made, other)
+            else:
+                self.builder.notes.refuse(
+                    node,
+                    f"the initializer `{local}` depends on what is no hyperparameter",
+                    "choose it by hyperparameters, in one expression",
+                )
+
+    def _makes_initializer(self, node: ast.expr) -> bool:
+        """Whether a function of the file that returns an initializer is called."""
+        func = node.func if isinstance(node, ast.Call) else None
+        known = self.builder.origin.functions.get(getattr(func, "id", ""))
+        last = known.body[-1] if known is not None else None
+        value = last.value if isinstance(last, ast.Return) else None
+        made = value.func if isinstance(value, ast.Call) else None
+        return made is not None and "initializers" in self.builder.origin.qualified(
+            made
+        )
+
+    def _of_hyperparameters(self, test: ast.expr) -> ast.expr | None:
+        """What has to hold of hyperparameters alone, as setup says it; None of anything else."""
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or self.loop:
+            return None
+        sides = [
+            self.value(copy.deepcopy(s))[1] for s in (test.left, *test.comparators)
+        ]
+        if not all(isinstance(side, Number) for side in sides) or self.conditions:
+            return None
+        made = self.static(copy.deepcopy(test))
+        waits = {n for n in names(made) - {"self", "int"} if not n.startswith("@size:")}
+        fields = {self_attribute(part) for part in ast.walk(made)} - {None}
+        known = fields and fields <= {*self.builder.fields}
+        divides = any(isinstance(part, ast.Mod) for part in ast.walk(made))
+        return made if known and not waits and divides else None
 
     def static(self, node: ast.expr) -> ast.expr:
         """An expression of a body as it is to stand in setup: locals and shapes are written out."""

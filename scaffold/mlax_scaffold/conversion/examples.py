@@ -83,6 +83,7 @@ def fitting(
         if value is not None:
             values[field.name] = value
     _divide(values, given or {})
+    values |= _large_enough(values, setup)
     known = _with_derived(values, setup)
     defaults = {f.name: literal(f.default) for f in fields if f.default is not None}
     side = _side(symbols, known)
@@ -116,6 +117,26 @@ def _asked(symbols: Symbols, array: Array) -> set[str]:
         for part in ast.walk(choice.test)
         if isinstance(part, ast.Attribute)
     }
+
+
+def _large_enough(
+    values: Mapping[str, object], setup: Iterable[ast.stmt]
+) -> dict[str, object]:
+    """Heights and widths that leave something of an image for each layer of setup."""
+    sides = [name for name in ("height", "width", "depth") if name in values]
+    sizes = [
+        part
+        for statement in setup
+        for part in ast.walk(statement)
+        if isinstance(part, ast.BinOp)
+        if any(self_attribute(inner) in sides for inner in ast.walk(part))
+    ]
+    for side in _SIDES if sizes else ():
+        chosen: dict[str, object] = dict.fromkeys(sides, side)
+        found = [computed(size, {**values, **chosen}) for size in sizes]
+        if all(isinstance(size, int) and size > 0 for size in found):
+            return chosen
+    return {}
 
 
 def _with_derived(
@@ -335,6 +356,8 @@ def computed(node: ast.expr, values: Mapping[str, object]) -> object:
             return computed(body if values[attr] else other, values)
         case ast.Name(id=symbol):
             return values.get(symbol)
+        case ast.BoolOp(op=ast.Or(), values=[given, default]):
+            return computed(given, values) or computed(default, values)
         case ast.Subscript(value=inner, slice=index):
             found, at = computed(inner, values), computed(index, values)
             if (

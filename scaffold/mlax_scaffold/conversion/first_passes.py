@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.trees import (
     is_name,
     literal,
     replaced,
+    same,
     visited,
 )
 
@@ -92,8 +93,30 @@ def _first(source: ast.expr) -> ast.expr | None:
         case ast.Name() | ast.Attribute():
             return expression("a[0]", a=source)
         case ast.Tuple(elts=[first, *_]) | ast.List(elts=[first, *_]):
+            match first:
+                case ast.Starred(value=ast.ListComp(elt=elt, generators=generators)):
+                    made = replaced(elt, of_comprehension(generators))
+                    return visited(_Decide(), folded(made))
+                case ast.Starred(value=ast.IfExp(test=test, body=one, orelse=other)):
+                    return _either(test, _first(one), _first(other))
+                case ast.Starred():
+                    return None
             return first
     return None
+
+
+def _either(
+    test: ast.expr, one: ast.expr | None, other: ast.expr | None
+) -> ast.expr | None:
+    """The first element of one list or another, part by part."""
+    match one, other:
+        case ast.Tuple(elts=mine), ast.Tuple(elts=others) if len(mine) == len(others):
+            pairs = zip(mine, others, strict=True)
+            parts = [_either(test, a, b) for a, b in pairs]
+            return ast.Tuple([p for p in parts if p is not None], ast.Load())
+    if one is None or other is None or same(one, other):
+        return one
+    return ast.IfExp(test, one, other)
 
 
 class _Decide(ast.NodeTransformer):

@@ -59,3 +59,12 @@ class Growing(Indexing):
         axes = list(array.axes)
         axes[at] = folded(expression("a * b", a=axis, b=count.value))
         return array.like(axes)
+
+    def counted(self, node: ast.Call, given: list[Value]) -> Value:
+        """The numbers below a size: as many as that."""
+        if len(given) == 2 and literal(node.args[0]) == 0:
+            given = given[1:]
+        if len(given) != 1 or not isinstance(given[0], Number):
+            return None
+        floating = any(k.arg == "dtype" for k in node.keywords)
+        return Array([given[0].value], False, "Float" if floating else "Int")

@@ -35,8 +35,12 @@ def makes_floats(helper: ast.FunctionDef) -> bool:
     return any(_floats(part, values) for part in _returned(helper))
 
 
-def is_given_arrays(given: list[Value]) -> bool:
+def is_given_arrays(given: list[Value], call: ast.Call | None = None) -> bool:
     """Whether there is an array among the arguments, or what may be one."""
+    pairs = zip(call.args, given, strict=False) if call is not None else ()
+    if any(value is None and isinstance(part, ast.Name) for part, value in pairs):
+        # A local of which nothing is known.
+        return True
     return any(
         isinstance(value, Array)
         or (isinstance(value, Several) and is_given_arrays(value.items))

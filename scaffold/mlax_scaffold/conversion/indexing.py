@@ -65,6 +65,13 @@ class Indexing(ShapeFunctions):
         if isinstance(value, Number):
             return Number(ast.Subscript(value.value, index_node, ast.Load()))
         if isinstance(value, Array):
+            cut = isinstance(index_node, ast.Slice) and (
+                index_node.lower is not None or index_node.upper is not None
+            )
+            one = self.vectors and self.single and len(value.axes) == 1
+            if cut and one and value.lead:
+                # The one axis of one example.
+                self.symbols.ranked(value, ("features",))
             return self._indexed(value, index_node)
         return None
 

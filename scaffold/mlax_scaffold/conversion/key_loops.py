@@ -5,7 +5,12 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.trees import is_name, targets, with_names
+from mlax_scaffold.conversion.trees import (
+    is_name,
+    self_attribute,
+    targets,
+    with_names,
+)
 from mlax_scaffold.conversion.vocabulary import KEYS
 
 _SPLIT = "jax.random.split"
@@ -33,6 +38,10 @@ def holds_keys(origin: Origin, node: ast.expr) -> bool:
             return all(holds_keys(origin, e) for e in elts)
         case ast.Call(func=ast.Name(id="iter" | "list" | "tuple"), args=[inner]):
             return holds_keys(origin, inner)
+        case ast.Call(func=ast.Attribute(value=owner), args=[]) if self_attribute(
+            owner
+        ) == "rngs" or is_name(owner, "rngs"):
+            return True
         case ast.Call(func=func):
             text = origin.qualified(func) or ast.unparse(func)
             return text.endswith(_KEYS)

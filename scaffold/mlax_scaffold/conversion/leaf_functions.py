@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.trees import (
     constant,
     expression,
     literal,
+    names,
     replaced,
     visited,
     without_docstring,
@@ -103,6 +105,20 @@ def returned(maker: ast.FunctionDef | None, call: ast.Call) -> ast.Lambda | None
         return None
     made = called(ast.Call(whole, copy.deepcopy(call.args), []))
     return made if isinstance(made, ast.Lambda) else None
+
+
+def bare(
+    function: ast.FunctionDef, known: Mapping[str, ast.expr]
+) -> tuple[ast.FunctionDef, dict[str, ast.expr]]:
+    """A function without types and decorators, and what it reads of the names that are known."""
+    made = copy.deepcopy(function)
+    made.decorator_list, made.returns = [], None
+    for argument in made.args.args:
+        argument.annotation = None
+    stored = (n for n in ast.walk(made) if isinstance(n, ast.Name))
+    hidden = {n.id for n in stored if isinstance(n.ctx, ast.Store)} | {*_given(made)}
+    read = names(made) - hidden
+    return made, {k: v for k, v in known.items() if k in read}
 
 
 def called(node: ast.expr) -> ast.expr:

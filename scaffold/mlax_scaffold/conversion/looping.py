@@ -6,6 +6,7 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.calling import Calling
+from mlax_scaffold.conversion.literal_loops import literal_passes
 from mlax_scaffold.conversion.loop_parts import (
     _iterated,
     _last_of,
@@ -45,6 +46,14 @@ def _growth(
     return None
 
 
+def _begins_with(node: ast.expr) -> ast.expr:
+    """The list that a part of one, `layers[:-1]`, begins with; anything else as it is."""
+    match node:
+        case ast.Subscript(value=value, slice=ast.Slice(lower=None, step=None)):
+            return value
+    return node
+
+
 _ENTRIES = ("width", "before", "size_before", "features_before")
 """What the size that a pass begins with is called; one that the loop does not have."""
 
@@ -54,6 +63,8 @@ class Looping(Calling):
 
     def _for(self, node: ast.For) -> list[ast.stmt]:
         unrolled = self._unrolled(node)
+        if unrolled is None and self.builder.framework in ("flax", "haiku"):
+            unrolled = literal_passes(node)
         if unrolled is not None:
             return self.statements(unrolled)
         iterated, source = self.value(node.iter)
@@ -160,7 +171,7 @@ class Looping(Calling):
             elif iterated.func.id == "reversed":
                 parts = iterated.args
         for part, place in zip(parts, bound, strict=False):
-            attribute = self_attribute(part)
+            attribute = self_attribute(_begins_with(part))
             known = self.builder.attributes.get(attribute or "")
             if (
                 known is not None
@@ -326,11 +337,38 @@ class Looping(Calling):
             return replaced(last, parts)
         return self.symbols.fresh("features")
 
+    def _number(self, node: ast.For, lists: list[str]) -> None:
+        """The loop asks lists that may not be there for their layers, by the number of the pass."""
+        taken = {n for part in node.body for n in names(part)} | {*targets(node.target)}
+        number = next(n for n in ("number", "at", "pass_number") if n not in taken)
+        match node:
+            case ast.For(
+                target=ast.Name(id=local), iter=ast.Call(func=func, args=[_])
+            ) if is_name(func, "range") and local != "_":
+                number = local
+            case ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=local), _]), iter=ast.Call(func=func)
+            ) if is_name(func, "enumerate"):
+                number = local
+            case _:
+                node.target = ast.Tuple(
+                    [ast.Name(number, ast.Store()), node.target], ast.Store()
+                )
+                node.iter = ast.Call(name("enumerate"), [node.iter], [])
+        parts = {_one(a): expression(f"self.{a}[{number}]") for a in lists}
+        node.body = [with_names(part, parts) for part in node.body]
+
     def _zip(self, node: ast.For, new: list[str]) -> None:
         """The loop goes over the lists of layers that its body declared."""
         lists = [a for a in new if self.builder.attributes[a].kind == "layers"]
         if not lists:
             return
+        there = [a for a in lists if self.builder.attributes[a].condition is None]
+        if len(there) < len(lists):
+            self._number(node, [a for a in lists if a not in there])
+            lists = there
+            if not lists:
+                return
         used = {n for part in node.body for n in names(part)}
         bound: list[ast.expr] = [ast.Name(_one(a), ast.Store()) for a in lists]
         sources: list[ast.expr] = [expression(f"self.{a}") for a in lists]

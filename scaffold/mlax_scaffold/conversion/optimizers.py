@@ -5,16 +5,30 @@ from __future__ import annotations
 import ast
 import copy
 import os
-from dataclasses import dataclass, field
 
 from mlax_scaffold.conversion.calculations import Calculations
 from mlax_scaffold.conversion.description import Described, Field, SpecText, Trial
+from mlax_scaffold.conversion.leaf_functions import Decided
 from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.optimizer_chains import (
+    chosen_weights,
+    is_left_out,
+    rate,
+    taken_apart,
+    without_lists,
+)
+from mlax_scaffold.conversion.optimizer_fields import (
+    Optimizer,
+    hyperparameters,
+    with_choices,
+    with_parts,
+)
 from mlax_scaffold.conversion.optimizer_states import States, init_values
 from mlax_scaffold.conversion.origin import Origin, Thing
 from mlax_scaffold.conversion.per_leaf import PerLeaf
 from mlax_scaffold.conversion.programs import carried
 from mlax_scaffold.conversion.roots import with_words
+from mlax_scaffold.conversion.straightened import straighten
 from mlax_scaffold.conversion.tables.optax import transformations
 from mlax_scaffold.conversion.translation import Translator
 from mlax_scaffold.conversion.trees import (
@@ -26,41 +40,10 @@ from mlax_scaffold.conversion.trees import (
     names,
     replaced,
     statement,
+    visited,
     without_docstring,
 )
-from mlax_scaffold.conversion.words import word_of
 from mlax_scaffold.errors import UsageError
-
-_LEFT_OUT = (
-    "mu_dtype",
-    "dtype",
-    "accumulator_dtype",
-    "nu_dtype",
-    "momentum_dtype",
-    "mask",
-)
-
-
-@dataclass
-class Optimizer:
-    """The optimizer that is made."""
-
-    origin: Origin
-    notes: Notes
-    setup: list[ast.stmt] = field(default_factory=list)
-    setup_tree: list[ast.stmt] = field(default_factory=list)
-    prepare: list[ast.stmt] = field(default_factory=list)
-    update: list[ast.stmt] = field(default_factory=list)
-    taken: set[str] = field(default_factory=set)
-
-    def free(self, wanted: str) -> str:
-        """A name that no state and no scalar has yet."""
-        made, count = wanted, 1
-        while made in self.taken:
-            count += 1
-            made = f"{wanted}_{count}"
-        self.taken.add(made)
-        return made
 
 
 def optimizer_definition(
@@ -75,10 +58,14 @@ def optimizer_definition(
     translator = Translator(
         origin, "plain", notes, Calculations("grad", keyed=False), {}
     )
-    fields, parameters = _fields(translator, node)
+    node = with_parts(node)
+    fields, parameters = hyperparameters(translator, node)
     translator.numbers = frozenset(f.name for f in fields)
     made = Optimizer(
-        origin, notes, taken={*(f.name for f in fields), "step", "key", "value"}
+        origin,
+        notes,
+        taken={*(f.name for f in fields), "step", "key", "value"},
+        required=frozenset(f.name for f in fields if "None" not in f.word),
     )
     current = _stage(made, translator, node, parameters, name("grad"), [])
     made.update.append(ast.Return(current))
@@ -86,8 +73,12 @@ def optimizer_definition(
     methods = [
         _method("setup", ["param"], made.setup),
         _method("setup_tree", ["params"], made.setup_tree),
-        _method("prepare", ["grads", "params"], made.prepare),
-        _method("update", ["grad", "param"], with_words(made.update)),
+        _method("prepare", ["grads", "params"], with_choices(made.prepare, fields)),
+        _method(
+            "update",
+            ["grad", "param"],
+            with_choices(with_words(made.update), fields),
+        ),
     ]
     described = Described(
         name_,
@@ -161,64 +152,6 @@ def _method(title: str, inputs: list[str], body: list[ast.stmt]) -> ast.Function
     )
 
 
-def _fields(
-    translator: Translator, node: ast.FunctionDef
-) -> tuple[list[Field], dict[str, ast.expr]]:
-    fields: list[Field] = []
-    parameters: dict[str, ast.expr] = {}
-    args = [*node.args.args, *node.args.kwonlyargs]
-    positional: list[ast.expr | None] = [None] * (
-        len(node.args.args) - len(node.args.defaults)
-    )
-    defaults = [*positional, *node.args.defaults, *node.args.kw_defaults]
-    for argument, default in zip(args, defaults, strict=True):
-        given = argument.arg
-        if given in _LEFT_OUT and (default is None or is_none(default)):
-            parameters[given] = ast.Constant(None)
-            continue
-        value = translator.expression(default) if default is not None else None
-        number = literal(value)
-        if type(number) is int:
-            value = (
-                ast.Constant(float(number))
-                if "int" not in ast.unparse(argument.annotation or ast.Constant(""))
-                else value
-            )
-        fields.append(Field(given, _word(given, argument.annotation, value), value))
-        parameters[given] = expression(f"self.{given}")
-    return fields, parameters
-
-
-def _word(given: str, annotation: ast.expr | None, value: ast.expr | None) -> str:
-    if given in (
-        "learning_rate",
-        "lr",
-        "step_size",
-        "weight_decay",
-        "learning_rate_fn",
-    ):
-        return "Scheduled"
-    maybe = " | None" if is_none(value) else ""
-    if given in (
-        "b1",
-        "b2",
-        "b3",
-        "beta1",
-        "beta2",
-        "decay",
-        "momentum",
-        "beta",
-        "rho",
-    ):
-        return f"Decay{maybe}"
-    if given.startswith(("eps", "weight_decay")):
-        return f"NonNegative{maybe}"
-    if given.startswith("max_"):
-        return f"Positive{maybe}"
-    word = word_of(given, annotation, value)
-    return f"float{maybe}" if word.startswith("Size") and annotation is None else word
-
-
 def _stage(
     made: Optimizer,
     translator: Translator,
@@ -228,6 +161,9 @@ def _stage(
     path: list[str],
 ) -> ast.expr:
     """Add what a transformation does to the gradient; the update that comes of it."""
+    node = copy.deepcopy(node)
+    without_lists(node)
+    straighten(node)
     functions = {f.name: f for f in node.body if isinstance(f, ast.FunctionDef)}
     known = dict(parameters)
     result: ast.expr | None = None
@@ -236,6 +172,8 @@ def _stage(
             result = part.value
         elif isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
             known[part.targets[0].id] = replaced(part.value, known)
+        elif taken_apart(part, known):
+            continue
         elif isinstance(part, ast.FunctionDef | ast.Expr | ast.If):
             if isinstance(part, ast.If) and any(
                 isinstance(p, ast.Raise) for p in part.body
@@ -266,6 +204,18 @@ def _result(
 ) -> ast.expr:
     if isinstance(result, ast.Name) and result.id in known:
         result = known[result.id]
+    if isinstance(result, ast.IfExp):
+        given = (made, translator, node)
+        test = visited(Decided(), made.decided(replaced(result.test, known)))
+        sides = [
+            _result(*given, side, known, functions, current, path)
+            for side in (result.body, result.orelse)
+            if literal(test) is not (side is result.orelse)
+            or not isinstance(test, ast.Constant)
+        ]
+        if len(sides) == 1:
+            return sides[0]
+        return made.bound(ast.IfExp(translator.expression(test), *sides))
     if not isinstance(result, ast.Call):
         made.notes.refuse(
             node,
@@ -273,7 +223,7 @@ def _result(
             "return one, of an init and an update function",
         )
         return current
-    full = translator.origin.qualified(result.func)
+    full = translator.origin.qualified(result.func) or ast.unparse(result.func)
     last = ast.unparse(result.func).rpartition(".")[2]
     if last.startswith("GradientTransformation"):
         keywords = {k.arg: k.value for k in result.keywords}
@@ -285,7 +235,7 @@ def _result(
             )
         if len(chosen) == 2 and chosen[1] and "init_empty_state" in ast.unparse(result):
             return _pair(made, translator, None, chosen[1], known, functions, current)
-    if last in ("chain", "named_chain") and (full.startswith("optax") or not full):
+    if last in ("chain", "named_chain") and full.startswith(("optax", "chain")):
         for element in result.args:
             inner = element.elts[1] if isinstance(element, ast.Tuple) else element
             current = _result(
@@ -320,8 +270,50 @@ def _result(
     ):
         if default is not None:
             given.setdefault(argument.arg, default)
-    bound = {k: replaced(v, known) for k, v in given.items()}
+    bound = _arguments(made, translator, result, other, given, known, functions)
     return _stage(made, translator, other, bound, current, [*path, last])
+
+
+def _arguments(
+    made: Optimizer,
+    translator: Translator,
+    call: ast.Call,
+    other: ast.FunctionDef,
+    given: dict[str, ast.expr],
+    known: dict[str, ast.expr],
+    functions: dict[str, ast.FunctionDef],
+) -> dict[str, ast.expr]:
+    """The arguments of a transformation, in which schedules and masks are what they are in a step."""
+    parameters = {a.arg for a in (*other.args.args, *other.args.kwonlyargs)}
+    bound: dict[str, ast.expr] = {}
+    for parameter, value in given.items():
+        whole = replaced(value, known)
+        bound[parameter] = whole
+        if parameter not in parameters and not is_left_out(parameter, whole):
+            made.notes.refuse(
+                call,
+                f"`{parameter}={ast.unparse(value)}` of `{ast.unparse(call.func)}` has no counterpart",
+                "write the transformation out, or leave the argument out",
+            )
+        if parameter == "mask" and is_none(whole):
+            bound[parameter] = ast.Constant(True)
+        elif parameter == "mask" and not isinstance(whole, ast.Constant | ast.Compare):
+            chosen = chosen_weights(translator.origin, whole, functions)
+            bound[parameter] = chosen or ast.Constant(True)
+            if chosen is None:
+                made.notes.refuse(
+                    call,
+                    f"the mask `{ast.unparse(whole)}` is not told by each weight alone",
+                    "give a function of the shape of a weight, mapped over all, or mask a chain",
+                )
+        rated = rate(translator.origin, parameter, whole, functions, known)
+        if rated is not None:
+            attribute = made.free("rate")
+            target = ast.Attribute(name("self"), attribute, ast.Store())
+            current = translator.expression(replaced(rated, known))
+            made.prepare.append(ast.Assign([target], current, lineno=0))
+            bound[parameter] = expression(f"self.{attribute}")
+    return bound
 
 
 def _pair(
@@ -349,7 +341,9 @@ def _pair(
                 )
         made.setup += states.setup
         made.setup_tree += states.setup_tree
-    leaf = PerLeaf(translator, states, known, functions, made.free)
+    leaf = PerLeaf(
+        translator, states, known, functions, made.free, made.bound_in_update()
+    )
     updated = leaf.run(update, current)
     made.prepare += leaf.prepare
     made.update += leaf.update

@@ -6,7 +6,9 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.description import Pair
+from mlax_scaffold.conversion.inner_functions import with_inner_functions
 from mlax_scaffold.conversion.notes import Notes
+from mlax_scaffold.conversion.number_inputs import numbers_of, without
 from mlax_scaffold.conversion.origin import Origin, Thing
 from mlax_scaffold.conversion.pair_weights import (
     MadeWeights,
@@ -14,7 +16,13 @@ from mlax_scaffold.conversion.pair_weights import (
     maker_of,
     record_fields,
 )
-from mlax_scaffold.conversion.trees import expression, is_name, literal, name
+from mlax_scaffold.conversion.trees import (
+    expression,
+    is_name,
+    literal,
+    name,
+    targets,
+)
 from mlax_scaffold.conversion.vocabulary import KEYS
 
 _FIRST = ("init", "init_fn", "init_fun", "init_params", "initialize")
@@ -68,6 +76,7 @@ def pair_class(
             first, second = maker_of(origin, node), node
     if first is None or second is None:
         return None
+    first = with_inner_functions(first)
     return _class(origin, thing, node or first, first, second, outer, defaults, notes)
 
 
@@ -97,6 +106,10 @@ def _class(
     weights = MadeWeights(origin)
     value = weights.returned(first)
     call = copy.deepcopy(second)
+    known = {a.arg for a in (*given, *outer)}
+    numbers = [(a, d) for a, d in numbers_of(call) if a.arg not in known]
+    for argument, _ in numbers:
+        without(call, argument.arg)
     inputs = [a for a in call.args.args if a.arg not in ("self", "cls")]
     params = inputs[0].arg if inputs else "params"
     made = _parts(origin, value, _whole(call, params))
@@ -114,13 +127,13 @@ def _class(
     own = [a for a in given if a.arg not in ("input_shape", *KEYS)]
     if shaped:
         own.insert(0, ast.arg("in_features"))
-        body = [_Last().visit(s) for s in body]
+        body = _without_aliases([_Last().visit(s) for s in body])
     arguments = ast.arguments(
         [],
         [ast.arg("self"), *own, *outer],
         None,
-        [],
-        [],
+        [ast.arg(a.arg) for a, _ in numbers],
+        [d for _, d in numbers],
         None,
         [*inner_defaults, *defaults],
     )
@@ -138,9 +151,10 @@ def _class(
     kept = defaults_of(call, rest)
     call.args.args = [ast.arg("self"), *rest]
     call.args.defaults = kept
+    static |= {a.arg for a, _ in numbers}
     unpacked: dict[str, ast.expr] = {
-        a.arg: expression(f"self.{a.arg}") for a in inputs[1:] if a.arg in static
-    }
+        a.arg: expression(f"self.{a.arg}") for a, _ in numbers
+    } | {a.arg: expression(f"self.{a.arg}") for a in inputs[1:] if a.arg in static}
     called: list[ast.stmt] = []
     order = [place for place, _ in made]
     for part in call.body:
@@ -170,6 +184,22 @@ def _class(
         tuple(a.arg for a in given if a.arg in KEYS),
     )
     return ast.fix_missing_locations(result), pair
+
+
+def _without_aliases(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements in which other names of the size of the input are that size."""
+    parts: dict[str, ast.expr] = {}
+    found: list[ast.stmt] = []
+    bound = [t for part in body for t in targets(part)]
+    for part in body:
+        match part:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value) if (
+                is_name(value, "in_features") and bound.count(local) == 1
+            ):
+                parts[local] = value
+            case _:
+                found.append(_with(part, parts))
+    return found
 
 
 def defaults_of(function: ast.FunctionDef, kept: list[ast.arg]) -> list[ast.expr]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from mlax_scaffold.conversion.leaf_functions import (
     Decided,
     Straight,
     _next,
+    bare,
     returned,
     straight,
 )
@@ -22,7 +23,6 @@ from mlax_scaffold.conversion.trees import (
     is_none,
     literal,
     name,
-    names,
     replaced,
     visited,
     with_names,
@@ -40,9 +40,12 @@ class PerLeaf:
         known: dict[str, ast.expr],
         functions: dict[str, ast.FunctionDef],
         free: Callable[[str], str],
+        before: Collection[str] = (),
     ):
         self.translator, self.states = translator, states
         self.known, self.functions, self.free = known, functions, free
+        self.before = {*before, "grad", "param", "self"}
+        """Locals of the transformations before it, which what it is given may read."""
         self.prepare: list[ast.stmt] = []
         self.update: list[ast.stmt] = []
         self.refused: list[tuple[ast.AST, str, str]] = []
@@ -124,7 +127,9 @@ class PerLeaf:
             return
         made = self.leaf(value)
         if self._is_leaf(value):
-            local = target if target not in ("grad", "param", "self") else f"{target}_"
+            local = target
+            while local in self.before:
+                local = f"{local}_"
             self.update.append(
                 ast.copy_location(
                     ast.Assign([ast.Name(local, ast.Store())], made, lineno=0), node
@@ -376,21 +381,8 @@ class PerLeaf:
         self, title: str, given: list[ast.expr], visitor: ast.NodeTransformer
     ) -> ast.expr:
         """A local function of several statements stands in the update, and is called."""
-        function = copy.deepcopy(self.functions[title])
-        function.decorator_list, function.returns = [], None
-        hidden = {a.arg for a in function.args.args} | {
-            n.id
-            for n in ast.walk(function)
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
-        for argument in function.args.args:
-            argument.annotation = None
-        parts = {
-            k: v
-            for k, v in {**self.known, **self.scalars}.items()
-            if k not in hidden and k in names(function)
-        }
-
+        known = {**self.known, **self.scalars}
+        function, parts = bare(self.functions[title], known)
         made = self.translator.visit(Decided().visit(with_names(function, parts)))
         if not any(
             isinstance(s, ast.FunctionDef) and s.name == title for s in self.update

@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.lambda_locals import without_lambda_locals
 from mlax_scaffold.conversion.last_branches import with_last_branches
 from mlax_scaffold.conversion.later_layers import with_later_layers
 from mlax_scaffold.conversion.layer_functions import written_out
+from mlax_scaffold.conversion.lists_of_one_class import with_lists_of_one_class
 from mlax_scaffold.conversion.literal_locals import with_literal_locals
 from mlax_scaffold.conversion.local_functions import inlined
 from mlax_scaffold.conversion.loop_ends import without_loop_ends
@@ -40,6 +41,7 @@ from mlax_scaffold.conversion.vocabulary import SEQUENTIAL
 def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     """Change a class in place."""
     without_class_methods(node)
+    with_lists_of_one_class(origin, node, LAYERS)
     without_numbered_names(origin, node)
     without_named_attributes(origin, node)
     with_last_branches(node)

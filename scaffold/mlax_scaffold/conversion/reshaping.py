@@ -14,6 +14,12 @@ from mlax_scaffold.conversion.values import Array, Number, Value
 class Reshaping(Growing):
     """Results of `reshape`."""
 
+    def flat(self, array: Array) -> Value:
+        """All axes of an array as one, where all are known."""
+        if array.lead:
+            return None
+        return Array([product(array.axes)], False, array.kind)
+
     def reshaped(
         self, array: Array, nodes: Sequence[ast.expr], values: list[Value]
     ) -> Value:
@@ -31,7 +37,9 @@ class Reshaping(Growing):
         ]
         if open_ == [1] and self.in_heads(array, sizes):
             open_ = []
-        first = ast.unparse(nodes[0]) if nodes else ""
+        places = nodes[0] if len(nodes) == 1 else None
+        begins = places.elts if isinstance(places, ast.Tuple | ast.List) else nodes
+        first = ast.unparse(begins[0]) if begins else ""
         flattens = open_ == [1] and len(sizes) == 2 and first.endswith(".shape[0]")
         if flattens and array.lead and not array.axes and not array.parts:
             array.at_least_one()

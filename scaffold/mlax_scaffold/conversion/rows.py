@@ -213,6 +213,11 @@ def _parameters(signature: str) -> ast.arguments:
     return function.args
 
 
+def places_of(row: Row) -> list[str]:
+    """The parameters of what a row is for, in order."""
+    return [a.arg for a in _parameters(row.signature).args]
+
+
 @cache
 def _unused(signature: str, text: str) -> dict[str, ast.expr]:
     """The parameters that nothing is made of here, and the one value that they may have."""

@@ -6,7 +6,7 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.trees import literal, name
+from mlax_scaffold.conversion.trees import literal, name, self_attribute
 
 _RUNS = ("flax.linen.RNN", "flax.linen.recurrent.RNN")
 _BOTH = "flax.linen.Bidirectional"
@@ -28,6 +28,7 @@ def without_runs(origin: Origin) -> None:
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "__call__":
                 runs.names.clear()
+                runs.declared(node, method)
                 method.body = runs.statements(method.body)
     for full, called in runs.called.items():
         if called not in origin.imports:
@@ -50,6 +51,29 @@ class _Runs(ast.NodeTransformer):
         self.before: list[ast.stmt] = []
         self.names: dict[str, ast.Call] = {}
         """Locals that stand for a layer that runs a cell, or for a cell."""
+
+    def declared(self, owner: ast.ClassDef, call: ast.FunctionDef) -> None:
+        """Take such layers out of `setup` that the call alone uses, once: they are made where it does."""
+        start = next((m for m in owner.body if getattr(m, "name", "") == "setup"), None)
+        if not isinstance(start, ast.FunctionDef):
+            return
+        found = {
+            attribute: part
+            for part in start.body
+            if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call)
+            if (attribute := self_attribute(part.targets[0]))
+            if self._is_run(part.value) or self._cell(part.value) is not None
+        }
+        reads = [a for p in ast.walk(owner) if (a := self_attribute(p)) in found]
+        inner = [a for p in ast.walk(start) if (a := self_attribute(p)) in found]
+        for attribute, part in found.items():
+            # Where it is set, and where it is called, or handed to what runs it.
+            if reads.count(attribute) == 2 and isinstance(part.value, ast.Call):
+                cell = self._cell(part.value) is not None
+                if cell == (inner.count(attribute) == 2):
+                    self.names[f"self.{attribute}"] = part.value
+                    start.body.remove(part)
+        start.body = start.body or [ast.Pass()]
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements, each after what is computed before it."""
@@ -95,7 +119,9 @@ class _Runs(ast.NodeTransformer):
         return node if made is None else made
 
     def _named(self, node: ast.expr) -> ast.expr:
-        return self.names.get(getattr(node, "id", ""), node)
+        attribute = self_attribute(node)
+        place = f"self.{attribute}" if attribute else getattr(node, "id", "")
+        return self.names.get(place, node)
 
     def _is_run(self, node: ast.Call) -> bool:
         full = self.origin.qualified(node.func)

@@ -85,8 +85,12 @@ class ShapeFunctions:
             elif axes == [2, 3]:
                 image = ("batch", "channels", "height", "width")
                 self.symbols.ranked(array, image)
-            elif axes == [1] and len(array.axes) == 1 and array.prefix.some:
-                # Those of sequences, whose positions a mask selects.
+            elif (
+                axes == [1]
+                and len(array.axes) == 1
+                and (array.prefix.some or (self.channel_last and not keep))
+            ):
+                # Those of sequences, whose positions a mask selects, or that are pooled.
                 self.symbols.ranked(array, ("batch", "positions", "features"))
         if array.lead and self.vectors and not self.single and axes == [0]:
             # What is mapped over is the one axis before those of an example.
@@ -166,6 +170,11 @@ class ShapeFunctions:
         if len(arrays) != len(several.items) or not arrays or not isinstance(axis, int):
             return None
         ranks = {len(a.axes) for a in arrays if not a.lead}
+        if axis == 0 and self.vectors and self.single and not ranks:
+            for array in arrays:
+                if len(array.axes) == 1:
+                    # The one axis of one example.
+                    self.symbols.ranked(array, ("features",))
         if axis >= 0 and len(ranks) == 1:
             for array in arrays:
                 self.symbols.ranked(array, ["_"] * max(ranks))

@@ -73,6 +73,13 @@ class Signature:
                     if axis is not None:
                         symbols.equal(axis, wanted.axes[-i])
         for expected, actual in zip(self.inputs, given, strict=False):
+            flat = expected.flat if isinstance(expected, Array) else None
+            if flat is not None and isinstance(actual, Array) and actual.lead:
+                fresh = _fresh(symbols, flat, renamed, self.hints)
+                if not actual.axes and actual.flat is None:
+                    actual.at_least_one()
+                    actual.flat = substituted(fresh, values)
+        for expected, actual in zip(self.inputs, given, strict=False):
             against = expected.against if isinstance(expected, Array) else None
             if against is None or not isinstance(actual, Array):
                 continue
@@ -86,6 +93,10 @@ class Signature:
             ):
                 actual.broadcast_to(whole)
         return made(self.output)
+
+    def pairs(self) -> list[int]:
+        """The places of inputs that are pairs of arrays."""
+        return [i for i, v in enumerate(self.inputs) if isinstance(v, Several)]
 
     def _known(self) -> int:
         """How many axes are known of the first input."""
@@ -124,6 +135,8 @@ def _frozen(
             Prefix([told(a) for a in value.prefix.axes], value.lead),
         )
         made = Array([told(a) for a in value.tail], kind=value.kind, prefix=prefix)
+        if value.flat is not None:
+            made.flat = told(value.flat)
         against = value.against
         if against is not None and value.lead and not value.axes and against.axes:
             frozen = _frozen(told, against, prefixes)

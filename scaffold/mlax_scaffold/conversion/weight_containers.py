@@ -74,6 +74,9 @@ class Containers:
         made = initial(self.translator, node)
         if made is None:
             return None
+        if isinstance(made.initializer, ast.Lambda):
+            # What a list holds is made in the dtype that initializers have of themselves.
+            made.initializer.args.defaults = [name("float")]
         call = ast.Call(name("@word:trainable"), [made.initializer, made.shape], [])
         shape = made.shape
         axes = list(shape.elts) if isinstance(shape, ast.Tuple) else None

@@ -180,7 +180,7 @@ def _by_name(parameter: str) -> str:
         return "Probability"
     if _POSITIVE.search(parameter):
         return "Positive"
-    if _SEQUENCES.search(parameter):
+    if _SEQUENCES.search(parameter) and not parameter.startswith(("num_", "n_")):
         return "Sizes"
     if parameter in ("alpha", "beta", "gamma", "scale", "momentum", "decay", "slope"):
         return "float"

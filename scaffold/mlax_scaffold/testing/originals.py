@@ -103,7 +103,7 @@ class Original:
             )
             held |= {mode: mode in _ON for mode in modes}
             module = sys.modules[thing.__module__]
-            holder = getattr(module, kind) if kind else types.SimpleNamespace
+            holder = getattr(module, kind) if kind else _Settings
             made[parameter] = holder(**held)
         return made
 
@@ -120,6 +120,17 @@ class Original:
             name: np.random.default_rng(0) if kind == "generator" else jax.random.key(0)
             for name, kind in self.keys.items()
         }
+
+
+class _Settings(types.SimpleNamespace):
+    """Settings that are attributes, and that a mapping holds, too."""
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        found = getattr(self, name, None)
+        return default if found is None else found
 
 
 @dataclass(frozen=True)
@@ -213,8 +224,9 @@ def _haiku(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
 
     def transformed(modes: MappingOf[str, Any]) -> Any:
         def called(*x: Any) -> Any:
-            made = cls(**arguments) if isinstance(cls, type) else cls
-            return made(*x, **modes)
+            if isinstance(cls, type):
+                return cls(**arguments)(*x, **modes)
+            return cls(*x, **arguments, **modes)
 
         return hk.transform_with_state(called)
 

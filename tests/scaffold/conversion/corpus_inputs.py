@@ -51,10 +51,19 @@ _MAIN = {
     "pytorch/tokens.py": ("VisionTransformer",),
     "linen/configured.py": ("ConfiguredDecoder",),
     "linen/decorated.py": ("ScannedClassifier",),
+    "linen/policies.py": ("NormalTanhPolicy",),
     "linen/scanned.py": ("SentimentClassifier",),
     "nnx_/mixtures.py": ("MoEBlock",),
+    "equinox_/stacks.py": ("FlowField", "NormedStack", "RadianceField"),
     "equinox_/unet.py": ("UNet",),
+    "haiku_/gated.py": ("GatedAttention",),
+    "nnx_/variational.py": ("NnxVAE",),
+    "haiku_/quantized.py": ("VQEncoder",),
+    "plain/residual.py": ("resmlp",),
     "optax_/factored.py": ("lion", "scale_by_factored"),
+    "optax_/factories.py": (
+        *("create_optimizer", "make_sgd", "decayed_rms", "scale_by_heavy_ball"),
+    ),
 }
 """What of a file is converted as a whole, with all that it is made of."""
 _HALVES = (

@@ -412,7 +412,7 @@ import optax
 
 
 def thing(learning_rate=1e-3, steps=1000):
-    schedule = optax.cosine_decay_schedule(learning_rate, steps)
+    schedule = optax.cosine_onecycle_schedule(steps, learning_rate)
     return optax.chain(
         optax.scale_by_adam(), optax.scale_by_learning_rate(schedule)
     )
@@ -420,7 +420,7 @@ def thing(learning_rate=1e-3, steps=1000):
     made = convert("model.py", given, "thing", "Thing", "OPTIMIZER")
     [note] = [n for n in made.notes if n.blocks]
     assert note.line == 5
-    assert "`optax.cosine_decay_schedule` has no counterpart" in note.what
+    assert "`optax.cosine_onecycle_schedule` has no counterpart" in note.what
     assert "a number or a schedule of the library" in note.todo
 
 

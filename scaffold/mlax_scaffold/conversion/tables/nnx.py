@@ -71,7 +71,7 @@ _LAYERS = {
     ),
     "MultiHeadAttention": Row(
         "(num_heads, in_features, qkv_features=_, out_features=_, in_kv_features=_, "
-        "broadcast_dropout=True, dropout_rate=0.0, deterministic=_, kernel_init=_, "
+        "broadcast_dropout=True, dropout_rate=0.0, deterministic=False, kernel_init=_, "
         "out_kernel_init=_, bias_init=_, out_bias_init=_, use_bias=True, decode=False, precision=_)",
         "layer.MultiHeadAttention(in_features, num_heads, context_features=in_kv_features, "
         "head_features=calc.share(qkv_features, num_heads, in_features), "

@@ -6,6 +6,7 @@ import ast
 from functools import cache
 
 from mlax_scaffold.conversion.rows import Row
+from mlax_scaffold.conversion.tables.optax_aliases import ALIASES
 
 _TEXT = """
 def identity():
@@ -36,11 +37,12 @@ def scale_by_schedule(step_size_fn):
         return tree_map(lambda g: step_size_fn * g, updates), state
     return GradientTransformation(init, update)
 
-def add_decayed_weights(weight_decay=0.0, mask=None):
+def add_decayed_weights(weight_decay=0.0, mask=True):
     def init(params):
         return None
     def update(updates, state, params):
-        return tree_map(lambda g, p: g + weight_decay * p, updates, params), state
+        step = tree_map(lambda g, p: g + weight_decay * p if mask else g, updates, params)
+        return step, state
     return GradientTransformation(init, update)
 
 def clip(max_delta):
@@ -58,7 +60,7 @@ def clip_by_global_norm(max_norm):
         return tree_map(lambda g: factor * g, updates), state
     return GradientTransformation(init, update)
 
-def trace(decay, nesterov=False):
+def trace(decay, nesterov=False, accumulator_dtype=None):
     def init(params):
         return TraceState(trace=tree_map(jnp.zeros_like, params))
     def update(updates, state, params=None):
@@ -67,7 +69,7 @@ def trace(decay, nesterov=False):
         return step, TraceState(trace=trace)
     return GradientTransformation(init, update)
 
-def ema(decay, debias=True):
+def ema(decay, debias=True, accumulator_dtype=None):
     def init(params):
         return EmaState(ema=tree_map(jnp.zeros_like, params), count=jnp.zeros([], jnp.int32))
     def update(updates, state, params=None):
@@ -77,7 +79,7 @@ def ema(decay, debias=True):
         return tree_map(lambda m: m / unbias, ema), EmaState(ema=ema, count=count)
     return GradientTransformation(init, update)
 
-def scale_by_adam(b1=0.9, b2=0.999, eps=1e-8, eps_root=0.0):
+def scale_by_adam(b1=0.9, b2=0.999, eps=1e-8, eps_root=0.0, mu_dtype=None, *, nesterov=False):
     def init(params):
         return AdamState(
             mu=tree_map(jnp.zeros_like, params),
@@ -90,8 +92,14 @@ def scale_by_adam(b1=0.9, b2=0.999, eps=1e-8, eps_root=0.0):
         count = state.count + 1
         unbias_mu = 1 - b1**count
         unbias_nu = 1 - b2**count
+        unbias_next = 1 - b1 ** (count + 1)
+        mean = tree_map(
+            lambda g, m: b1 * m / unbias_next + (1 - b1) * g / unbias_mu
+            if nesterov else m / unbias_mu,
+            updates, mu,
+        )
         step = tree_map(
-            lambda m, v: (m / unbias_mu) / (jnp.sqrt(v / unbias_nu + eps_root) + eps), mu, nu
+            lambda m, v: m / (jnp.sqrt(v / unbias_nu + eps_root) + eps), mean, nu
         )
         return step, AdamState(mu=mu, nu=nu, count=count)
     return GradientTransformation(init, update)
@@ -104,7 +112,73 @@ def scale_by_rms(decay=0.9, eps=1e-8, initial_scale=0.0):
         return tree_map(lambda g, v: g * lax.rsqrt(v + eps), updates, nu), RmsState(nu=nu)
     return GradientTransformation(init, update)
 
-def scale_by_lion(b1=0.9, b2=0.99):
+def scale_by_rss(initial_accumulator_value=0.1, eps=1e-7):
+    def init(params):
+        total = tree_map(lambda p: jnp.full_like(p, initial_accumulator_value), params)
+        return RssState(total=total)
+    def update(updates, state, params=None):
+        total = tree_map(lambda g, t: g * g + t, updates, state.total)
+        step = tree_map(
+            lambda g, t: jnp.where(t > 0, lax.rsqrt(t + eps), 0.0) * g, updates, total
+        )
+        return step, RssState(total=total)
+    return GradientTransformation(init, update)
+
+def scale_by_belief(b1=0.9, b2=0.999, eps=1e-16, eps_root=1e-16):
+    def init(params):
+        return BeliefState(
+            mu=tree_map(jnp.zeros_like, params),
+            nu=tree_map(jnp.zeros_like, params),
+            count=jnp.zeros([], jnp.int32),
+        )
+    def update(updates, state, params=None):
+        mu = tree_map(lambda g, m: b1 * m + (1 - b1) * g, updates, state.mu)
+        nu = tree_map(
+            lambda g, m, v: b2 * v + (1 - b2) * (g - m) ** 2 + eps_root, updates, mu, state.nu
+        )
+        count = state.count + 1
+        unbias_mu = 1 - b1**count
+        unbias_nu = 1 - b2**count
+        step = tree_map(
+            lambda m, v: (m / unbias_mu) / (jnp.sqrt(v / unbias_nu) + eps), mu, nu
+        )
+        return step, BeliefState(mu=mu, nu=nu, count=count)
+    return GradientTransformation(init, update)
+
+def scale_by_trust_ratio(trust_coefficient=1.0, eps=0.0):
+    def init(params):
+        return None
+    def update(updates, state, params):
+        def scaled(g, p):
+            weight = jnp.linalg.norm(p)
+            length = jnp.linalg.norm(g)
+            ratio = trust_coefficient * weight / (length + eps)
+            none = (weight == 0.0) | (length == 0.0)
+            return g * jnp.where(none, 1.0, ratio)
+        return tree_map(scaled, updates, params), state
+    return GradientTransformation(init, update)
+
+def centralize():
+    def init(params):
+        return None
+    def update(updates, state, params=None):
+        def centered(g):
+            if g.ndim > 1:
+                return g - jnp.mean(g, axis=tuple(range(1, g.ndim)), keepdims=True)
+            return g
+        return tree_map(centered, updates), state
+    return GradientTransformation(init, update)
+
+def clip_by_block_rms(threshold):
+    def init(params):
+        return None
+    def update(updates, state, params=None):
+        def clipped(g):
+            return g / jnp.maximum(1.0, jnp.sqrt(jnp.mean(g * g)) / threshold)
+        return tree_map(clipped, updates), state
+    return GradientTransformation(init, update)
+
+def scale_by_lion(b1=0.9, b2=0.99, mu_dtype=None):
     def init(params):
         return LionState(mu=tree_map(jnp.zeros_like, params))
     def update(updates, state, params=None):
@@ -126,7 +200,7 @@ def scale_by_sign():
 def transformations() -> dict[str, ast.FunctionDef]:
     """The transformations by name."""
     found = {}
-    for node in ast.parse(_TEXT).body:
+    for node in ast.parse(_TEXT + ALIASES).body:
         assert isinstance(node, ast.FunctionDef)
         # They stand in no file of the person's, and have no comments there.
         for part in ast.walk(node):

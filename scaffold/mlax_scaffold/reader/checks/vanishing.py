@@ -12,6 +12,9 @@ from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source
 
+_BOUNDS = frozenset(("clip", "minimum", "nan_to_num", "where"))
+"""What makes something finite of a quotient that is not."""
+
 _TINY = 2.0**-14
 """The smallest normal number of float16: what is below it may be taken for zero."""
 
@@ -77,16 +80,23 @@ def _divisors(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
             reversed(arguments.args), reversed(arguments.defaults), strict=False
         )
     }
+    bounded = {id(n) for c in walk(function) if _bounds(c) for n in walk(c)}
     for node in walk(function):
         match node:
             case ast.BinOp(
                 op=ast.Div(),
                 right=ast.BinOp(left=left, op=ast.Add(), right=right) as divisor,
-            ) if not isinstance(left, ast.Constant):
+            ) if not isinstance(left, ast.Constant) and id(node) not in bounded:
                 known = defaults.get(right.id, right) if _is_name(right) else right  # type: ignore[attr-defined]
                 match known:
                     case ast.Constant(value=float(value)) if 0 < value < _TINY:
                         yield divisor, right
+
+
+def _bounds(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and (
+        getattr(node.func, "attr", getattr(node.func, "id", "")) in _BOUNDS
+    )
 
 
 def _is_name(node: ast.expr) -> bool:

@@ -1,0 +1,561 @@
+"""Forms in which people write for libraries of jax: sizes of branches, lists, numbers of calls, pairs."""
+
+from __future__ import annotations
+
+import pytest
+from test_conversion_forms import converted
+
+LINEN = "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\nfrom typing import Any, Optional\n\n\n"
+NNX = "from flax import nnx\nimport jax\nimport jax.numpy as jnp\n\n\n"
+HAIKU = "import haiku as hk\nimport jax\nimport jax.numpy as jnp\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "size"),
+    [
+        (
+            "if self.out is None:\n            dim = x.shape[-1]\n        else:\n            dim = self.out",
+            "self.in_features if self.out is None else self.out",
+        ),
+        (
+            "dim = self.out\n        if dim is None:\n            dim = x.shape[-1]",
+            "self.in_features if self.out is None else self.out",
+        ),
+        ("dim = self.out or x.shape[-1]", "self.out or self.in_features"),
+        (
+            "dim = 4\n        if self.wide:\n            dim = 8",
+            "8 if self.wide else 4",
+        ),
+    ],
+)
+def test_sizes_that_branches_of_a_body_set_are_chosen_in_setup(lines, size):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    out: Optional[int] = None
+    wide: bool = False
+
+    @nn.compact
+    def __call__(self, x):
+        {lines}
+        return nn.Dense(dim)(x)
+""",
+        LINEN,
+    ).text
+    assert f"Linear(self.in_features, {size})" in text
+
+
+def test_a_number_of_hidden_units_is_one_size():
+    text = converted(
+        """\
+class Thing(hk.Module):
+    def __init__(self, num_hiddens, name=None):
+        super().__init__(name=name)
+        self._linear = hk.Linear(num_hiddens)
+
+    def __call__(self, x):
+        return self._linear(x)
+""",
+        HAIKU,
+    ).text
+    assert "num_hiddens: Size\n" in text
+
+
+def test_attention_of_nnx_drops_in_training_where_it_is_told_so():
+    text = converted(
+        """\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, heads: int, rate: float, rngs: nnx.Rngs):
+        self.attention = nnx.MultiHeadAttention(
+            heads, dim, dropout_rate=rate, broadcast_dropout=False, deterministic=False,
+            decode=False, rngs=rngs,
+        )
+
+    def __call__(self, x):
+        return self.attention(x)
+""",
+        NNX,
+    ).text
+    assert "MultiHeadAttention(self.dim, self.heads, dropout_rate=self.rate" in text
+
+
+EQUINOX = "import equinox as eqx\nimport jax\nimport jax.numpy as jnp\nimport jax.random as jr\n\n\n"
+
+
+def stack(lines: str) -> str:
+    """A stack whose constructor fills its list by these lines."""
+    return f"""\
+class Thing(eqx.Module):
+    layers: list
+
+    def __init__(self, dim, width, depth, *, key):
+        keys = jr.split(key, depth + 1)
+{lines}
+    def __call__(self, x):
+        for layer in self.layers[:-1]:
+            x = jax.nn.relu(layer(x))
+        return self.layers[-1](x)
+"""
+
+
+PARTS = (
+    "for layers_in_features, layers_out_features in "
+    "[(self.dim, self.width), *[(self.width, self.width) for {} in range(self.depth - 1)], "
+    "(self.width, self.dim)]"
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "parts"),
+    [
+        (
+            """\
+        layers = [eqx.nn.Linear(dim, width, key=keys[0])]
+        for i in range(depth - 1):
+            layers.append(eqx.nn.Linear(width, width, key=keys[i + 1]))
+        layers.append(eqx.nn.Linear(width, dim, key=keys[-1]))
+        self.layers = layers
+""",
+            PARTS.format("i"),
+        ),
+        (
+            """\
+        self.layers = (
+            [eqx.nn.Linear(dim, width, key=keys[0])]
+            + [eqx.nn.Linear(width, width, key=k) for k in keys[1:-1]]
+            + [eqx.nn.Linear(width, dim, key=keys[-1])]
+        )
+""",
+            PARTS.format("_"),
+        ),
+        (
+            """\
+        self.layers = []
+        size = dim
+        for k in keys[:-1]:
+            self.layers.append(eqx.nn.Linear(size, width, key=k))
+            size = width
+        self.layers.append(eqx.nn.Linear(width, dim, key=keys[-1]))
+""",
+            "[*[(self.dim if i == 0 else self.width, self.width) for i in range(self.depth)], "
+            "(self.width, self.dim)]",
+        ),
+    ],
+)
+def test_a_list_of_one_class_is_a_comprehension_over_what_each_is_given(lines, parts):
+    text = converted(stack(lines), EQUINOX).text
+    assert parts in text
+    assert "x: Float['*batch dim']" in text
+
+
+def test_a_number_for_all_examples_is_beside_one_example():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, dim, *, key):
+        self.linear = eqx.nn.Linear(dim + 1, dim, key=key)
+
+    def __call__(self, t, y, args):
+        return self.linear(jnp.concatenate([jnp.asarray(t)[None], y]))
+""",
+        EQUINOX,
+    ).text
+    assert "def forward(self, t: Float['']" in text
+    assert "args" not in text
+
+
+def test_a_loop_over_layers_decides_what_literals_tell():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    layers: list
+    skip: int
+
+    def __init__(self, dim, *, key):
+        k1, k2 = jr.split(key)
+        self.layers = [eqx.nn.Linear(dim, dim, key=k1), eqx.nn.Linear(2 * dim, dim, key=k2)]
+        self.skip = 1
+
+    def __call__(self, x):
+        h = x
+        for i, layer in enumerate(self.layers):
+            if i == self.skip:
+                h = jnp.concatenate([h, x])
+            h = layer(h)
+            if i < len(self.layers) - 1:
+                h = jax.nn.relu(h)
+        return h
+""",
+        EQUINOX,
+    ).text
+    assert "== self.skip" not in text
+    assert "if 0 < 2 - 1:" in text or "h = self.layers_0(h)\n        h = jax" in text
+    assert "x: Float['dim']" in text
+
+
+def test_a_number_that_a_call_may_be_given_is_a_hyperparameter():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    features: int
+
+    @nn.compact
+    def __call__(self, x, temperature: float = 1.0):
+        return nn.Dense(self.features)(x) / temperature
+""",
+        LINEN,
+    )
+    assert "temperature: Positive = 1.0" in made.text
+    assert "return self.linear_0(x) / self.temperature" in made.text
+    assert "`temperature` of the call is a hyperparameter" in {
+        n.what for n in made.notes
+    }
+
+
+def test_layers_of_a_loop_that_may_not_be_there_are_asked_for_by_number():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    widths: tuple[int, ...]
+    rate: Optional[float] = None
+
+    @nn.compact
+    def __call__(self, x, train: bool = False):
+        for size in self.widths:
+            x = nn.Dense(size)(x)
+            if self.rate is not None:
+                x = nn.Dropout(self.rate)(x, deterministic=not train)
+        return x
+""",
+        LINEN,
+    ).text
+    assert (
+        "for (number, size), linear in zip(enumerate(self.widths), self.linears):"
+        in text
+    )
+    assert "x = self.dropouts[number](x)" in text
+
+
+def test_recurrent_layers_of_setup_are_run_where_they_are_called():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    size: int
+
+    def setup(self):
+        self.encoder = nn.Bidirectional(
+            nn.RNN(nn.OptimizedLSTMCell(self.size)), nn.RNN(nn.OptimizedLSTMCell(self.size))
+        )
+
+    def __call__(self, x):
+        return self.encoder(x)
+""",
+        LINEN,
+    ).text
+    assert text.count("= LSTMCell(self.in_features, self.size)") == 2
+    assert "reverse=True" in text
+
+
+PLAIN = "import jax\nimport jax.numpy as jnp\n\n\n"
+
+
+def test_functions_that_make_weights_are_written_out():
+    text = converted(
+        """\
+def init_Thing(key, dim: int, hidden: int):
+    def dense(key, n_in, n_out):
+        scale = jnp.sqrt(2.0 / n_in)
+        return {"w": scale * jax.random.normal(key, (n_in, n_out)), "b": jnp.zeros(n_out)}
+
+    k1, k2 = jax.random.split(key)
+    return {"up": dense(k1, dim, hidden), "down": dense(k2, hidden, dim)}
+
+
+def Thing(params, x):
+    h = jnp.tanh(x @ params["up"]["w"] + params["up"]["b"])
+    return h @ params["down"]["w"] + params["down"]["b"]
+""",
+        PLAIN,
+    ).text
+    assert (
+        "'w': trainable(normal(math.sqrt(2.0 / self.dim)), (self.dim, self.hidden))"
+        in text
+    )
+    assert "'b': trainable(zeros, (self.dim,))" in text
+
+
+def test_what_chooses_rows_of_a_weight_is_an_index():
+    text = converted(
+        """\
+def init_Thing(key, entries: int, dim: int):
+    return {"table": 0.1 * jax.random.normal(key, (entries, dim))}
+
+
+def Thing(params, tokens_of):
+    return params["table"][tokens_of]
+""",
+        PLAIN,
+    ).text
+    assert "tokens_of: Int['*shape']" in text
+
+
+def test_a_core_of_haiku_is_scanned_over_time():
+    text = converted(
+        """\
+class Thing(hk.Module):
+    def __init__(self, vocab, size, name=None):
+        super().__init__(name=name)
+        self.vocab = vocab
+        self.size = size
+
+    def __call__(self, tokens):
+        core = hk.LSTM(self.size)
+        x = jax.nn.one_hot(tokens, self.vocab)
+        ys, _ = hk.dynamic_unroll(core, x, core.initial_state(x.shape[1]))
+        return hk.BatchApply(hk.Linear(self.vocab))(ys)
+""",
+        HAIKU,
+    ).text
+    assert "_, ys = jax.lax.scan(step_0, (jnp.zeros((x.shape[1], self.size)" in text
+    assert "jax.nn.one_hot(tokens, self.vocab, dtype=self.core.kernel.dtype)" in text
+    assert "return self.linear_0(ys)" in text
+
+
+def test_the_state_that_a_core_is_given_is_a_pair():
+    text = converted(
+        """\
+class Thing(hk.Module):
+    def __init__(self, size, name=None):
+        super().__init__(name=name)
+        self.core = hk.LSTM(size)
+
+    def __call__(self, x, state):
+        return self.core(x, state)
+""",
+        HAIKU,
+    ).text
+    assert "state: tuple[Float['*batch size'], Float['*batch size']]" in text
+
+
+def test_images_are_as_high_as_what_is_flattened_says():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    conv: eqx.nn.Conv2d
+    linear: eqx.nn.Linear
+
+    def __init__(self, *, key):
+        k1, k2 = jr.split(key)
+        self.conv = eqx.nn.Conv2d(1, 4, 3, stride=2, padding=1, key=k1)
+        self.linear = eqx.nn.Linear(4 * 14 * 14, 10, key=k2)
+
+    def __call__(self, x):
+        return self.linear(jnp.ravel(jax.nn.relu(self.conv(x))))
+""",
+        EQUINOX,
+    ).text
+    assert "'x': (1, 28, 28)" in text
+
+
+def test_a_configuration_may_be_a_mapping_and_there_may_be_several():
+    text = converted(
+        """\
+class Thing(hk.Module):
+    def __init__(self, config, global_config, name=None):
+        super().__init__(name=name)
+        self.config = config
+        self.global_config = global_config
+
+    def __call__(self, x):
+        size = self.config.get("size", int(x.shape[-1]))
+        if self.global_config.zero_init:
+            init = hk.initializers.Constant(0.0)
+        else:
+            init = hk.initializers.RandomNormal(0.1)
+        w = hk.get_parameter("w", (x.shape[-1], size * self.config["heads"]), init=init)
+        return x @ w
+""",
+        HAIKU,
+    ).text
+    assert "config_size: Size | None = None" in text
+    assert "zero_init: bool\n" in text
+    assert "heads: Size\n" in text
+    assert "trainable(constant(0.0) if self.zero_init else normal(0.1)" in text
+
+
+def test_what_is_asserted_of_hyperparameters_is_required_in_setup():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    heads: int
+
+    @nn.compact
+    def __call__(self, x):
+        dim = x.shape[-1]
+        assert dim % self.heads == 0
+        w = self.param("w", nn.initializers.normal(), (self.heads, dim // self.heads))
+        return x * w.reshape(-1)
+""",
+        LINEN,
+    ).text
+    assert (
+        "def setup(self):\n        require(self.in_features % self.heads == 0" in text
+    )
+
+
+def test_a_function_of_haiku_takes_its_defaults_as_hyperparameters():
+    text = converted(
+        """\
+def Thing(obs, actions=6, hidden=64):
+    x = jax.nn.relu(hk.Linear(hidden)(obs))
+    return hk.Linear(actions)(x)
+""",
+        HAIKU,
+    ).text
+    assert "actions: Size = 6\n    hidden: Size = 64\n" in text
+    assert "Linear(self.hidden, self.actions)" in text
+
+
+def test_a_loop_over_several_numbers_for_each_layer_is_written_out():
+    text = converted(
+        """\
+def Thing(x):
+    for channels, kernel, stride in ((16, 8, 4), (32, 4, 2)):
+        x = jax.nn.relu(hk.Conv2D(channels, kernel, stride, padding="VALID")(x))
+    return hk.Linear(3)(hk.Flatten()(x))
+""",
+        HAIKU,
+    ).text
+    assert "Conv(2, self.in_channels, 16, 8, strides=4" in text
+    assert "Conv(2, 16, 32, 4, strides=2" in text
+    assert "'height': 28" in text
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        "int(jnp.prod(jnp.array(shape)))",
+        "int(np.prod(shape))",
+        "int(jnp.prod(jnp.asarray(shape)))",
+    ],
+)
+def test_products_of_sizes_are_numbers_of_python(product):
+    text = converted(
+        f"""\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, shape: tuple[int, ...], rngs: nnx.Rngs):
+        self.shape = shape
+        self.out = nnx.Linear(dim, {product}, rngs=rngs)
+
+    def __call__(self, x):
+        return self.out(x).reshape((-1, *self.shape))
+""",
+        NNX + "import numpy as np\n\n\n",
+    ).text
+    assert "Linear(self.dim, math.prod(self.shape))" in text
+
+
+def test_what_is_flattened_for_a_layer_of_the_file_is_as_large_as_that_says():
+    text = converted(
+        """\
+class Encoder(nnx.Module):
+    def __init__(self, din: int, rngs: nnx.Rngs):
+        self.linear = nnx.Linear(din, 4, rngs=rngs)
+        self.rngs = rngs
+
+    def __call__(self, x):
+        x = x.reshape((x.shape[0], -1))
+        mean = self.linear(x)
+        key = self.rngs.noise()
+        return mean + 0.1 * jax.random.normal(key, mean.shape)
+
+
+class Thing(nnx.Module):
+    def __init__(self, din: int, rngs: nnx.Rngs):
+        self.encoder = Encoder(din, rngs=rngs)
+
+    def __call__(self, x):
+        return self.encoder(x)
+""",
+        NNX,
+    ).text
+    assert text.count("'x': (2, 8)") == 2
+    assert "noise" not in text
+
+
+def test_what_is_cut_of_one_example_has_one_axis():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    mlp: eqx.nn.MLP
+    size: int
+
+    def __init__(self, dim: int, size: int, *, key):
+        self.size = size
+        self.mlp = eqx.nn.MLP(dim, 2 * size, 8, depth=1, key=key)
+
+    def __call__(self, x):
+        params = self.mlp(x)
+        return params[: self.size] * params[self.size :]
+""",
+        EQUINOX,
+    ).text
+    assert "x: Float['dim']" in text
+
+
+def test_an_array_that_begins_as_another_one_is_declared_as_that_is():
+    made = converted(
+        """\
+class Thing:
+    def __init__(self, dim, key=None):
+        self.scale = jnp.ones((dim,))
+        self.average = self.scale
+
+    def __call__(self, x, training=False):
+        if training:
+            self.average = 0.9 * self.average + 0.1 * x.mean(0)
+        return x * self.scale - self.average
+""",
+        PLAIN,
+    )
+    assert "self.average = state(ones, (self.dim,))" in made.text
+
+
+def test_what_is_pooled_over_the_second_axis_is_a_sequence():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    hidden: int
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.relu(nn.Dense(self.hidden)(x))
+        return nn.Dense(3)(x.mean(axis=1))
+""",
+        LINEN,
+    ).text
+    assert "x: Float['batch positions in_features']" in text
+    assert "Linear(self.hidden, 3)" in text
+
+
+def test_another_name_of_the_size_of_an_input_is_that_size():
+    made = converted(
+        """\
+def Thing(out_dim):
+    def init_fun(rng, input_shape):
+        in_dim = input_shape[-1]
+        W = jax.random.normal(rng, (in_dim, out_dim)) / jnp.sqrt(in_dim)
+        return input_shape[:-1] + (out_dim,), (W, jnp.zeros((out_dim,)))
+
+    def apply_fun(params, inputs, **kwargs):
+        W, b = params
+        return inputs @ W + b
+
+    return init_fun, apply_fun
+""",
+        PLAIN,
+    )
+    assert "inputs: Float['*batch in_features']" in made.text
+    assert made.trial is not None
