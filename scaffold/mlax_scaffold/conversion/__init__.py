@@ -10,67 +10,76 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from mlax_scaffold.conversion.aligned_images import without_aligned_images
-from mlax_scaffold.conversion.array_assertions import without_array_assertions
-from mlax_scaffold.conversion.changed_buffers import without_changed_buffers
-from mlax_scaffold.conversion.changed_weights import without_changed_weights
-from mlax_scaffold.conversion.class_titles import with_class_titles
-from mlax_scaffold.conversion.conditional_rules import without_conditional_rules
-from mlax_scaffold.conversion.config_fields import Configured, dotted, with_settings
-from mlax_scaffold.conversion.default_functions import without_default_functions
-from mlax_scaffold.conversion.demanded_defaults import without_demanded_defaults
-from mlax_scaffold.conversion.derived_layers import without_derived_layers
-from mlax_scaffold.conversion.description import Described, Trial
-from mlax_scaffold.conversion.device_code import without_device_code
-from mlax_scaffold.conversion.direct_calls import without_direct_calls
-from mlax_scaffold.conversion.drawing_functions import without_drawing_functions
-from mlax_scaffold.conversion.einops_calls import without_einops
-from mlax_scaffold.conversion.file_tables import with_file_tables
-from mlax_scaffold.conversion.fixed_axes import with_fixed_axes
-from mlax_scaffold.conversion.fixed_parameters import without_fixed_parameters
-from mlax_scaffold.conversion.functions import function_definition, library_of
-from mlax_scaffold.conversion.functions_of_layers import without_functions_of_layers
-from mlax_scaffold.conversion.given_functions import without_given_functions
-from mlax_scaffold.conversion.given_instances import without_given_instances
-from mlax_scaffold.conversion.given_layers import without_given_layers
-from mlax_scaffold.conversion.haiku_functions import transformed
-from mlax_scaffold.conversion.haiku_unrolls import without_unrolls
-from mlax_scaffold.conversion.handed_layers import without_handed_layers
-from mlax_scaffold.conversion.in_place import without_in_place
-from mlax_scaffold.conversion.joined_inputs import without_joined_inputs
-from mlax_scaffold.conversion.kept_results import without_kept_results
-from mlax_scaffold.conversion.kinds import framework_of, is_layer_class
-from mlax_scaffold.conversion.later_layers import with_wrapping_layers
-from mlax_scaffold.conversion.leftovers import refuse_leftovers
-from mlax_scaffold.conversion.named_classes import without_class_names
-from mlax_scaffold.conversion.named_results import without_named_results
-from mlax_scaffold.conversion.no_gradients import without_no_grad
-from mlax_scaffold.conversion.notes import ConversionError, Note, Notes
-from mlax_scaffold.conversion.number_inputs import with_number_inputs
-from mlax_scaffold.conversion.numeric_masks import without_numeric_masks
-from mlax_scaffold.conversion.origin import Origin
-from mlax_scaffold.conversion.pairs import pair_class
-from mlax_scaffold.conversion.parallel_assignments import (
+from mlax_scaffold.conversion.changes.changed_buffers import without_changed_buffers
+from mlax_scaffold.conversion.changes.changed_weights import without_changed_weights
+from mlax_scaffold.conversion.changes.in_place import without_in_place
+from mlax_scaffold.conversion.definitions.functions import (
+    function_definition,
+    library_of,
+)
+from mlax_scaffold.conversion.definitions.pairs import pair_class
+from mlax_scaffold.conversion.definitions.programs import Program
+from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
+from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
+from mlax_scaffold.conversion.forms.class_titles import with_class_titles
+from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
+from mlax_scaffold.conversion.forms.device_code import without_device_code
+from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
+from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_functions
+from mlax_scaffold.conversion.forms.einops_calls import without_einops
+from mlax_scaffold.conversion.forms.file_tables import with_file_tables
+from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
+from mlax_scaffold.conversion.forms.haiku_functions import transformed
+from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
+from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
+from mlax_scaffold.conversion.forms.kept_results import without_kept_results
+from mlax_scaffold.conversion.forms.named_results import without_named_results
+from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
+from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
+from mlax_scaffold.conversion.forms.numeric_masks import without_numeric_masks
+from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
-from mlax_scaffold.conversion.passed_keywords import without_passed_keywords
-from mlax_scaffold.conversion.printing import Printer, renamed_locals
-from mlax_scaffold.conversion.programs import Program
-from mlax_scaffold.conversion.repeats import called_once
-from mlax_scaffold.conversion.run_cells import without_runs
-from mlax_scaffold.conversion.scanned_cells import without_scanned_cells
-from mlax_scaffold.conversion.shown_values import without_shown_values
-from mlax_scaffold.conversion.small_helpers import without_small_helpers
-from mlax_scaffold.conversion.sown_values import without_sown
-from mlax_scaffold.conversion.static_products import with_static_products
-from mlax_scaffold.conversion.tables import LAYERS
-from mlax_scaffold.conversion.told_views import without_named_shapes
-from mlax_scaffold.conversion.truth_parameters import with_truth_parameters
-from mlax_scaffold.conversion.tuple_paddings import with_tuple_paddings
-from mlax_scaffold.conversion.unanimous_layers import with_unanimous_layers
-from mlax_scaffold.conversion.uniform_sizes import with_uniform_sizes
-from mlax_scaffold.conversion.vocabulary import flags
-from mlax_scaffold.conversion.wrapped_layers import without_wrappers
+from mlax_scaffold.conversion.forms.repeats import called_once
+from mlax_scaffold.conversion.forms.run_cells import without_runs
+from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
+from mlax_scaffold.conversion.forms.shown_values import without_shown_values
+from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
+from mlax_scaffold.conversion.forms.sown_values import without_sown
+from mlax_scaffold.conversion.forms.static_products import with_static_products
+from mlax_scaffold.conversion.forms.told_views import without_named_shapes
+from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
+from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
+from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
+from mlax_scaffold.conversion.handed.config_fields import (
+    Configured,
+    dotted,
+    with_settings,
+)
+from mlax_scaffold.conversion.handed.default_functions import without_default_functions
+from mlax_scaffold.conversion.handed.demanded_defaults import without_demanded_defaults
+from mlax_scaffold.conversion.handed.derived_layers import without_derived_layers
+from mlax_scaffold.conversion.handed.fixed_parameters import without_fixed_parameters
+from mlax_scaffold.conversion.handed.functions_of_layers import (
+    without_functions_of_layers,
+)
+from mlax_scaffold.conversion.handed.given_functions import without_given_functions
+from mlax_scaffold.conversion.handed.given_instances import without_given_instances
+from mlax_scaffold.conversion.handed.given_layers import without_given_layers
+from mlax_scaffold.conversion.handed.handed_layers import without_handed_layers
+from mlax_scaffold.conversion.handed.named_classes import without_class_names
+from mlax_scaffold.conversion.handed.passed_keywords import without_passed_keywords
+from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
+from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
+from mlax_scaffold.conversion.lists.later_layers import with_wrapping_layers
+from mlax_scaffold.conversion.output.description import Described, Trial
+from mlax_scaffold.conversion.output.leftovers import refuse_leftovers
+from mlax_scaffold.conversion.output.printing import Printer, renamed_locals
+from mlax_scaffold.conversion.rows.tables import LAYERS
+from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.source.notes import ConversionError, Note, Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.vocabulary import flags
 from mlax_scaffold.errors import UsageError
 
 __all__ = ["ConversionError", "Converted", "Note", "convert"]
@@ -200,7 +209,7 @@ def convert(
         spec = function_definition(origin, node, notes, name)
         framework = library_of(origin, node)
     elif kind == "OPTIMIZER":
-        from mlax_scaffold.conversion.optimizers import optimizer_definition
+        from mlax_scaffold.conversion.optimizers.optimizers import optimizer_definition
 
         spec = optimizer_definition(origin, node, notes, name)
         framework = "optax"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlax_scaffold.conversion import ConversionError, Note, convert
-from mlax_scaffold.conversion.description import Trial
+from mlax_scaffold.conversion.output.description import Trial
 from mlax_scaffold.errors import FindingsError, SpecError, UsageError
 from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.model.project import Rendered

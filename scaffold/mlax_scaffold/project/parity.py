@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mlax_scaffold.conversion.description import Trial
+from mlax_scaffold.conversion.output.description import Trial
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.project.converting import Conversion
 from mlax_scaffold.project.workspace import Workspace

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from mlax_scaffold.conversion import convert
-from mlax_scaffold.conversion.trees import expression, folded
+from mlax_scaffold.conversion.source.trees import expression, folded
 
 FUNCTIONS = {
     "an axis that is summed over": (

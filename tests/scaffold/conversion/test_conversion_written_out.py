@@ -9,8 +9,8 @@ import pytest
 from test_conversion_forms import TORCH, converted
 
 from mlax_scaffold.conversion import Converted, convert
-from mlax_scaffold.conversion.axis_patterns import Pattern
-from mlax_scaffold.conversion.trees import constant
+from mlax_scaffold.conversion.shapes.axis_patterns import Pattern
+from mlax_scaffold.conversion.source.trees import constant
 
 EQUINOX = "import equinox as eqx\nimport jax\nimport jax.numpy as jnp\n\n\n"
 HAIKU = "import haiku as hk\nimport jax\nimport jax.numpy as jnp\n\n\n"

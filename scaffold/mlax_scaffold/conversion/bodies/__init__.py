@@ -1,0 +1,1 @@
+"""What is computed: statements and calls in the order in which they run."""

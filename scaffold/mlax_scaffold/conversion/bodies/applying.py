@@ -1,0 +1,186 @@
+"""Calls of declared layers: their arguments as layers here take them, and what comes out."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.bodies.scanning import Scanning
+from mlax_scaffold.conversion.rows.rows import MisfitError, follows_mode, says_mode
+from mlax_scaffold.conversion.rows.tables import CALLS
+from mlax_scaffold.conversion.shapes.layer_shapes import arguments
+from mlax_scaffold.conversion.shapes.values import Array, Several, Value
+from mlax_scaffold.conversion.source.interfaces import Interface
+from mlax_scaffold.conversion.source.loop_parts import _one
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    literal,
+    name,
+    names,
+    replaced,
+    self_attribute,
+)
+from mlax_scaffold.conversion.source.vocabulary import INFERENCE, KEYS, TRAINING
+
+
+class Applying(Scanning):
+    """Reads them."""
+
+    def _reference(self, attribute: str) -> ast.expr:
+        known = self.builder.attributes[attribute]
+        if known.kind == "layers" and self.loop is not None:
+            return name(_one(attribute))
+        return expression(f"self.{attribute}")
+
+    def _arguments(self, args: list[ast.expr]) -> tuple[list[ast.expr], list[Value]]:
+        made = [self.value(a) for a in args]
+        return [m for m, _ in made], [v for _, v in made]
+
+    def _applied(
+        self, node: ast.Call, attribute: str, given: list[Value] | None = None
+    ) -> tuple[ast.expr, Value]:
+        """The call of a layer: what is unknown of its declaration is told by its input."""
+        known = self.builder.attributes[attribute]
+        assert known.call is not None
+        kind, _, layer = known.layer.partition(":")
+        interface = self.builder.own.get(layer) if kind == "@own" else None
+        if interface is not None:
+            node = self._own_arguments(node, interface)
+        if given is None:
+            node = self._flagless(node)
+            row = CALLS.get(self.builder.framework, {}).get(layer)
+            node = row.in_places(node) if row is not None else node
+            node.args, given = self._arguments(node.args)
+        read = {k.arg: self.value(k.value) for k in node.keywords}
+        node.keywords = [ast.keyword(k, made) for k, (made, _) in read.items()]
+        call = known.call
+        if known.first:
+            # The input is that of the first pass; what comes out of the last is not told.
+            call = copy.deepcopy(call)
+            call.args = [replaced(a, known.first) for a in call.args]
+            for keyword in call.keywords:
+                keyword.value = replaced(keyword.value, known.first)
+        if interface is not None:
+            kept = [i for i in interface.inputs if not interface.dropped.get(i)]
+            given = given + [read.get(i, (None, None))[1] for i in kept[len(given) :]]
+            signature = self.results.get(layer)
+            result = signature.result(self.symbols, call, given) if signature else None
+            return node, result
+        if layer == "ConvTranspose" and known.condition is not None and given:
+            given = [self._of_any_channels(given[0], call), *given[1:]]
+        result = self.layers.result(layer, call, given)
+        if layer == "MultiHeadAttention" and given:
+            made = arguments(layer, known.call)
+            mask = read.get("mask") or read.get("attn_mask") or (None, None)
+            self.layers.attends_to(given, made)
+            self.layers.attended(given, made.get("heads"), mask[1])
+        return self._as_here(node, layer, result)
+
+    def _of_any_channels(self, value: Value, call: ast.Call) -> Value:
+        """An image that a layer makes larger in one of several ways, each with channels of its own."""
+        dims = literal(arguments("ConvTranspose", call).get("spatial_dims"))
+        if not isinstance(value, Array) or not isinstance(dims, int):
+            return value
+        hints = ("batch", "maps", *("height", "width", "depth")[:dims])
+        if not self.symbols.ranked(value, hints):
+            return value
+        axes = list(value.axes)
+        axes[1] = self.symbols.fresh("channels")
+        return Array(axes, False, value.kind)
+
+    def _counted_sequence(self, call: ast.Call) -> ast.Constant | None:
+        """How many layers of several kinds a sequence has whose length is asked for."""
+        place = self_attribute(call.args[0]) if len(call.args) == 1 else None
+        known = self.builder.attributes.get((place or "").removeprefix("_"))
+        if known is None or known.kind != "sequence" or not known.elements:
+            return None
+        return ast.Constant(len(known.elements))
+
+    def _applied_at(
+        self, node: ast.Call, attribute: str, at: object
+    ) -> tuple[ast.expr, Value]:
+        """The call of one layer of a list; what another than the first one takes is not told."""
+        known = self.builder.attributes[attribute]
+        same = known.call is None or not names(known.call) & known.first.keys()
+        if same or at == 0 or not isinstance(at, int):
+            return self._applied(node, attribute)
+        seen = copy.deepcopy(self.env), copy.deepcopy(self.symbols.known)
+        made, _ = self._applied(node, attribute)
+        self.env, self.symbols.known = seen
+        return made, None
+
+    def _as_here(
+        self, node: ast.Call, layer: str, result: Value
+    ) -> tuple[ast.expr, Value]:
+        row = CALLS.get(self.builder.framework, {}).get(layer)
+        if row is None:
+            return node, result
+        try:
+            call = ast.Call(node.func, [node.func, *node.args], node.keywords)
+            made = row.fill(row.bind_all(call), self.builder.calculations)
+        except MisfitError as error:
+            self.builder.notes.refuse(
+                node,
+                f"the call of {layer} with {error} has no counterpart",
+                "leave the argument out, or write what it computes",
+            )
+            return node, result
+        if isinstance(made, ast.Subscript) and isinstance(result, Several):
+            index = literal(made.slice)
+            if isinstance(index, int):
+                return made, result.items[index]
+            turned = ast.unparse(made.slice) == "::-1"
+            if turned:
+                return made, Several(result.items[::-1])
+        if isinstance(made, ast.Tuple):
+            return made, Several([result, None])
+        return made, result
+
+    def _flagless(self, node: ast.Call) -> ast.Call:
+        """A call without flags of training and keys, which layers here are not given."""
+        left_out = {*TRAINING, *INFERENCE}
+        for keyword in node.keywords:
+            self._in_mode(node, str(keyword.arg), keyword.value)
+        if self.builder.framework not in ("torch", "flax", "nnx", "haiku"):
+            left_out.add("state")
+        node.keywords = [
+            k
+            for k in node.keywords
+            if k.arg not in left_out and not (k.arg in KEYS and _is_key(k.value))
+        ]
+        node.args = [
+            a
+            for a in node.args
+            if not ast.unparse(a).endswith("self.training")
+            and ast.unparse(a) != "self.key()"
+        ]
+        return node
+
+    def _in_mode(self, node: ast.Call, argument: str, value: ast.expr) -> None:
+        """Say so where a call is in one mode, whatever the mode is."""
+        if says_mode(argument) and not follows_mode(argument, value):
+            self.builder.notes.refuse(
+                node,
+                f"`{argument}={ast.unparse(value)}` of a call has no counterpart",
+                "a layer is in the mode of the whole call here: leave the argument out",
+            )
+
+    def _own_arguments(self, node: ast.Call, interface: Interface) -> ast.Call:
+        kept = []
+        for place, argument in zip(interface.inputs, node.args, strict=False):
+            if not interface.dropped.get(place):
+                kept.append(argument)
+            else:
+                self._in_mode(node, place, argument)
+        rest = node.args[len(interface.inputs) :]
+        node.args = [*kept, *rest]
+        for keyword in node.keywords:
+            self._in_mode(node, str(keyword.arg), keyword.value)
+        node.keywords = [
+            k for k in node.keywords if not interface.dropped.get(str(k.arg))
+        ]
+        return node
+
+
+def _is_key(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) or "self.key()" in ast.unparse(node)

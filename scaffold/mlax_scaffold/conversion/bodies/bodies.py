@@ -1,0 +1,396 @@
+"""Reads bodies in the order in which they run: declares layers where they are called, and follows shapes."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+
+from mlax_scaffold.conversion.bodies.looping import Looping
+from mlax_scaffold.conversion.declarations.array_shapes import pointwise
+from mlax_scaffold.conversion.declarations.declaring import _is_initializer
+from mlax_scaffold.conversion.declarations.parted_inputs import PartedInputs, ends
+from mlax_scaffold.conversion.declarations.reading import Environment
+from mlax_scaffold.conversion.shapes.chosen_sizes import (
+    chosen_size,
+    compares_sizes,
+    literal_test,
+    one_number,
+)
+from mlax_scaffold.conversion.shapes.signatures import Signature
+from mlax_scaffold.conversion.shapes.sizes import is_symbol
+from mlax_scaffold.conversion.shapes.values import (
+    Array,
+    Module,
+    Number,
+    Several,
+    Shape,
+    Value,
+)
+from mlax_scaffold.conversion.source.loop_parts import (
+    _stride,
+)
+from mlax_scaffold.conversion.source.requirements import plain_text
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    literal,
+    name,
+    names,
+    negated,
+    same,
+    self_attribute,
+    statement,
+    targets,
+)
+
+
+class Bodies(Looping):
+    """One class's methods."""
+
+    def run(self, method: ast.FunctionDef, inputs: Environment) -> Value:
+        """Read a method with these inputs; its body is changed in place. The result."""
+        saved, self.env = self.env, dict(inputs)
+        outer, self.returned = self.returned, []
+        self.depth += 1
+        waiting, self.steps = self.steps, {}
+        method.body = self.statements(method.body)
+        for title in list(self.steps):
+            self.stepped(title, [])
+        self.steps = waiting
+        self.depth -= 1
+        found = [r for r in self.returned if r is not None]
+        self.env, self.returned = saved, outer
+        return self._one_of(found) if found else None
+
+    def _one_of(self, found: Sequence[Value]) -> Value:
+        """What a method returns that does so in several places."""
+        last = found[-1]
+        arrays = [v for v in found if isinstance(v, Array)]
+        if not isinstance(last, Array) or len(arrays) != len(found) or last.lead:
+            return last
+        if any(v.lead or len(v.axes) != len(last.axes) for v in arrays):
+            return last
+        axes = list(last.axes)
+        for i, axis in enumerate(axes):
+            known = self.symbols.find(axis)
+            if not all(same(self.symbols.find(v.axes[i]), known) for v in arrays):
+                axes[i] = self.symbols.fresh("_")
+        return last if axes == last.axes else last.like(axes)
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements in order."""
+        found: list[ast.stmt] = []
+        for node in body:
+            found += self._statement(node)
+        return found
+
+    def _fills(self, node: ast.expr) -> None:
+        """A list of the body that becomes longer has no length that is known."""
+        match node:
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Name(id=local),
+                    attr="append" | "extend" | "insert" as attr,
+                ),
+                args=[*args],
+            ):
+                self.filled.add(local)
+                self.env[local] = None
+                given = args[0] if len(args) == 1 else None
+                if (
+                    self.loop is not None
+                    and attr == "append"
+                    and isinstance(given, ast.Name)
+                ):
+                    loop = copy.deepcopy(self.loop)
+                    self.appended[local] = loop, self.env.get(given.id)
+
+    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+        match node:
+            case ast.Assign(targets=[target]):
+                return self._assign(node, target)
+            case ast.Assign(targets=[*several]):
+                node.value, value = self.value(node.value)
+                for target in several:
+                    self.bind(target, value)
+                return [node]
+            case ast.Assert():
+                text = plain_text(node.msg or node.test, node.test)
+                told = self._of_hyperparameters(node.test)
+                test = self._asserted(node.test)
+                if told is not None:
+                    call = ast.Call(name("@word:require"), [told, text], [])
+                    required = ast.copy_location(ast.Expr(call), node)
+                    self.builder.setup.insert(0, required)
+                    return []
+                call = ast.Call(name("@word:require"), [test, text], [])
+                return [ast.copy_location(ast.Expr(call), node)]
+            case ast.AugAssign(target=ast.Attribute() as place) if self_attribute(
+                place
+            ):
+                read = ast.Attribute(place.value, place.attr, ast.Load())
+                value = ast.BinOp(read, node.op, node.value)
+                assign = ast.Assign([place], value, lineno=node.lineno)
+                return self._assign(ast.copy_location(assign, node), place)
+            case ast.AugAssign(target=ast.Name(id=local)):
+                node.value, value = self.value(node.value)
+                self.env[local] = self.arrays.binary(
+                    node.op, self.env.get(local), value
+                )
+                return [node]
+            case ast.Return(value=ast.expr() as value):
+                node.value, made = self.value(value)
+                self.returned.append(made)
+                return [node]
+            case ast.Expr(
+                value=ast.Call(func=ast.Name(id="@call:set_state"), args=args)
+            ):
+                target = ast.Attribute(name("self"), str(literal(args[0])), ast.Store())
+                assign = ast.Assign([target], args[1], lineno=node.lineno)
+                return self._assign(ast.copy_location(assign, node), target)
+            case ast.Expr():
+                node.value, _ = self.value(node.value)
+                self._fills(node.value)
+                return [node]
+            case ast.If():
+                return self._if(node)
+            case ast.For():
+                return self._for(node)
+            case ast.FunctionDef():
+                self.steps[node.name] = node
+                return [node]
+            case ast.ClassDef():
+                return [node]
+            case ast.With():
+                node.body = self.statements(node.body)
+                return [node]
+        for child, value in ast.iter_fields(node):
+            if isinstance(value, ast.expr):
+                setattr(node, child, self.value(value)[0])
+        return [node]
+
+    def _asserted(self, test: ast.expr) -> ast.expr:
+        """What holds: sizes that are said to be the same are."""
+        match test:
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                made, one = self.value(left)
+                other_made, other = self.value(right)
+                if isinstance(one, Number) and isinstance(other, Number):
+                    self.symbols.equal(one.value, other.value)
+                if isinstance(one, Shape) and isinstance(other, Several):
+                    self._shaped(one, other)
+                return ast.Compare(made, [ast.Eq()], [other_made])
+        return self.value(test)[0]
+
+    def _shaped(self, shape: Shape, sizes: Several) -> None:
+        """Take an array to have the shape that it is said to have."""
+        if shape.start is not None or shape.stop is not None:
+            return
+        if self.symbols.ranked(shape.array, ["_"] * len(sizes.items)):
+            for axis, size in zip(shape.array.axes, sizes.items, strict=True):
+                if isinstance(size, Number):
+                    self.symbols.equal(axis, size.value)
+
+    def _assign(self, node: ast.Assign, target: ast.expr) -> list[ast.stmt]:
+        makes = _is_initializer(node.value) or self._makes_initializer(node.value)
+        if isinstance(target, ast.Name) and makes:
+            self.makers[target.id] = self.static(node.value)
+            return []
+        if isinstance(target, ast.Name) and pointwise(node.value):
+            self.pointwise.add(target.id)
+            return [node]
+        if isinstance(target, ast.Name):
+            self.pointwise.discard(target.id)
+            self.tuples.pop(target.id, None)
+            if isinstance(node.value, ast.Tuple):
+                self.tuples[target.id] = copy.deepcopy(node.value)
+        if isinstance(target, ast.Name) and self._is_declaration(node.value):
+            attribute = self._declare(node.value, target.id)
+            self.env[target.id] = Module(attribute)
+            return []
+        node.value, value = self.value(node.value)
+        self.bind(target, value)
+        if isinstance(value, Module) and isinstance(target, ast.Name):
+            return []
+        return [node]
+
+    def bind(self, target: ast.expr, value: Value) -> None:
+        if isinstance(target, ast.Name):
+            self.env[target.id] = value
+        elif isinstance(target, ast.Tuple | ast.List):
+            parts = self._parts(target, value)
+            for one, part in zip(target.elts, parts, strict=True):
+                self.bind(one, part)
+
+    def _parts(self, target: ast.Tuple | ast.List, value: Value) -> list[Value]:
+        count = len(target.elts)
+        starred = [i for i, e in enumerate(target.elts) if isinstance(e, ast.Starred)]
+        if isinstance(value, Shape) and not starred and value.start is None:
+            array = value.array
+            hints = [
+                e.id.lower() if isinstance(e, ast.Name) else "_" for e in target.elts
+            ]
+            if value.stop is None:
+                self.symbols.ranked(array, hints)
+            if len(array.axes) >= count and not array.lead:
+                return [Number(a) for a in array.axes[:count]]
+        if isinstance(value, Shape) and starred == [0] and value.start is None:
+            rest = [
+                self.symbols.axis(value.array, i - count + 1) for i in range(1, count)
+            ]
+            wrapped: list[Value] = [
+                Number(r) if r is not None else None for r in reversed(rest)
+            ]
+            ends = [self.symbols.axis(value.array, -i) for i in range(1, count)]
+            wrapped = [Number(e) if e is not None else None for e in reversed(ends)]
+            return [None, *wrapped]
+        if isinstance(value, Several) and len(value.items) == count:
+            return value.items
+        if isinstance(value, Number) and self_attribute(value.value) is not None:
+            # `height, width = self.resolution`
+            places = map(ast.Constant, range(count))
+            return [Number(expression("a[i]", a=value.value, i=i)) for i in places]
+        match value:
+            case Shape(array=array, start=None, stop=stop) if stop == count:
+                array.first = 0 if starred else count
+        if (
+            isinstance(value, Shape)
+            and value.start is not None
+            and not value.array.lead
+        ):
+            axes = value.array.axes[value.start : value.stop]
+            if len(axes) == count:
+                return [Number(a) for a in axes]
+        return [None] * count
+
+    def _if(self, node: ast.If) -> list[ast.stmt]:
+        told = literal_test(node.test, self.builder.setup)
+        if told is not None:
+            return self.statements(node.body if told else node.orelse)
+        before = dict(self.env)
+        condition = self._condition(node.test)
+        in_setup = condition or self._told_in_setup(node.test)
+        node.test, _ = self.value(node.test)
+        parted, start = None, len(self.returned)
+        exclusive = ends(node.body) and ends(node.orelse)
+        if exclusive and condition is not None and not compares_sizes(condition):
+            parted = PartedInputs(before, node, condition)
+            self.env |= parted.first
+        self.conditions.append(condition or ast.Constant(None))
+        makers = dict(self.makers)
+        node.body = self.statements(node.body) or [ast.Pass()]
+        self.conditions.pop()
+        first, self.env = self.env, dict(before)
+        chosen, self.makers = self.makers, dict(makers)
+        middle = len(self.returned)
+        if parted is not None:
+            self.env |= parted.second
+        self.conditions.append(negated(condition) if condition else ast.Constant(None))
+        node.orelse = self.statements(node.orelse)
+        self.conditions.pop()
+        self._choose_makers(node, condition, chosen)
+        if parted is not None:
+            made = self.returned[start:middle], self.returned[middle:]
+            self.returned[start:] = parted.settled(self.symbols, *made)
+        returns = bool(node.body) and isinstance(node.body[-1], ast.Return | ast.Raise)
+        for local, value in first.items():
+            other = self.env.get(local)
+            if not returns and isinstance(value, Number) and isinstance(other, Number):
+                if not ends(node.orelse):
+                    other = one_number(in_setup, value, other)
+                    self.env[local] = other
+                else:
+                    self.env[local] = value
+            elif value is None and isinstance(before.get(local), Array) and not returns:
+                # What one branch makes of it is not told.
+                self.env[local] = None
+            elif value is not None and not returns:
+                self.env[local] = self._after_branches(
+                    condition, value, self.env.get(local)
+                )
+        return [node]
+
+    def _after_branches(
+        self, condition: ast.expr | None, value: Value, other: Value
+    ) -> Value:
+        """A value that is one where a condition on hyperparameters holds, and another one elsewhere."""
+        if condition is None or value is other:
+            return value
+        if compares_sizes(condition):
+            # That says by itself which of them are the same.
+            return value
+        if not isinstance(value, Array) or not isinstance(other, Array):
+            return value
+        if len(value.axes) != len(other.axes):
+            return value
+        axes = list(value.axes)
+        for place, pair in enumerate(zip(value.axes, other.axes, strict=True)):
+            a, b = (self.symbols.find(axis) for axis in pair)
+            if same(a, b):
+                continue
+            chosen = chosen_size(copy.deepcopy(condition), a, b)
+            open_ = any(is_symbol(n) for s in (a, b) for n in ast.walk(s))
+            if not open_ or not isinstance(chosen, ast.IfExp):
+                axes[place] = chosen
+        return value if axes == value.axes else value.like(axes)
+
+    def _condition(self, test: ast.expr) -> ast.expr | None:
+        """A condition on hyperparameters, as it is to stand in setup; None for others."""
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            _, left = self.value(copy.deepcopy(test.left))
+            _, right = self.value(copy.deepcopy(test.comparators[0]))
+            if isinstance(left, Shape) and isinstance(right, Shape):
+                return self._differ(left, right, isinstance(test.ops[0], ast.NotEq))
+        made = self.static(test)
+        free = names(made) - {"self"}
+        if any(not n.startswith("@") for n in free) or "self.training" in ast.unparse(
+            made
+        ):
+            return None
+        if any(isinstance(n, ast.Call) for n in ast.walk(made)):
+            return None
+        for part in ast.walk(made):
+            attribute = self_attribute(part)
+            if attribute is not None and attribute not in self.builder.fields:
+                known = self.builder.attributes.get(attribute)
+                if known is None or known.kind != "derived":
+                    return None
+        return made
+
+    def _told_in_setup(self, test: ast.expr) -> ast.expr | None:
+        """A condition on what a loop goes over, as it is to stand in setup; None for others."""
+        made = self.static(copy.deepcopy(test))
+        bound = set(targets(self.loop.target)) if self.loop is not None else set()
+        free = {n for n in names(made) - {"self"} if not n.startswith("@")}
+        read = {self_attribute(part) for part in ast.walk(made)} - {None}
+        known = free <= bound and read <= {*self.builder.fields}
+        calls = any(isinstance(part, ast.Call) for part in ast.walk(made))
+        return made if known and not calls else None
+
+    def _differ(self, left: Shape, right: Shape, unequal: bool) -> ast.expr | None:
+        found: list[ast.expr] = []
+        pairs = zip(reversed(left.array.axes), reversed(right.array.axes), strict=False)
+        for a, b in [(self.symbols.find(a), self.symbols.find(b)) for a, b in pairs]:
+            if ast.unparse(a) == ast.unparse(b):
+                continue
+            stride = _stride(a, b) or _stride(b, a)
+            known = self.builder.fields.get(self_attribute(stride or a) or "")
+            several = known is not None and known.word.startswith("Sizes")
+            made = (
+                expression("max(s) != 1" if several else "s != 1", s=stride)
+                if stride
+                else expression("a != b", a=a, b=b)
+            )
+            if ast.unparse(made) not in [ast.unparse(f) for f in found]:
+                found.append(made)
+        if not found:
+            return None
+        test = found[0] if len(found) == 1 else ast.BoolOp(ast.Or(), found[::-1])
+        return test if unequal else negated(test)
+
+    # Expressions.
+
+    # Declarations.
+
+
+__all__ = ["Bodies", "Signature", "statement"]

@@ -1,0 +1,393 @@
+"""Expressions of bodies: calls of layers, and what is known of values."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.bodies.applying import Applying
+from mlax_scaffold.conversion.declarations.recurrences import states_given
+from mlax_scaffold.conversion.forms.boolean_sums import of_numbers
+from mlax_scaffold.conversion.rows.calculations import Calculations
+from mlax_scaffold.conversion.rows.translation import Translator
+from mlax_scaffold.conversion.shapes.helper_dtypes import (
+    float_named,
+    is_given_arrays,
+    makes_floats,
+    with_dtype,
+)
+from mlax_scaffold.conversion.shapes.layer_shapes import arguments
+from mlax_scaffold.conversion.shapes.static_arrays import static_shape
+from mlax_scaffold.conversion.shapes.values import (
+    Array,
+    Each,
+    Loop,
+    Module,
+    Number,
+    Several,
+    Shape,
+    Value,
+)
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_layer,
+    literal,
+    self_attribute,
+)
+from mlax_scaffold.conversion.source.vocabulary import CHAINED
+
+
+class Calling(Applying):
+    """Values of expressions."""
+
+    def value(self, node: ast.expr) -> tuple[ast.expr, Value]:
+        """The expression with its layers declared, and what is known of its value."""
+        match node:
+            case ast.Name(id=local):
+                value = self.env.get(local)
+                if isinstance(value, Module):
+                    return expression(f"self.{value.attribute}"), value
+                count = getattr(node, "rank", 0)
+                if count and isinstance(value, Array) and value.lead:
+                    self.symbols.ranked(value, ("batch", *["_"] * (count - 1)))
+                return node, value
+            case ast.Constant(value=int() | float()):
+                return node, Number(node)
+            case ast.Call():
+                return self._called(node)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.BinOp():
+                node.left, left = self.value(node.left)
+                node.right, right = self.value(node.right)
+                if isinstance(left, Number) and isinstance(right, Number):
+                    return node, Number(ast.BinOp(left.value, node.op, right.value))
+                return node, self.arrays.binary(node.op, left, right)
+            case ast.UnaryOp():
+                node.operand, value = self.value(node.operand)
+                if isinstance(value, Number):
+                    return node, Number(ast.UnaryOp(node.op, value.value))
+                return node, value
+            case ast.Tuple() | ast.List():
+                made = [self.value(e) for e in node.elts]
+                node.elts = [m for m, _ in made]
+                return node, Several([v for _, v in made])
+            case ast.Subscript():
+                node.value, value = self.value(node.value)
+                node.slice, index = self.value(node.slice)
+                if isinstance(index, Array) and self._is_weight(node.value):
+                    # What chooses rows of a weight.
+                    index.kind = "Int"
+                return node, self.arrays.item(value, node.slice, index)
+            case ast.IfExp():
+                node.test, _ = self.value(node.test)
+                node.body, value = self.value(node.body)
+                node.orelse, other = self.value(node.orelse)
+                trains = "self.training" in ast.unparse(node.test)
+                if (
+                    isinstance(value, Number)
+                    and isinstance(other, Number)
+                    and not trains
+                ):
+                    test = self.static(node.test)
+                    return node, Number(ast.IfExp(test, value.value, other.value))
+                if isinstance(value, Several) and isinstance(other, Several):
+                    return node, self._either(node.test, value, other)
+                return node, value if value is not None else other
+            case ast.BoolOp(op=ast.Or(), values=[_, _]):
+                made = [self.value(v) for v in node.values]
+                node.values = [m for m, _ in made]
+                numbers = [v.value for _, v in made if isinstance(v, Number)]
+                whole = ast.BoolOp(ast.Or(), numbers)
+                return node, Number(whole) if len(numbers) == 2 else None
+            case ast.Compare():
+                node.left, value = self.value(node.left)
+                node.comparators = [self.value(c)[0] for c in node.comparators]
+                return node, value if isinstance(value, Array) else None
+            case ast.ListComp(elt=elt, generators=[one]) if (
+                attribute := self._listed_layers(one)
+            ):
+                # Each is given the same: what one of them takes is known of the input.
+                outer, self.env = self.env, dict(self.env)
+                self.env[one.target.id] = Loop(attribute)  # type: ignore[attr-defined]
+                _, value = self.value(copy.deepcopy(elt))
+                self.env = outer
+                each = Each(value, alike=False) if isinstance(value, Array) else None
+                return self._inner(node), each
+            case ast.Lambda() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
+                return self._inner(node), None
+            case ast.Starred():
+                node.value, value = self.value(node.value)
+                return node, None
+        for child, part in ast.iter_fields(node):
+            if isinstance(part, ast.expr):
+                setattr(node, child, self.value(part)[0])
+            elif isinstance(part, list):
+                setattr(
+                    node,
+                    child,
+                    [self.value(p)[0] if isinstance(p, ast.expr) else p for p in part],
+                )
+        return node, None
+
+    def _listed_layers(self, loop: ast.comprehension) -> str:
+        """The list of layers that a comprehension goes over; "" for another one."""
+        attribute = self_attribute(loop.iter) or ""
+        known = self.builder.attributes.get(attribute)
+        plain = known is not None and known.kind == "layers"
+        return attribute if plain and isinstance(loop.target, ast.Name) else ""
+
+    def _either(self, test: ast.expr, one: Several, other: Several) -> Value:
+        """One tuple of sizes or another, size by size."""
+        pairs = list(zip(one.items, other.items, strict=False))
+        numbers = all(isinstance(v, Number) for pair in pairs for v in pair)
+        if not numbers or len(one.items) != len(other.items):
+            return one
+        made: list[Value] = []
+        for a, b in pairs:
+            assert isinstance(a, Number)
+            assert isinstance(b, Number)
+            same_ = ast.unparse(a.value) == ast.unparse(b.value)
+            chosen = ast.IfExp(self.static(test), a.value, b.value)
+            made.append(a if same_ else Number(chosen))
+        return Several(made)
+
+    def _in_dtype(
+        self, node: ast.Call, array: ast.expr, owner: Array
+    ) -> tuple[ast.expr, Value]:
+        """`x.astype(jnp.float32)`: what is computed here has the dtype of the input."""
+        if owner.kind == "Float":
+            return array, owner
+        floating = float_named(self.env, self.builder.calculations.first_input)
+        if floating is not None:
+            node.args = [expression(f"{floating}.dtype")]
+        return node, owner.like(owner.axes, "Float")
+
+    def _inner(self, node: ast.expr) -> ast.expr:
+        bodies = self
+
+        class Modules(ast.NodeTransformer):
+            def visit_Name(self, node: ast.Name) -> ast.expr:
+                value = bodies.env.get(node.id)
+                if isinstance(value, Module):
+                    return expression(f"self.{value.attribute}")
+                return node
+
+            def visit_Call(self, node: ast.Call) -> ast.expr:
+                if isinstance(node.func, ast.Call) and is_layer(node.func):
+                    bodies.builder.notes.refuse(
+                        node,
+                        "a layer is made in each pass of a comprehension",
+                        "make the layers in a `for` loop",
+                    )
+                self.generic_visit(node)
+                return node
+
+        return Modules().visit(node)
+
+    def _attribute(self, node: ast.Attribute) -> tuple[ast.expr, Value]:
+        attribute = self_attribute(node)
+        if attribute is not None:
+            known = self.builder.attributes.get(attribute)
+            if known is not None and known.kind in ("layer", "layers"):
+                return node, Module(attribute)
+            if known is not None and known.kind in ("weight", "state") and known.call:
+                return node, _array_of(known.call.args[1])
+            if attribute in self.builder.containers:
+                return node, self.builder.containers[attribute]
+            if known is not None and known.kind == "array":
+                shape = static_shape(self.builder.setup, node)
+                return node, Array(shape, False) if shape is not None else None
+            if attribute in self.builder.fields or (known and known.kind == "derived"):
+                return node, Number(node)
+            return node, None
+        of_layer = self._of_layer(node)
+        if of_layer is not None:
+            return of_layer, None
+        weight = self._weight_of(node)
+        if weight is not None:
+            return node, weight
+        node.value, value = self.value(node.value)
+        if isinstance(value, Array):
+            if node.attr == "shape":
+                return node, Shape(value)
+            if node.attr in ("T", "mT"):
+                return node, self.arrays.transposed(value, whole=node.attr == "T")
+            if node.attr == "ndim" and not value.lead:
+                return node, Number(ast.Constant(len(value.axes)))
+        return node, None
+
+    def _weight_of(self, node: ast.Attribute) -> Array | None:
+        """The table of an embedding, or the kernel of a map, by its name here."""
+        known = self.builder.attributes.get(self_attribute(node.value) or "")
+        if known is None or known.call is None:
+            return None
+        layer, sides = known.layer.partition(":")[2], ("entries", "features")
+        if (layer, node.attr) == ("Linear", "kernel"):
+            sides = ("in_features", "out_features")
+        elif (layer, node.attr) != ("Embed", "embedding"):
+            return None
+        given = arguments(layer, known.call)
+        return Array([given[side] for side in sides], False)
+
+    def _of_layer(self, node: ast.Attribute) -> ast.expr | None:
+        """A weight of a layer by its name here, or a size that it was declared with."""
+        known = self.builder.attributes.get(self_attribute(node.value) or "")
+        if known is None or known.call is None or not known.layer.startswith("@layer:"):
+            return None
+        layer = known.layer.partition(":")[2]
+        if node.attr == "weight":
+            if layer == "Linear":
+                return expression("w.kernel.T", w=node.value)
+            title = "embedding" if layer == "Embed" else "scale"
+            title = "kernel" if layer.startswith("Conv") else title
+            return expression(f"w.{title}", w=node.value)
+        field = {"embedding_dim": "features", "num_embeddings": "entries"}.get(
+            node.attr, node.attr
+        )
+        return arguments(layer, known.call).get(field)
+
+    def _called(self, node: ast.Call) -> tuple[ast.expr, Value]:
+        func = node.func
+        if is_layer(node):
+            attribute = self._declare(node, "")
+            return expression(f"self.{attribute}"), Module(attribute)
+        mapped = self._mapped(func)
+        if mapped is not None:
+            func = node.func = mapped
+        if isinstance(func, ast.Call) and is_layer(func):
+            given = None
+            if any(k.arg == CHAINED for k in func.keywords):
+                # What stands before it in a sequence is made before it.
+                node.args, given = self._arguments(node.args)
+            attribute = self._declare(func, "")
+            node.func = self._reference(attribute)
+            return self._applied(node, attribute, given)
+        if isinstance(func, ast.Name):
+            if func.id == "len" and (count := self._counted_sequence(node)):
+                return count, Number(count)
+            known = self.env.get(func.id)
+            if isinstance(known, Module | Loop):
+                if isinstance(known, Module):
+                    node.func = self._reference(known.attribute)
+                return self._applied(node, known.attribute)
+        attribute = self_attribute(func)
+        weight = self.weights.called(node, attribute or "")
+        if weight is not None:
+            return weight
+        declared = self.builder.attributes.get(attribute or "")
+        if declared is not None and declared.kind in ("layer", "layers"):
+            return self._applied(node, str(attribute))
+        if isinstance(func, ast.Subscript):
+            inner = self_attribute(func.value)
+            listed = self.builder.attributes.get(inner or "")
+            if listed is not None and listed.call is not None:
+                at = literal(func.slice)
+                func.slice, _ = self.value(func.slice)
+                made, result = self._applied_at(node, str(inner), at)
+                return made, result
+        recurrent = self.builder.recurrences.get(attribute or "")
+        if recurrent:
+            node.args = [*node.args[:1], *states_given(node)]
+            node.keywords = []
+        node.args, given = self._arguments(node.args)
+        named: dict[str, Value] = {}
+        for keyword in node.keywords:
+            keyword.value, named[str(keyword.arg)] = self.value(keyword.value)
+        if recurrent is not None:
+            return node, recurrent.result(self.symbols, given)
+        if isinstance(func, ast.Name) and func.id in self.pointwise:
+            return node, given[0] if given else None
+        known = self.builder.fields.get(attribute or "")
+        if known is not None and known.word.startswith("Activation"):
+            return node, given[0] if given else None
+        method = next((m for m in self.builder.methods if m.name == attribute), None)
+        if method is not None and self.depth < 6:
+            places = [a.arg for a in method.args.args if a.arg != "self"]
+            made = method if method.name not in self.declared else copy.deepcopy(method)
+            self.declared[method.name] = method.name
+            return node, self.run(made, dict(zip(places, given, strict=False)) | named)
+        helper = self._helper(func)
+        if helper is not None:
+            places = [a.arg for a in helper.args.args]
+            made = makes_floats(helper) and not is_given_arrays(given, node)
+            made = made and self.depth == 1
+            first = self.builder.calculations.first_input
+            array = float_named(self.env, first) if made else None
+            value = self.run(helper, dict(zip(places, given, strict=False)) | named)
+            if array is not None:
+                self.builder.dtyped.add(helper.name)
+                node = with_dtype(node, array)
+            return node, value
+        last = ast.unparse(func).rpartition(".")[2].rpartition(":")[2]
+        if last == "scan" and len(node.args) > 2 and isinstance(node.args[0], ast.Name):
+            return node, self.scanned(node.args[0].id, given[1], given[2])
+        match func:
+            case ast.Attribute(value=ast.Name(id=local), attr="pop") if (
+                local in self.appended and not node.args
+            ):
+                return node, self.popped(local)
+        if isinstance(func, ast.Attribute) and attribute is None:
+            func.value, owner = self.value(func.value)
+            if func.attr == "astype" and isinstance(owner, Array) and _widens(node):
+                return self._in_dtype(node, func.value, owner)
+            if isinstance(owner, Array | Shape):
+                return node, self.arrays.method(func.attr, owner, node, given)
+            if func.attr == "reshape" and all(isinstance(g, Number) for g in given):
+                return node, self.arrays.reshaped(Array(), node.args, given)
+        node = of_numbers(node, given, self.builder.calculations.first_input)
+        return node, self.arrays.function(ast.unparse(func), node, given, self)
+
+    def _is_weight(self, node: ast.expr) -> bool:
+        known = self.builder.attributes.get(self_attribute(node) or "")
+        return known is not None and known.kind == "weight"
+
+    def _helper(self, func: ast.expr) -> ast.FunctionDef | None:
+        """A function of the file, as it stands beside the spec."""
+        builder = self.builder
+        found = builder.origin.functions.get(getattr(func, "id", ""))
+        if found is None or self.depth >= 6:
+            return None
+        translator = Translator(
+            builder.origin, builder.framework, Notes(), Calculations(keyed=False), {}
+        )
+        [made] = translator.statements([copy.deepcopy(found)])
+        return made if isinstance(made, ast.FunctionDef) else None
+
+    def _mapped(self, func: ast.expr) -> ast.expr | None:
+        """The layer that jax.vmap maps, which takes a batch itself."""
+        if not isinstance(func, ast.Call) or len(func.args) != 1 or func.keywords:
+            return None
+        if not ast.unparse(func.func).endswith("vmap"):
+            return None
+        inner = func.args[0]
+        if isinstance(inner, ast.Call):
+            return self._mapped(inner)
+        attribute = self_attribute(inner)
+        known = self.builder.attributes.get(attribute or "")
+        value = self.env.get(inner.id) if isinstance(inner, ast.Name) else None
+        if isinstance(value, Loop | Module):
+            known = self.builder.attributes.get(value.attribute)
+        pointwise = (
+            "Linear",
+            "LayerNorm",
+            "RMSNorm",
+            "Embed",
+            "Dropout",
+            "MLP",
+            "Identity",
+        )
+        if known is not None and known.layer.partition(":")[2] in pointwise:
+            return inner
+        return None
+
+
+def _widens(call: ast.Call) -> bool:
+    """Whether a call of `astype` names a wide floating dtype."""
+    text = ast.unparse(call.args[0]) if len(call.args) == 1 else ""
+    return text.strip("'").rpartition(".")[2] in ("float32", "float64", "float_")
+
+
+def _array_of(shape: ast.expr) -> Value:
+    return Array(list(shape.elts), False) if isinstance(shape, ast.Tuple) else None

@@ -1,0 +1,397 @@
+"""Loops of bodies, and the sizes that change from pass to pass."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.bodies.calling import Calling
+from mlax_scaffold.conversion.lists.literal_loops import literal_passes
+from mlax_scaffold.conversion.shapes.sizes import is_symbol
+from mlax_scaffold.conversion.shapes.values import Array, Each, Loop, Number, Value
+from mlax_scaffold.conversion.source.loop_parts import (
+    _iterated,
+    _last_of,
+    _one,
+)
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    folded,
+    is_name,
+    literal,
+    name,
+    names,
+    replaced,
+    same,
+    self_attribute,
+    targets,
+    with_names,
+)
+
+
+def _growth(
+    entry: ast.Name, last: ast.expr, node: ast.For
+) -> tuple[ast.expr, ast.expr] | None:
+    """What a size grows by in each pass of a loop, and how many there are; None where it does not so."""
+    source = node.iter
+    if not isinstance(source, ast.Call) or not is_name(source.func, "range"):
+        return None
+    match last:
+        case ast.BinOp(left=left, op=ast.Add(), right=right) if len(source.args) == 1:
+            grown = right if is_name(left, entry.id) else left
+            other = left if grown is right else right
+            free = names(grown) & {entry.id, *targets(node.target)}
+            if is_name(other, entry.id) and not free:
+                return grown, source.args[0]
+    return None
+
+
+def _begins_with(node: ast.expr) -> ast.expr:
+    """The list that a part of one, `layers[:-1]`, begins with; anything else as it is."""
+    match node:
+        case ast.Subscript(value=value, slice=ast.Slice(lower=None, step=None)):
+            return value
+    return node
+
+
+_ENTRIES = ("width", "before", "size_before", "features_before")
+"""What the size that a pass begins with is called; one that the loop does not have."""
+
+
+class Looping(Calling):
+    """Loops."""
+
+    def _for(self, node: ast.For) -> list[ast.stmt]:
+        unrolled = self._unrolled(node)
+        if unrolled is None and self.builder.framework in ("flax", "haiku"):
+            unrolled = literal_passes(node)
+        if unrolled is not None:
+            return self.statements(unrolled)
+        iterated, source = self.value(node.iter)
+        node.iter = iterated
+        self._bind_items(node.target, iterated, source)
+        if isinstance(source, Each):
+            self.bind(node.target, source.first)
+        outer, self.loop = self.loop, node
+        assigned = {t for part in node.body for t in targets(part)}
+        varying: dict[str, tuple[ast.Name, ast.expr]] = {}
+        if self.builder.framework in ("flax", "haiku"):
+            for local in assigned:
+                value = self.env.get(local)
+                if (
+                    isinstance(value, Array)
+                    and self.symbols.axis(value, -1) is not None
+                ):
+                    entry = self.symbols.fresh("width")
+                    varying[local] = (entry, value.axes[-1])
+                    axes = [*value.axes[:-1], entry]
+                    self.env[local] = value.like(axes)
+        listed_before = set(self.builder.attributes)
+        node.body = self.statements(node.body)
+        self.loop = outer
+        if isinstance(source, Each) and not source.alike:
+            # What the last pass leaves has other sizes than what the first one does.
+            self.env |= dict.fromkeys(assigned)
+        new = [a for a in self.builder.attributes if a not in listed_before]
+        self._vary(self._listed(node), varying)
+        if new:
+            self._zip(node, new)
+        node.orelse = self.statements(node.orelse)
+        return [node] if node.body else []
+
+    def _unrolled(self, node: ast.For) -> list[ast.stmt] | None:
+        """A loop over a sequence of different layers: their call, or a pass for each."""
+        source, index = node.iter, None
+        if (
+            isinstance(node.target, ast.Tuple)
+            and isinstance(source, ast.Call)
+            and is_name(source.func, "enumerate")
+        ):
+            index, source = node.target.elts[0], source.args[0]
+        part = source.slice if isinstance(source, ast.Subscript) else None
+        attribute = self_attribute(
+            source.value if isinstance(source, ast.Subscript) else source
+        )
+        known = self.builder.attributes.get((attribute or "").removeprefix("_"))
+        if known is None or known.kind != "sequence":
+            return None
+        elements = known.elements
+        if isinstance(part, ast.Slice):
+            low = literal(part.lower) if part.lower is not None else None
+            high = literal(part.upper) if part.upper is not None else None
+            elements = elements[low:high]  # type: ignore[misc]
+        body = node.body[0] if len(node.body) == 1 else None
+        whole = part is None and index is None
+        value = body.value if whole and isinstance(body, ast.Assign) else None
+        if (
+            isinstance(body, ast.Assign)
+            and isinstance(value, ast.Call)
+            and is_name(value.func, ast.unparse(node.target))
+            and [ast.unparse(t) for t in body.targets]
+            == [ast.unparse(a) for a in (*value.args, *value.keywords)]
+        ):
+            value.func = source
+            return node.body
+        target = (
+            node.target.elts[-1] if isinstance(node.target, ast.Tuple) else node.target
+        )
+        if known.repeated and part is None and isinstance(target, ast.Name):
+            element, places = known.repeated
+            node.target, node.iter = ast.Name("_", ast.Store()), copy.deepcopy(places)
+            if index is not None:
+                node.target = ast.Tuple([index, node.target], ast.Store())
+                node.iter = ast.Call(name("enumerate"), [node.iter], [])
+            node.body = [with_names(s, {target.id: element}) for s in node.body]
+            return [node]
+        if not elements or not isinstance(target, ast.Name):
+            place = (attribute or "").removeprefix("_")
+            self.builder.notes.refuse(
+                node,
+                f"a loop over `self.{place}`, which holds layers of several kinds, is not followed",
+                "call each layer as in `x = layer(x)`, or make a list for each kind",
+            )
+            return None
+        passes: list[ast.stmt] = []
+        for number, element in enumerate(elements):
+            parts = {target.id: element}
+            if isinstance(index, ast.Name):
+                parts[index.id] = ast.Constant(number)
+            at = _At(str(attribute), number, element)
+            passes += [at.visit(with_names(copy.deepcopy(s), parts)) for s in node.body]
+        return passes
+
+    def _bind_items(self, target: ast.expr, iterated: ast.expr, source: Value) -> None:
+        parts = [iterated]
+        bound = [target]
+        if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name):
+            if iterated.func.id == "zip" and isinstance(target, ast.Tuple):
+                parts, bound = iterated.args, target.elts
+            elif iterated.func.id == "enumerate" and isinstance(target, ast.Tuple):
+                parts, bound = iterated.args[:1], target.elts[1:]
+            elif iterated.func.id == "reversed":
+                parts = iterated.args
+        for part, place in zip(parts, bound, strict=False):
+            attribute = self_attribute(_begins_with(part))
+            known = self.builder.attributes.get(attribute or "")
+            if (
+                known is not None
+                and known.kind == "layers"
+                and isinstance(place, ast.Name)
+            ):
+                self.env[place.id] = Loop(str(attribute))
+            else:
+                for local in targets(place):
+                    self.env[local] = Number(name(local))
+
+    def popped(self, local: str) -> Value:
+        """What a loop takes off a list that another one filled, the last first."""
+        before = self.appended.get(local)
+        if before is None or self.loop is None:
+            return None
+        filling, value = before
+        turned = expression("reversed(s)", s=filling.iter)
+        if not isinstance(value, Array) or not same(turned, self.loop.iter):
+            return None
+        places = list(targets(filling.target)), list(targets(self.loop.target))
+        if len(places[0]) != 1 or len(places[1]) != 1 or not value.axes:
+            return None
+        # How high and wide it is changes from pass to pass.
+        axes = [self.symbols.fresh("_") for _ in value.axes[:-1]]
+        last = replaced(value.axes[-1], {places[0][0]: name(places[1][0])})
+        return value.like([*axes, last])
+
+    def _listed(self, node: ast.For) -> ast.For:
+        """The loop over what a list of layers was made of, where a loop goes over the list."""
+        for place in targets(node.target):
+            value = self.env.get(place)
+            for part in self.builder.setup:
+                if (
+                    isinstance(value, Loop)
+                    and isinstance(part, ast.Assign)
+                    and self_attribute(part.targets[0]) == value.attribute
+                    and isinstance(part.value, ast.ListComp)
+                ):
+                    generator = part.value.generators[0]
+                    return ast.For(
+                        copy.deepcopy(generator.target),
+                        copy.deepcopy(generator.iter),
+                        [],
+                        [],
+                    )
+        return node
+
+    def _vary(
+        self,
+        node: ast.For,
+        varying: dict[str, tuple[ast.Name, ast.expr]],
+    ) -> None:
+        """Sizes that another one takes the place of in each pass."""
+        for local, (entry, first) in varying.items():
+            after = self.env.get(local)
+            if not isinstance(after, Array) or not after.axes:
+                continue
+            found = self.symbols.find(entry)
+            last = self.symbols.find(after.axes[-1])
+            if not is_symbol(found):
+                # The body says what it is: that is so from the beginning.
+                self.symbols.equal(first, found)
+                continue
+            if ast.unparse(found) == ast.unparse(last):
+                self.symbols.known[entry.id] = first
+                continue
+            if any(
+                isinstance(part, ast.Name) and part.id == entry.id
+                for node_ in self.builder.setup
+                for name_ in ast.walk(node_)
+                if isinstance(name_, ast.Name) and is_symbol(name_)
+                for part in ast.walk(self.symbols.find(name_))
+            ):
+                growing = _growth(entry, last, node)
+                if growing is not None:
+                    growth, passes = growing
+                    self._grow(entry, first, growth)
+                    final = expression("a + n * g", a=first, g=growth, n=passes)
+                    self.env[local] = after.like([*after.axes[:-1], folded(final)])
+                    continue
+                generator = ast.comprehension(
+                    copy.deepcopy(node.target), copy.deepcopy(node.iter), [], 0
+                )
+                others = ast.ListComp(copy.deepcopy(last), [generator])
+                star = ast.Starred(_iterated(node, last) or others, ast.Load())
+                taken = {*targets(node.target), *self.builder.fields}
+                local_ = next(n for n in _ENTRIES if n not in taken)
+                self._widths(entry, local_, ast.Tuple([first, star], ast.Load()))
+            self.env[local] = after.like([*after.axes[:-1], self._final(last, node)])
+
+    def _widths(self, entry: ast.Name, local: str, value: ast.expr) -> None:
+        """Declarations of a loop get the size that comes before, from pass to pass."""
+        read = [
+            part
+            for part in self.builder.setup
+            if isinstance(part, ast.Assign)
+            and isinstance(part.value, ast.ListComp)
+            and entry.id in names(self.symbols.find(part.value.elt))
+        ]
+        self.symbols.known[entry.id] = name(local)
+        for part in read:
+            assert isinstance(part.value, ast.ListComp)
+            generator = part.value.generators[0]
+            generator.target = ast.Tuple(
+                [ast.Name(local, ast.Store()), generator.target], ast.Store()
+            )
+            # One more width than there are passes: the last one is that of the result.
+            generator.iter = ast.Call(
+                name("zip"), [copy.deepcopy(value), generator.iter], []
+            )
+
+    def _grow(self, entry: ast.Name, first: ast.expr, growth: ast.expr) -> None:
+        """Declarations of a loop whose size grows by the same in every pass."""
+        grown = None
+        for part in self.builder.setup:
+            if not isinstance(part, ast.Assign) or not isinstance(
+                part.value, ast.ListComp
+            ):
+                continue
+            target = part.value.generators[0].target
+            if isinstance(target, ast.Name) and any(
+                isinstance(n, ast.Name) and is_name(self.symbols.find(n), entry.id)
+                for n in ast.walk(part.value.elt)
+            ):
+                target.id = "number" if target.id == "_" else target.id
+                grown = expression("a + i * g", a=first, i=name(target.id), g=growth)
+        if grown is not None:
+            self.symbols.known[entry.id] = grown
+
+    def _final(self, last: ast.expr, node: ast.For) -> ast.expr:
+        """A size after the last pass."""
+        from mlax_scaffold.conversion.source.trees import replaced
+
+        bound = list(targets(node.target))
+        used = names(last) & set(bound)
+        if not used:
+            return last
+        source = node.iter
+        if isinstance(node.target, ast.Name):
+            return replaced(last, {node.target.id: _last_of(source)})
+        if isinstance(node.target, ast.Tuple) and isinstance(source, ast.ListComp):
+            last_pass = expression("s[-1]", s=source)
+            parts = {
+                t.id: expression(f"p[{k}]", p=last_pass)
+                for k, t in enumerate(node.target.elts)
+                if isinstance(t, ast.Name)
+            }
+            return replaced(last, parts)
+        if isinstance(node.target, ast.Tuple) and isinstance(source, ast.Call):
+            if is_name(source.func, "enumerate"):
+                ends = [
+                    expression("len(s) - 1", s=source.args[0]),
+                    _last_of(source.args[0]),
+                ]
+            else:
+                ends = [_last_of(a) for a in source.args]
+            parts = {
+                t.id: e
+                for t, e in zip(node.target.elts, ends, strict=False)
+                if isinstance(t, ast.Name)
+            }
+            return replaced(last, parts)
+        return self.symbols.fresh("features")
+
+    def _number(self, node: ast.For, lists: list[str]) -> None:
+        """The loop asks lists that may not be there for their layers, by the number of the pass."""
+        taken = {n for part in node.body for n in names(part)} | {*targets(node.target)}
+        number = next(n for n in ("number", "at", "pass_number") if n not in taken)
+        match node:
+            case ast.For(
+                target=ast.Name(id=local), iter=ast.Call(func=func, args=[_])
+            ) if is_name(func, "range") and local != "_":
+                number = local
+            case ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=local), _]), iter=ast.Call(func=func)
+            ) if is_name(func, "enumerate"):
+                number = local
+            case _:
+                node.target = ast.Tuple(
+                    [ast.Name(number, ast.Store()), node.target], ast.Store()
+                )
+                node.iter = ast.Call(name("enumerate"), [node.iter], [])
+        parts = {_one(a): expression(f"self.{a}[{number}]") for a in lists}
+        node.body = [with_names(part, parts) for part in node.body]
+
+    def _zip(self, node: ast.For, new: list[str]) -> None:
+        """The loop goes over the lists of layers that its body declared."""
+        lists = [a for a in new if self.builder.attributes[a].kind == "layers"]
+        if not lists:
+            return
+        there = [a for a in lists if self.builder.attributes[a].condition is None]
+        if len(there) < len(lists):
+            self._number(node, [a for a in lists if a not in there])
+            lists = there
+            if not lists:
+                return
+        used = {n for part in node.body for n in names(part)}
+        bound: list[ast.expr] = [ast.Name(_one(a), ast.Store()) for a in lists]
+        sources: list[ast.expr] = [expression(f"self.{a}") for a in lists]
+        if set(targets(node.target)) & used:
+            bound.insert(0, node.target)
+            sources.insert(0, node.iter)
+        node.target = bound[0] if len(bound) == 1 else ast.Tuple(bound, ast.Store())
+        node.iter = (
+            sources[0] if len(sources) == 1 else ast.Call(name("zip"), sources, [])
+        )
+
+
+class _At(ast.NodeTransformer):
+    """An element of a sequence that is taken by its place: `self._views[0]`."""
+
+    def __init__(self, attribute: str, place: int, element: ast.expr):
+        self.attribute, self.place, self.element = attribute, place, element
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        if (
+            self_attribute(node.value) == self.attribute
+            and literal(node.slice) == self.place
+        ):
+            return copy.deepcopy(self.element)
+        return node

@@ -1,0 +1,1 @@
+"""What is changed in place, as names that are bound anew."""

@@ -1,0 +1,232 @@
+"""Weights that a method of PyTorch changes in each call: masks are computed with, all else is listed.
+
+self.weight.data *= self.mask                    weight_ = self.weight * self.mask
+return F.conv2d(x, self.weight)      becomes     return F.conv2d(x, weight_)
+
+That is the same where the mask is made of zeros and ones, and where no other method reads the weight.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from mlax_scaffold.conversion.changes.changed_buffers import (
+    Renamed,
+    changed_in,
+    is_deep,
+    rooted,
+)
+from mlax_scaffold.conversion.changes.changing_calls import is_changing
+from mlax_scaffold.conversion.source.kinds import framework_of
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_name,
+    literal,
+    names,
+    self_attribute,
+)
+
+_CALLS = ("forward", "__call__")
+_MODES = ("train", "eval", "forward")
+_STARTS = ("__init__", "reset_parameters", "extra_repr")
+_BEGUN = ("zeros", "ones", "zeros_like", "ones_like", "tril", "triu", "eye")
+_TODO = (
+    "compute with what it becomes, under a name of its own, or declare it with `state`"
+)
+
+
+def without_changed_weights(origin: Origin, thing: str, notes: Notes) -> None:
+    """Change the methods of a file in place."""
+    for node in origin.classes.values():
+        if framework_of(origin, node) != "torch" or not _is_used(origin, thing, node):
+            continue
+        _modes(node, notes)
+        weights = set(_weights(origin, node))
+        for method in _reached(node):
+            _masked(node, method, weights)
+            for part in method.body:
+                for at in _changed(part, weights):
+                    notes.refuse(
+                        at,
+                        f"`{ast.unparse(at)}` changes a weight in each call",
+                        _TODO,
+                    )
+
+
+def _modes(node: ast.ClassDef, notes: Notes) -> None:
+    """Note a class that keeps a part of itself in inference, whatever it is told."""
+    for method in node.body:
+        for part in ast.walk(method):
+            match part:
+                case ast.Call(func=ast.Attribute(value=owner, attr="eval" | "train")):
+                    parts = (
+                        not is_name(owner, "self") and ast.unparse(owner) != "super()"
+                    )
+                    if parts and getattr(method, "name", "") in _MODES:
+                        notes.refuse(
+                            part,
+                            f"`{ast.unparse(part)}` says whether a part is trained",
+                            "leave the layer out of training by its inference_mode",
+                        )
+
+
+def _is_used(origin: Origin, thing: str, node: ast.ClassDef) -> bool:
+    """Whether a class is one of those that what is converted is made of."""
+    nodes = {**origin.classes, **origin.functions}
+    queue, found = [thing] if thing in nodes else [*nodes], set[str]()
+    while queue:
+        title = queue.pop()
+        if title in nodes and title not in found:
+            found.add(title)
+            queue += names(nodes[title])
+    return node.name in found
+
+
+def _weights(origin: Origin, node: ast.ClassDef) -> Iterator[str]:
+    """The attributes of a class, and of those that it is derived from, that are trained."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Assign(targets=[target], value=ast.Call(func=func)):
+                if origin.qualified(func).endswith("nn.Parameter"):
+                    yield self_attribute(target) or ""
+    for base in node.bases:
+        own = origin.classes.get(getattr(base, "id", ""))
+        if own is not None and own is not node:
+            yield from _weights(origin, own)
+
+
+def _reached(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    """The methods that a call of the layer runs."""
+    methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
+    queue = [t for t in _CALLS if t in methods]
+    if not queue:
+        queue = [t for t in methods if t not in _STARTS and "init" not in t]
+    found: dict[str, ast.FunctionDef] = {}
+    while queue:
+        title = queue.pop()
+        if title in methods and title not in found:
+            found[title] = methods[title]
+            queue += [self_attribute(p) or "" for p in ast.walk(methods[title])]
+    return list(found.values())
+
+
+def _masked(node: ast.ClassDef, method: ast.FunctionDef, weights: set[str]) -> None:
+    """Compute with a weight times its mask from there on."""
+    for at, part in enumerate(method.body):
+        match part.body if isinstance(part, ast.With) else [part]:
+            case [ast.AugAssign(target=target, op=ast.Mult(), value=mask)]:
+                pass
+            case [
+                ast.Expr(
+                    value=ast.Call(
+                        func=ast.Attribute(value=target, attr="mul_"), args=[mask]
+                    )
+                )
+            ]:
+                pass
+            case [
+                ast.Assign(
+                    targets=[target],
+                    value=ast.BinOp(left=left, op=ast.Mult(), right=mask),
+                )
+            ] if ast.unparse(target) == ast.unparse(left):
+                pass
+            case _:
+                continue
+        place, masked = self_attribute(_data(target)), self_attribute(_data(mask))
+        if (
+            place not in weights
+            or place is None
+            or masked is None
+            or not _is_binary(node, masked)
+            or any(place in _read(m) for m in _others(node, method))
+        ):
+            continue
+        local = f"{place}_"
+        while local in names(method):
+            local += "_"
+        made = ast.Assign(
+            [ast.Name(local, ast.Store())],
+            expression(f"self.{place} * self.{masked}"),
+        )
+        method.body[at] = ast.fix_missing_locations(ast.copy_location(made, part))
+        for later in method.body[at + 1 :]:
+            Renamed(place, local).visit(later)
+
+
+def _data(node: ast.expr) -> ast.expr:
+    return (
+        node.value if isinstance(node, ast.Attribute) and node.attr == "data" else node
+    )
+
+
+def _others(node: ast.ClassDef, method: ast.FunctionDef) -> list[ast.FunctionDef]:
+    return [m for m in _reached(node) if m is not method]
+
+
+def _read(node: ast.AST) -> set[str]:
+    return {self_attribute(part) or "" for part in ast.walk(node)}
+
+
+def _is_binary(node: ast.ClassDef, attribute: str) -> bool:
+    """Whether a constructor makes a buffer of zeros and ones, and nothing else changes it."""
+    local, begun = {attribute}, False
+    for method in node.body:
+        for part in ast.walk(method):
+            match part:
+                case ast.Call(
+                    func=ast.Attribute(attr="register_buffer"),
+                    args=[ast.Constant(value=place), value, *_],
+                ) if place == attribute:
+                    local.add(getattr(value, "id", ""))
+                    begun = begun or _begins(value)
+    for part in ast.walk(node):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=title)], value=value):
+                if title in local:
+                    begun = begun or _begins(value)
+                    if not _begins(value):
+                        return False
+            case ast.Assign(targets=[target], value=value):
+                root = rooted(target)
+                title = getattr(root, "id", None) or self_attribute(root)
+                whole = root is target and isinstance(value, ast.Name)
+                if title in local and not whole and literal(value) not in (0, 1):
+                    return False
+            case ast.AugAssign(target=target):
+                root = rooted(target)
+                if (getattr(root, "id", None) or self_attribute(root)) in local:
+                    return False
+            case ast.Call(func=ast.Attribute(value=value, attr=attr)):
+                if is_changing(attr) and names(value) & local:
+                    return False
+    return begun
+
+
+def _begins(value: ast.expr) -> bool:
+    """Whether an expression makes zeros and ones alone."""
+    match value:
+        case ast.Call(func=ast.Attribute(attr=attr), args=args):
+            inner = (
+                all(_begins(a) for a in args[:1]) if attr in ("tril", "triu") else True
+            )
+            return attr in _BEGUN and inner
+    return False
+
+
+def _changed(node: ast.stmt, weights: set[str]) -> Iterator[ast.AST]:
+    """The statements that change a weight, or a part of the object, for good."""
+    for part in ast.walk(node):
+        if not isinstance(part, ast.Assign | ast.AugAssign | ast.Expr):
+            continue
+        found = [*changed_in(part)]
+        if isinstance(part, ast.Assign):
+            found += [t for t in part.targets if isinstance(t, ast.Attribute)]
+        for tensor in found:
+            own = self_attribute(tensor)
+            if own in weights or is_deep(tensor):
+                yield part
+                break

@@ -1,0 +1,1 @@
+"""Layers, weights and states as a class declares them."""

@@ -1,0 +1,398 @@
+"""What functions and methods of arrays make of shapes."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from mlax_scaffold.conversion.shapes.loss_shapes import loss_shape
+from mlax_scaffold.conversion.shapes.reshaping import Reshaping
+from mlax_scaffold.conversion.shapes.sizes import Symbols
+from mlax_scaffold.conversion.shapes.values import (
+    Array,
+    Each,
+    Number,
+    Several,
+    Shape,
+    Value,
+)
+from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
+
+if TYPE_CHECKING:
+    from mlax_scaffold.conversion.declarations.reading import Reading
+
+_REDUCTIONS = (
+    "mean",
+    "sum",
+    "max",
+    "min",
+    "prod",
+    "var",
+    "std",
+    "l2_norm",
+    "logsumexp",
+    "amax",
+    "any",
+    "all",
+    "argmax",
+)
+_ALIKE = frozenset(
+    (
+        *(
+            "softmax",
+            "log_softmax",
+            "exp",
+            "log",
+            "abs",
+            "square",
+            "sqrt",
+            "rsqrt",
+            "tanh",
+        ),
+        *(
+            "sigmoid",
+            "relu",
+            "gelu",
+            "silu",
+            "softplus",
+            "elu",
+            "leaky_relu",
+            "cos",
+            "sin",
+        ),
+        *(
+            "astype",
+            "clip",
+            "nan_to_num",
+            "stop_gradient",
+            "zeros_like",
+            "ones_like",
+            "mish",
+        ),
+        *(
+            "selu",
+            "celu",
+            "relu6",
+            "hard_silu",
+            "hard_sigmoid",
+            "hard_tanh",
+            "log_sigmoid",
+        ),
+        *(
+            "standardize",
+            "l2_normalize",
+            "roll",
+            "flip",
+            "cumsum",
+            "tril",
+            "triu",
+            "sort",
+        ),
+        *(
+            "layer_norm",
+            "rms_norm",
+            "normalize",
+            "erf",
+            "sign",
+            "negative",
+            "asarray",
+            "full_like",
+        ),
+        *(
+            "power",
+            "log1p",
+            "expm1",
+            "soft_sign",
+            "squareplus",
+            "swish",
+            "dropout",
+            "checkpoint_name",
+        ),
+    )
+)
+_BINARY = (
+    "add",
+    "multiply",
+    "subtract",
+    "divide",
+    "maximum",
+    "minimum",
+    "logical_and",
+    "logical_or",
+    "where",
+    "select",
+)
+
+
+class ArrayShapes(Reshaping):
+    """Results of operations of arrays."""
+
+    def __init__(self, symbols: Symbols, framework: str):
+        self.symbols = symbols
+        self.vectors = framework in ("equinox", "plain")
+        self.single = False
+        """Whether no part of the class is mapped over an axis: its arrays are of one example."""
+        self.channel_last = framework in ("flax", "nnx", "haiku")
+        self.divides = False
+        """Whether an unknown size that is divided is written as a multiple."""
+        self.images = False
+        """Whether the file has layers over images."""
+        self.guesses = False
+        """Whether the rank of an array may be guessed, as setup needs a size of it."""
+
+    def binary(self, operator: ast.operator, left: Value, right: Value) -> Value:
+        """The result of an operator."""
+        if isinstance(operator, ast.MatMult):
+            return self.matmul(left, right)
+        if isinstance(operator, ast.Add):
+            joined = [_items(part) for part in (left, right)]
+            if joined[0] is not None and joined[1] is not None:
+                return Several([*joined[0], *joined[1]])
+        if isinstance(operator, ast.Add | ast.Sub):
+            # A mask that is added is one of numbers.
+            for part in (left, right):
+                if isinstance(part, Array) and part.lead and part.kind == "Bool":
+                    part.kind = "Float"
+        if isinstance(left, Array) and isinstance(right, Array):
+            return self.symbols.together(left, right)
+        if isinstance(left, Array):
+            return left
+        if left is None and isinstance(right, Array) and len(right.axes) == 1:
+            # A vector is broadcast to what is not known.
+            return right if right.lead else None
+        return right if isinstance(right, Array) else None
+
+    def matmul(self, left: Value, right: Value) -> Value:
+        """A product over the last axis of one, and the last but one of the other."""
+        if not isinstance(left, Array):
+            return None
+        last = self.symbols.axis(left, -1)
+        if not isinstance(right, Array) or last is None:
+            return None
+        known = 1 if self.single else 0
+        if self.vectors and len(right.axes) <= known and right.lead and not left.lead:
+            # A matrix times the input of one example.
+            self.symbols.ranked(right, ("features",))
+        if len(right.axes) == 1 and not right.lead:
+            self.symbols.equal(last, right.axes[0])
+            return left.like(left.axes[:-1])
+        out = self.symbols.axis(right, -1)
+        inner = self.symbols.axis(right, -2)
+        if out is None or inner is None:
+            return None
+        self.symbols.equal(last, inner)
+        self.symbols.batched(left, right)
+        return left.like([*left.axes[:-1], out])
+
+    def method(
+        self, attr: str, owner: Value, node: ast.Call, given: list[Value]
+    ) -> Value:
+        """A method of an array."""
+        if not isinstance(owner, Array):
+            return None
+        if attr == "reshape":
+            values = given
+            if len(given) == 1 and isinstance(given[0], Several):
+                values = given[0].items
+            return self.reshaped(owner, node.args, values)
+        if attr in ("transpose", "swapaxes"):
+            return self._named(attr, owner, node, given)
+        if attr in ("mean", "sum", "max", "min", "prod", "var", "std", "argmax"):
+            return self._reduced(owner, node, 0)
+        if attr in ("ravel", "flatten") and not node.args:
+            return self.flat(owner)
+        if attr in ("dot",):
+            return self.matmul(owner, given[0] if given else None)
+        if attr in _ALIKE:
+            self._along(owner, node)
+            return owner
+        return None
+
+    def _taken(self, array: Array, index: Value, node: ast.Call) -> Value:
+        """Elements along one of the last axes, as many as there are indices."""
+        at = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
+        if not isinstance(index, Array) or index.lead or len(index.axes) != 1:
+            return None
+        if not isinstance(at, int) or at >= 0 or self.symbols.axis(array, at) is None:
+            return None
+        axes = list(array.axes)
+        axes[at] = index.axes[0]
+        return array.like(axes)
+
+    def _named_axis(self, array: Array, node: ast.Call) -> None:
+        """An axis after the first one that is named by its number is there."""
+        for keyword in node.keywords:
+            at = literal(keyword.value) if keyword.arg == "axis" else None
+            if not isinstance(at, int) or at <= 0 or not array.lead:
+                continue
+            if array.tail:
+                array.has_axis(at)
+            elif self.images and at < 4 and array.widened is None:
+                # A part of a network over images, of which nothing else is known.
+                hints = ("batch", "channels", "height", "width")
+                self.symbols.ranked(array, hints)
+            elif array.widened is None and not array.axes:
+                array.prefix.bare = max(array.prefix.bare, at + 1)
+
+    def _chosen(self, node: ast.expr, condition: Value, made: Value) -> None:
+        """A condition of which nothing is known is broadcast to what it chooses from."""
+        if not isinstance(condition, Array) or not isinstance(made, Array):
+            return
+        condition.told_by(made)
+        if condition.axes and not condition.lead and not made.lead:
+            self.symbols.together(made, condition)
+        for one in (condition, *condition.behind):
+            if one.lead and not one.axes and made.axes and one is not made:
+                one.broadcast_to(made)
+
+    def _convolved(
+        self, node: ast.Call, x: Array, kernel: Value, bodies: Reading
+    ) -> Value:
+        """`conv(x, kernel, spatial_dims=...)`, whose kernel begins with its channels."""
+        if not isinstance(kernel, Array) or kernel.lead or len(kernel.axes) < 3:
+            return None
+        out, share, *window = kernel.axes
+        given = {k.arg: k.value for k in node.keywords}
+        channels = _times(share, given.get("groups", ast.Constant(1)))
+        sizes = ast.Tuple(window, ast.Load())
+        places = [ast.Constant(len(window)), channels, out, sizes]
+        kept = [k for k in node.keywords if k.arg != "spatial_dims"]
+        return bodies.layers.result("Conv", ast.Call(node.func, places, kept), [x])
+
+    def function(
+        self, text: str, node: ast.Call, given: list[Value], bodies: Reading
+    ) -> Value:
+        """A function of arrays, by the last part of its name."""
+        last = text.rpartition(".")[2].rpartition(":")[2]
+        first = given[0] if given else None
+        if last in ("len",) and isinstance(first, Shape) and not first.array.lead:
+            return Number(ast.Constant(len(first.array.axes)))
+        if last == "ravel" and isinstance(first, Array) and len(node.args) == 1:
+            return self.flat(first)
+        if last == "int" and isinstance(first, Number):
+            return Number(expression("int(a)", a=first.value))
+        if (
+            last in ("max", "min")
+            and given
+            and all(isinstance(g, Number) for g in given)
+        ):
+            return Number(
+                ast.Call(
+                    node.func, [g.value for g in given if isinstance(g, Number)], []
+                )
+            )
+        if last in ("concatenate", "concat", "hstack") and isinstance(first, Several):
+            return self._concatenated(node, first)
+        if last == "stack" and isinstance(first, Several) and first.items:
+            return self._stacked(node, first)
+        if last in ("concatenate", "concat", "stack") and isinstance(first, Each):
+            return self._joined(node, first, new=last == "stack")
+        if last in ("matmul", "dot") and len(given) > 1:
+            return self.matmul(first, given[1])
+        if last == "einsum":
+            return self._einsum(node, given[1:])
+        if last in ("vmap", "checkpoint", "jit"):
+            return first
+        if last in ("eye", "identity") and isinstance(first, Number):
+            return Array([first.value, first.value], False)
+        if last == "arange":
+            return self.counted(node, given)
+        if last in _BINARY:
+            arrays = [g for g in given if isinstance(g, Array)]
+            if last in ("where", "select"):
+                arrays = [g for g in given[1:] if isinstance(g, Array)]
+            made: Value = arrays[0] if arrays else None
+            for other in arrays[1:]:
+                made = (
+                    self.symbols.together(made, other)
+                    if isinstance(made, Array)
+                    else other
+                )
+            if last in ("where", "select"):
+                self._chosen(node.args[0], first, made)
+            return made
+        if "@loss:" in text:
+            return loss_shape(self.symbols, last, given)
+        if not isinstance(first, Array):
+            return None
+        self._named_axis(first, node)
+        if last in _REDUCTIONS:
+            return self._reduced(first, node, 1)
+        ends = last == "moveaxis" and [literal(a) for a in node.args[1:]] == [1, -1]
+        if ends and not first.lead and len(first.axes) == 2:
+            # The last axis stays where it is.
+            return first
+        if last in ("swapaxes", "transpose", "moveaxis"):
+            return self._named(last, first, node, given[1:])
+        if last == "reshape":
+            values = given[1:]
+            if len(values) == 1 and isinstance(values[0], Several):
+                values = values[0].items
+            return self.reshaped(first, node.args[1:], values)
+        if last in ("split", "array_split"):
+            return self._split(first, node)
+        if last == "unstack":
+            return self._unstacked(first, node)
+        if last == "expand_dims" and len(node.args) > 1:
+            return self._expanded(first, literal(node.args[1]))
+        if last == "squeeze":
+            return self._squeezed(first, node)
+        if last == "conv" and len(given) > 1:
+            return self._convolved(node, first, given[1], bodies)
+        if last in ("max_pool", "avg_pool", "min_pool"):
+            keywords = list(node.keywords)
+            call = ast.Call(node.func, [], keywords)
+            kind = "AvgPool" if last == "avg_pool" else "MaxPool"
+            return bodies.layers.result(kind, call, [first])
+        if last == "take_rows" or last == "take":
+            second = given[1] if len(given) > 1 else None
+            if last == "take_rows" and isinstance(second, Array):
+                second.kind = "Int"
+                return second.like([*second.axes, *first.axes[1:]], "Float")
+            return self._taken(first, second, node)
+        if last == "one_hot":
+            size = given[1] if len(given) > 1 else None
+            if isinstance(size, Number):
+                first.kind = "Int"
+                return first.like([*first.axes, size.value], "Float")
+            return None
+        if last == "dot_product_attention":
+            return first
+        if last == "pad" and len(node.args) > 1:
+            return self.padded(first, node.args[1])
+        if last == "broadcast_to" and len(given) > 1:
+            return self.broadcast(first, given[1])
+        if last == "repeat" and len(node.args) > 1:
+            return self.repeated(first, node, given[1])
+        if last in _ALIKE:
+            self._along(first, node)
+        if last == "tile" and len(given) > 1:
+            return self._tiled(first, given[1])
+        if last == "glu" and first.axes:
+            half = folded(expression("a // 2", a=first.axes[-1]))
+            return first.like([*first.axes[:-1], half])
+        return first if last in _ALIKE else None
+
+
+def _times(share: ast.expr, groups: ast.expr) -> ast.expr:
+    """All channels, of those of one group."""
+    match share:
+        case ast.BinOp(left=whole, op=ast.FloorDiv(), right=by) if same(by, groups):
+            return whole
+    return share if literal(groups) == 1 else expression("a * g", a=share, g=groups)
+
+
+def _items(value: Value) -> list[Value] | None:
+    """The numbers of a tuple, or of a shape that is known."""
+    if isinstance(value, Several):
+        return value.items
+    if isinstance(value, Shape) and not value.array.lead:
+        return [Number(a) for a in value.array.axes[value.start : value.stop]]
+    return None
+
+
+def pointwise(node: ast.expr) -> bool:
+    """Whether an expression is a function that keeps shapes, which is not called."""
+    known = isinstance(node, ast.Name | ast.Attribute)
+    text = ast.unparse(node).rpartition(":")[2]
+    return known and "." in text and text.rpartition(".")[2] in _ALIKE

@@ -1,0 +1,233 @@
+"""A class on its way into a spec: hyperparameters, declarations and methods as they are found."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from mlax_scaffold.conversion.declarations.initial_axes import with_axes
+from mlax_scaffold.conversion.declarations.inline_weights import typed
+from mlax_scaffold.conversion.forms.initial_rules import Rule
+from mlax_scaffold.conversion.output.description import Field
+from mlax_scaffold.conversion.rows.array_leaves import draws
+from mlax_scaffold.conversion.rows.calculations import Calculations
+from mlax_scaffold.conversion.rows.translation import Translator
+from mlax_scaffold.conversion.shapes.sizes import Symbols
+from mlax_scaffold.conversion.shapes.values import Value
+from mlax_scaffold.conversion.source.first_passes import of_comprehension
+from mlax_scaffold.conversion.source.interfaces import Interface
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    name,
+    names,
+    self_attribute,
+    statement,
+)
+from mlax_scaffold.conversion.source.vocabulary import CHAINED, TAKEN
+
+
+class Recurrent(Protocol):
+    """What runs a cell over time."""
+
+    def result(self, symbols: Symbols, given: list[Value]) -> Value:
+        """What is known of the result of a call."""
+        ...
+
+
+@dataclass
+class Attribute:
+    """What an attribute of self is."""
+
+    kind: str
+    """"layer", "layers", "weight", "state", "array", "sequence", "derived", "container" or
+    "method"."""
+    layer: str = ""
+    """The name of the layer's class, with its mark."""
+    call: ast.Call | None = None
+    condition: ast.expr | None = None
+    elements: list[ast.expr] = field(default_factory=list)
+    repeated: tuple[ast.expr, ast.expr] | None = None
+    """The layer that a list holds at all of its places, and what a loop over these goes over."""
+    first: dict[str, ast.expr] = field(default_factory=dict)
+    """What the locals of a loop that declares them are in its first pass."""
+
+
+@dataclass
+class Builder:
+    """The class that is made."""
+
+    origin: Origin
+    node: ast.ClassDef | ast.FunctionDef
+    framework: str
+    notes: Notes
+    own: dict[str, Interface]
+    name: str = ""
+    fields: dict[str, Field] = field(default_factory=dict)
+    attributes: dict[str, Attribute] = field(default_factory=dict)
+    setup: list[ast.stmt] = field(default_factory=list)
+    methods: list[ast.FunctionDef] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
+    dtyped: set[str] = field(default_factory=set)
+    """Functions of the file that are given the dtype of what they make."""
+    calculations: Calculations = field(default_factory=Calculations)
+    containers: dict[str, Value] = field(default_factory=dict)
+    """Containers of weights, by the attribute that each is."""
+    recurrences: dict[str, Recurrent] = field(default_factory=dict)
+    """Networks over time, by the method that runs each."""
+    fixed: dict[str, str] = field(default_factory=dict)
+    """Parameters for a class of layers, and the one that each always is: its default."""
+    rules: tuple[Rule, ...] = ()
+    """What classes that this one is a part of fill its weights with, the inner ones first."""
+    written: set[str] = field(default_factory=set)
+    """Locals of the constructor that are written out in initializers."""
+    consumed: set[str] = field(default_factory=set)
+    """Methods that make layers, which setup does now."""
+
+    begun_as: dict[str, ast.expr] = field(default_factory=dict)
+    """What weights and states of a constructor are set to."""
+
+    def __post_init__(self):
+        self.name = self.name or self.node.name
+        self.translator = Translator(
+            self.origin, self.framework, self.notes, self.calculations, self.own
+        )
+
+    def free(self, wanted: str) -> str:
+        """A name of an attribute that nothing has yet."""
+        wanted = re.sub(r"\W", "_", wanted).strip("_") or "layer"
+        if wanted[0].isdigit():
+            wanted = f"layer_{wanted}"
+        taken = {*self.fields, *self.attributes, *TAKEN}
+        made, number = wanted, 1
+        while made in taken:
+            number += 1
+            made = f"{wanted}_{number}"
+        return made
+
+    def declare(
+        self, attribute: str, call: ast.Call, condition: ast.expr | None = None
+    ) -> str:
+        """Declare a layer; its mark is the function of the call."""
+        assert isinstance(call.func, ast.Name)
+        call.keywords = self._keywords(call)
+        self.attributes[attribute] = Attribute("layer", call.func.id, call, condition)
+        self._write(attribute, call, condition)
+        return attribute
+
+    def declare_list(
+        self,
+        attribute: str,
+        call: ast.Call,
+        generators: list[ast.comprehension],
+        condition: ast.expr | None = None,
+    ) -> str:
+        """Declare a list of layers of one kind."""
+        assert isinstance(call.func, ast.Name)
+        call.keywords = self._keywords(call)
+        known = Attribute("layers", call.func.id, call, condition)
+        if self.framework not in ("flax", "haiku"):
+            # Layers of these have the sizes of what they are called with.
+            known.first = of_comprehension(generators)
+        self.attributes[attribute] = known
+        self._write(attribute, ast.ListComp(call, generators), condition)
+        return attribute
+
+    def declare_weight(
+        self,
+        attribute: str,
+        initializer: ast.expr,
+        shape: ast.expr,
+        *,
+        state: bool = False,
+        dtype: ast.expr | None = None,
+        condition: ast.expr | None = None,
+    ) -> None:
+        """Declare a weight, or a state."""
+        word = "@word:state" if state else "@word:trainable"
+        call = ast.Call(name(word), [initializer, shape], [])
+        if dtype is not None:
+            call.args.append(dtype)
+        if condition is not None:
+            if names(condition) - {"self"}:
+                # What is local to setup means nothing where the weight is read.
+                there = expression(f"self.{attribute} is not None")
+                self.calculations.optional[attribute] = there
+            else:
+                self.calculations.optional[attribute] = condition
+        kind = "state" if state else "weight"
+        self.attributes[attribute] = Attribute(kind, call=call, condition=condition)
+        self._write(attribute, call, condition)
+
+    def begun_like(self, node: ast.AST, attribute: str, value: ast.expr) -> ast.expr:
+        """What an attribute is set to; where that is another weight, what that begins as."""
+        begun = self.begun_as.get(self_attribute(value) or "")
+        if begun is None:
+            return value
+        if draws(self.origin, begun):
+            self.notes.remark(
+                node,
+                f"`self.{attribute}` is drawn by itself, and does not begin as the other one does",
+                "set it before the first step where the two have to be the same",
+            )
+        return copy.deepcopy(begun)
+
+    def derive(self, attribute: str, value: ast.expr, kind: str = "derived") -> None:
+        """Declare a value that is computed of hyperparameters."""
+        self.attributes[attribute] = Attribute(kind)
+        self.setup.append(statement(f"self.{attribute} = v", v=value))
+
+    def _write(
+        self, attribute: str, value: ast.expr, condition: ast.expr | None
+    ) -> None:
+        if condition is not None:
+            value = ast.IfExp(copy.deepcopy(condition), value, ast.Constant(None))
+        target = ast.Attribute(name("self"), attribute, ast.Store())
+        self.setup.append(ast.Assign([target], value, lineno=self.node.lineno))
+
+    def give_initializer(
+        self, attribute: str, weight: str, initializer: ast.expr
+    ) -> bool:
+        """Give a declared weight, or the weight of a declared layer, another initializer."""
+        known = self.attributes.get(attribute)
+        if known is None or known.call is None:
+            return False
+        if not weight:
+            if known.kind not in ("weight", "state"):
+                return False
+            known.call.args[0] = with_axes(initializer, "", None, self.framework)
+        else:
+            if not known.layer.startswith("@layer:"):
+                return False
+            keyword, initializer = f"{weight}_initializer", typed(initializer)
+            if isinstance(initializer, ast.Lambda):
+                # A layer names the dtype of its weights where it is told one.
+                initializer.args.defaults = [ast.Constant(None)]
+            if weight in ("kernel", "embedding"):
+                layer = known.layer.removeprefix("@layer:")
+                initializer = with_axes(initializer, layer, known.call, self.framework)
+            kept = [k for k in known.call.keywords if k.arg != keyword]
+            known.call.keywords = [*kept, ast.keyword(keyword, initializer)]
+        return True
+
+    def _keywords(self, call: ast.Call) -> list[ast.keyword]:
+        """The keywords of a declaration; initializers take a key, too."""
+        kept = [k for k in call.keywords if k.arg not in ("@name", CHAINED)]
+        for keyword in kept:
+            if str(keyword.arg).endswith("_initializer"):
+                keyword.value = typed(keyword.value)
+            if keyword.arg == "kernel_initializer":
+                keyword.value = with_axes(
+                    keyword.value, _layer_of(call), call, self.framework
+                )
+        return kept
+
+
+def _layer_of(call: ast.Call) -> str:
+    """The name of the layer of the library that a call declares; "" for another."""
+    marked = call.func.id if isinstance(call.func, ast.Name) else ""
+    return marked.removeprefix("@layer:") if marked.startswith("@layer:") else ""

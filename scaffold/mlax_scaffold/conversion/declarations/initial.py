@@ -1,0 +1,227 @@
+"""What a weight begins as: an expression of arrays as an initializer and a shape."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from dataclasses import dataclass, replace
+
+from mlax_scaffold.conversion.rows.array_leaves import (
+    _leaf,
+    _shape,
+)
+from mlax_scaffold.conversion.rows.initializer_calculations import uniform_between
+from mlax_scaffold.conversion.rows.translation import Translator
+from mlax_scaffold.conversion.source.trees import (
+    ARRAY,
+    constant,
+    expression,
+    literal,
+    marked,
+    name,
+    replaced,
+    visited,
+)
+
+_BODY = {
+    "zeros": "jnp.zeros(shape, dtype)",
+    "ones": "jnp.ones(shape, dtype)",
+    "normal": "jax.random.normal(key, shape, dtype)",
+    "uniform": "jax.random.uniform(key, shape, dtype)",
+    "truncated": "jax.random.truncated_normal(key, -2.0, 2.0, shape, dtype)",
+}
+_SHAPELESS = frozenset(
+    (
+        *(
+            "exp",
+            "log",
+            "abs",
+            "sqrt",
+            "tanh",
+            "sign",
+            "tril",
+            "triu",
+            "log1p",
+            "expm1",
+        ),
+        *("float", "clone", "contiguous", "astype", "neg", "negative", "asarray"),
+        *("array", "tensor", "clip", "clamp", "square"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Initial:
+    """An initializer and a shape."""
+
+    initializer: ast.expr
+    shape: ast.expr
+    dtype: ast.expr | None = None
+    """The dtype, where it is not a floating one."""
+
+
+def initial(translator: Translator, node: ast.expr) -> Initial | None:
+    """What an array begins as; None where its shape is not to be told."""
+    made = _scaled(translator, node) or _plain(translator, node)
+    made = made or _computed(translator, node)
+    return replace(made, dtype=_dtype(translator, node)) if made is not None else None
+
+
+def _dtype(translator: Translator, node: ast.expr) -> ast.expr | None:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute) and part.attr.startswith(
+            ("int", "uint", "bool")
+        ):
+            return translator.expression(part)
+    return None
+
+
+def _plain(translator: Translator, node: ast.expr) -> Initial | None:
+    found = _leaf(translator, node)
+    if found is None:
+        return _called(translator, node)
+    kind, shape, extra = found
+    words = {
+        "zeros": "zeros",
+        "ones": "ones",
+        "normal": "normal(1.0)",
+        "uniform": "uniform(1.0)",
+        "truncated": "truncated_normal(1.0)",
+    }
+    if kind == "value" and extra is not None:
+        return Initial(marked("word_constant(v)", v=extra), shape)
+    if kind == "between":
+        assert isinstance(extra, ast.Tuple)
+        return Initial(uniform_between(*extra.elts), shape)
+    return Initial(marked("word_" + words[kind]), shape) if kind in words else None
+
+
+def _called(translator: Translator, node: ast.expr) -> Initial | None:
+    """`initializer(key, shape, dtype)`."""
+    if not isinstance(node, ast.Call) or len(node.args) < 2:
+        return None
+    function = translator.expression(node.func)
+    head = function.func if isinstance(function, ast.Call) else function
+    text = ast.unparse(head)
+    known = text.startswith("@word:") or text.endswith("_initializer")
+    if isinstance(head, ast.Attribute) and head.attr.endswith(
+        ("_init", "_initializer")
+    ):
+        known = True
+    if isinstance(function, ast.Lambda):
+        known = True
+    if not known:
+        return None
+    return Initial(function, _shape(translator, [node.args[1]]))
+
+
+def _scaled(translator: Translator, node: ast.expr) -> Initial | None:
+    """A multiple of an array: the initializer of that deviation."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult | ast.Div):
+        return None
+    left = initial(translator, node.left)
+    right = initial(translator, node.right) if isinstance(node.op, ast.Mult) else None
+    if (left is None) == (right is None):
+        return None
+    made, scale = (left, node.right) if left is not None else (right, node.left)
+    assert made is not None
+    if not isinstance(made.initializer, ast.Call) or not made.initializer.args:
+        text = ast.unparse(made.initializer)
+        if text == "@word:ones":
+            factor = translator.expression(scale)
+            if isinstance(node.op, ast.Div):
+                factor = expression("1 / s", s=factor)
+            return Initial(marked("word_constant(v)", v=factor), made.shape)
+        return made if text == "@word:zeros" else None
+    func = ast.unparse(made.initializer.func)
+    known = ("@word:normal", "@word:uniform", "@word:truncated_normal")
+    if func not in known or len(made.initializer.args) != 1:
+        return None
+    factor = translator.expression(scale)
+    old = made.initializer.args[0]
+    text = "o / s" if isinstance(node.op, ast.Div) else "o * s"
+    one = literal(old) == 1.0
+    new = (
+        factor
+        if one and isinstance(node.op, ast.Mult)
+        else expression(text, o=old, s=factor)
+    )
+    call = ast.Call(made.initializer.func, [new], [])
+    return Initial(call, made.shape)
+
+
+def _computed(translator: Translator, node: ast.expr) -> Initial | None:
+    """Any expression of one array of known shape, as a function of key, shape and dtype."""
+    leaves = [
+        (part, found)
+        for part in ast.walk(node)
+        if isinstance(part, ast.expr) and (found := _leaf(translator, part)) is not None
+    ]
+    outer = [
+        (part, found)
+        for part, found in leaves
+        if not any(part is not o and part in ast.walk(o) for o, _ in leaves)
+    ]
+    if len(outer) != 1:
+        return None
+    part, (kind, shape, extra) = outer[0]
+    if not _keeps_shape(node, part):
+        return None
+    if kind in _BODY:
+        body = marked(_BODY[kind])
+    elif kind == "value":
+        body = marked("jnp.full(shape, v, dtype)", v=extra or constant(0.0))
+    elif kind == "eye":
+        body = marked("jnp.eye(*shape, dtype=dtype)")
+    elif kind in ("arange", "list"):
+        body = translator.expression(part)
+        if not isinstance(body, ast.Call):
+            return None
+        body = ast.Call(body.func, body.args, [ast.keyword("dtype", name("dtype"))])
+        if kind == "list":
+            assert isinstance(part, ast.Call)
+            body = marked("jnp.asarray(v, dtype)", v=part.args[0])
+    else:
+        return None
+    around = _around(node, part)
+    text = translator.expression(around)
+    made = replaced(text, {ARRAY: body})
+    parameters = ast.arguments(
+        [], [ast.arg("key"), ast.arg("shape"), ast.arg("dtype")], None, [], [], None, []
+    )
+    return Initial(ast.Lambda(parameters, made), shape)
+
+
+def _around(node: ast.expr, part: ast.expr) -> ast.expr:
+    """A copy of an expression with a name in the place of a part of it."""
+    place = next(i for i, n in enumerate(ast.walk(node)) if n is part)
+    made = copy.deepcopy(node)
+    chosen = list(ast.walk(made))[place]
+
+    class Swap(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST:
+            return name(ARRAY) if node is chosen else self.generic_visit(node)
+
+    return visited(Swap(), made)
+
+
+def _keeps_shape(node: ast.expr, part: ast.expr) -> bool:
+    """Whether an expression has the shape of the array in it, as far as can be told."""
+    if node is part:
+        return True
+    if isinstance(node, ast.UnaryOp):
+        return _keeps_shape(node.operand, part)
+    if isinstance(node, ast.BinOp):
+        sides = [s for s in (node.left, node.right) if part in ast.walk(s)]
+        return len(sides) == 1 and _keeps_shape(sides[0], part)
+    if isinstance(node, ast.Call):
+        last = (
+            node.func.attr
+            if isinstance(node.func, ast.Attribute)
+            else getattr(node.func, "id", "")
+        )
+        inside = [a for a in node.args if part in ast.walk(a)]
+        if isinstance(node.func, ast.Attribute) and part in ast.walk(node.func.value):
+            inside = [node.func.value]
+        return last in _SHAPELESS and len(inside) == 1 and _keeps_shape(inside[0], part)
+    return False

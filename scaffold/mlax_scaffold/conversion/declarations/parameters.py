@@ -1,0 +1,264 @@
+"""Parameters of a constructor as hyperparameters."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from dataclasses import replace
+
+from mlax_scaffold.conversion.declarations.building import Builder
+from mlax_scaffold.conversion.declarations.modules import Modules
+from mlax_scaffold.conversion.declarations.words import product_by_default, word_of
+from mlax_scaffold.conversion.output.description import Field
+from mlax_scaffold.conversion.rows.translation import Translator
+from mlax_scaffold.conversion.source.requirements import asserted
+from mlax_scaffold.conversion.source.trees import (
+    docstring,
+    expression,
+    is_name,
+    self_attribute,
+)
+from mlax_scaffold.conversion.source.vocabulary import KEYS, flags
+
+
+class Parameters:
+    """Reads them."""
+
+    builder: Builder
+    translator: Translator
+    modules: Modules
+
+    def _fields(self, function: ast.FunctionDef) -> None:
+        builder, around = self.builder, self.translator.around
+        given = _arguments(function)
+        defaults = _defaults(function)
+        conflicts = self._conflicts(function)
+        texts = documented(docstring(builder.node) + "\n" + docstring(function))
+        for argument in given:
+            parameter = argument.arg
+            default = defaults.get(parameter)
+            if parameter in LEFT_OUT:
+                builder.renamed[parameter] = ""
+                around.locals[parameter] = ast.Constant(None)
+                continue
+            flag = flags([parameter]).get(parameter)
+            if flag is not None:
+                builder.renamed[parameter] = ""
+                around.locals[parameter] = flag
+                continue
+            module = (
+                self.translator.origin.qualified(default) if default is not None else ""
+            )
+            if module and module in self.modules.constructors:
+                # A class of layers as an argument: the one that is the default.
+                around.makers[parameter] = ast.Call(
+                    copy.deepcopy(default or ast.Constant(None)), [], []
+                )
+                builder.renamed[parameter] = ""
+                builder.fixed[parameter] = module
+                builder.notes.remark(
+                    argument,
+                    f"`{parameter}`, a class of layers, is always its default",
+                    "write another spec for another class",
+                )
+                continue
+            field_name = conflicts.get(parameter, parameter)
+            value = self.translator.expression(default) if default is not None else None
+            word = word_of(parameter, argument.annotation, value)
+            if word.startswith("Sizes") and _calculated(builder.node, parameter):
+                # The name sounds like several sizes, but it is reckoned with.
+                word = word.replace("Sizes", "Size")
+            if word == "Size" and _is_sequence(builder.node, parameter):
+                word = "Sizes"
+            choices = asserted(function, parameter)
+            if word == "Size" and default is None and choices:
+                word = f"Literal[{', '.join(map(repr, choices))}]"
+            if word.startswith("Initializer"):
+                field_name = initializer_name(parameter)
+            builder.fields[field_name] = Field(
+                field_name, word, _default(word, value), texts.get(parameter, "")
+            )
+            builder.renamed[parameter] = field_name
+            around.locals[parameter] = expression(f"self.{field_name}")
+            if isinstance(value, ast.Lambda) and word == "Activation":
+                # No default is a function without a name.
+                field = builder.fields[field_name]
+                builder.fields[field_name] = replace(
+                    field, word="Activation | None", default=ast.Constant(None)
+                )
+                around.locals[parameter] = expression(
+                    f"self.{field_name} or f", f=value
+                )
+        if function.args.vararg or function.args.kwarg:
+            extra = function.args.vararg or function.args.kwarg
+            assert extra is not None
+            builder.notes.remark(
+                function,
+                f"`{extra.arg}` is left out",
+                "add what it passes on as fields",
+            )
+        numbers = {f.name for f in builder.fields.values()}
+        self.translator.numbers = frozenset(numbers)
+
+    def _initializer(self, made: ast.expr) -> ast.expr:
+        """The field of `given or default`, which has that default; anything else as it is."""
+        fields = self.builder.fields
+        match made:
+            case ast.BoolOp(op=ast.Or(), values=[given, default]):
+                field = fields.get(self_attribute(given) or "")
+                if field is not None and field.word.startswith("Initializer"):
+                    fields[field.name] = replace(
+                        field, word="Initializer", default=default
+                    )
+                    return given
+        return made
+
+    def _is_initializer(self, made: ast.expr) -> bool:
+        field = self.builder.fields.get(self_attribute(made) or "")
+        return field is not None and field.word.startswith("Initializer")
+
+    def _conflicts(self, function: ast.FunctionDef) -> dict[str, str]:
+        """New names of parameters whose names attributes of another kind have."""
+        given = {a.arg for a in _arguments(function)}
+        found: dict[str, str] = {}
+        for node in ast.walk(self.builder.node):
+            if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+                continue
+            places = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for place in places:
+                attribute = self_attribute(place)
+                if attribute in given and not is_name(node.value, attribute):
+                    found[attribute] = _other_name(attribute, node.value)
+            if isinstance(node.value, ast.Call) and is_name(
+                node.value, "register_parameter"
+            ):
+                found["bias"] = "use_bias"
+        for node in ast.walk(self.builder.node):
+            if isinstance(node, ast.FunctionDef) and node.name in given:
+                found[node.name] = f"{node.name}_value"
+            if (
+                isinstance(node, ast.Call)
+                and self_attribute(node.func)
+                in ("register_parameter", "register_buffer")
+                and node.args
+                and isinstance(node.args[0], ast.Constant)
+                and node.args[0].value in given
+            ):
+                text = str(node.args[0].value)
+                found[text] = f"use_{text}"
+        return found
+
+
+def _calculated(node: ast.AST, parameter: str) -> bool:
+    """Whether a parameter is an operand of arithmetic other than that of sequences."""
+    return any(
+        isinstance(part, ast.BinOp)
+        and any(
+            is_name(side, parameter) or self_attribute(side) == parameter
+            for side in (part.left, part.right)
+        )
+        and not any(
+            isinstance(side, ast.List | ast.Tuple | ast.Call)
+            for side in (part.left, part.right)
+        )
+        for part in ast.walk(node)
+    )
+
+
+def _is_sequence(node: ast.AST, parameter: str) -> bool:
+    """Whether a parameter of which nothing is said is indexed, counted or looped over."""
+
+    def given(part: ast.AST) -> bool:
+        return is_name(part, parameter) or self_attribute(part) == parameter
+
+    for part in ast.walk(node):
+        match part:
+            case ast.Subscript(value=value) | ast.Starred(value=value) if given(value):
+                return True
+            case ast.Assign(targets=[ast.Tuple()], value=value) if given(value):
+                return True
+            case ast.Call(func=ast.Name(id=name), args=args) if any(map(given, args)):
+                if name in ("len", "enumerate", "zip", "reversed", "list", "tuple"):
+                    return True
+            case ast.For(iter=source) | ast.comprehension(iter=source) if given(source):
+                return True
+    return False
+
+
+LEFT_OUT = frozenset(
+    (
+        *KEYS,
+        "device",
+        "dtype",
+        "param_dtype",
+        "name",
+        "rngs",
+        "factory_kwargs",
+        "parent",
+    )
+)
+
+
+def _arguments(function: ast.FunctionDef) -> list[ast.arg]:
+    given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return [a for a in given if a.arg not in ("self", "cls")]
+
+
+def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    places = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+    defaults = function.args.defaults
+    found = dict(zip(places[len(places) - len(defaults) :], defaults, strict=True))
+    for argument, default in zip(
+        function.args.kwonlyargs, function.args.kw_defaults, strict=True
+    ):
+        if default is not None:
+            found[argument.arg] = default
+    return found
+
+
+def initializer_name(parameter: str) -> str:
+    """The name of a field for an initializer, which ends as those of weights do."""
+    if parameter.endswith("_initializer"):
+        return parameter
+    return f"{parameter.removesuffix('_init').removesuffix('init') or 'kernel'}_initializer"
+
+
+def _default(word: str, value: ast.expr | None) -> ast.expr | None:
+    if isinstance(value, ast.List):
+        return ast.Tuple(value.elts, ast.Load())
+    value = product_by_default(word, value)
+    if (
+        (
+            "Decay" in word
+            or "Positive" in word
+            or "Probability" in word
+            or word == "float"
+        )
+        and isinstance(value, ast.Constant)
+        and type(value.value) is int
+    ):
+        return ast.Constant(float(value.value))
+    return value
+
+
+def _other_name(attribute: str, value: ast.expr) -> str:
+    if attribute in ("bias", "scale", "residual", "norm", "gate"):
+        return f"use_{attribute}"
+    if attribute in ("dropout", "drop", "drop_path", "attn_drop", "proj_drop"):
+        return f"{attribute}_rate"
+    if attribute in ("activation", "act", "nonlinearity"):
+        return f"{attribute}_name"
+    return f"{attribute}_value"
+
+
+def documented(text: str) -> dict[str, str]:
+    """The documentation of arguments in a docstring: `name: text` or `name (type): text`."""
+    import re
+
+    found: dict[str, str] = {}
+    pattern = re.compile(
+        r"^\s*(?::param )?(\w+)(?:\s*\([^)]*\))?\s*:\s+(\S.*?)\.?$", re.MULTILINE
+    )
+    for match in pattern.finditer(text):
+        found.setdefault(match[1], match[2][0].lower() + match[2][1:])
+    return found

@@ -1,0 +1,78 @@
+"""What those who read bodies have in common."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.declarations.array_shapes import ArrayShapes
+from mlax_scaffold.conversion.declarations.building import Builder
+from mlax_scaffold.conversion.declarations.inline_weights import Weights
+from mlax_scaffold.conversion.shapes.layer_shapes import LayerShapes
+from mlax_scaffold.conversion.shapes.signatures import Signature
+from mlax_scaffold.conversion.shapes.sizes import Symbols
+from mlax_scaffold.conversion.shapes.values import Value
+
+Environment = dict[str, Value]
+
+
+class Reading:
+    """The class, what is known of its locals, and where the reading stands."""
+
+    def __init__(
+        self, builder: Builder, symbols: Symbols, results: dict[str, Signature]
+    ):
+        self.builder, self.symbols, self.results = builder, symbols, results
+        self.layers = LayerShapes(symbols, builder.framework)
+        self.arrays = ArrayShapes(symbols, builder.framework)
+        self.arrays.single = "vmap" not in ast.unparse(builder.node)
+        said = ast.unparse(builder.node)
+        self.arrays.images = (
+            "nn.Conv2d(" in builder.origin.text and "channels_" not in said
+        )
+        self.env: Environment = {}
+        self.conditions: list[ast.expr] = []
+        self.loop: ast.For | None = None
+        self.counts: dict[str, int] = {}
+        self.filled: set[str] = set()
+        """Lists that the body appends to."""
+        self.appended: dict[str, tuple[ast.For, Value]] = {}
+        """What a loop appends to a list, in each pass."""
+        self.depth = 0
+        self.steps: dict[str, ast.FunctionDef] = {}
+        """Functions that bodies define, until they are read."""
+        self.returned: list[Value] = []
+        self.declared: dict[str, str] = {}
+        self.weights = Weights(self)
+        self.makers: dict[str, ast.expr] = {}
+        self.tuples: dict[str, ast.expr] = {}
+        """Locals that are tuples, as they are written: shapes of weights, perhaps."""
+        self.pointwise: set[str] = set()
+        """Locals that stand for a function of the elements, such as an activation."""
+
+    def value(self, node: ast.expr) -> tuple[ast.expr, Value]:
+        """The expression with its layers declared, and what is known of its value."""
+        raise NotImplementedError
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements in order."""
+        raise NotImplementedError
+
+    def run(self, method: ast.FunctionDef, inputs: Environment) -> Value:
+        """Read a method with these inputs; its body is changed in place. The result."""
+        raise NotImplementedError
+
+    def bind(self, target: ast.expr, value: Value) -> None:
+        """Note down what a target is."""
+        raise NotImplementedError
+
+    def popped(self, local: str) -> Value:
+        """What a loop takes off a list that another one filled."""
+        raise NotImplementedError
+
+    def static(self, node: ast.expr) -> ast.expr:
+        """An expression of a body as it is to stand in setup."""
+        raise NotImplementedError
+
+    def standing(self) -> ast.expr | None:
+        """The condition on hyperparameters under which the present place is reached."""
+        raise NotImplementedError

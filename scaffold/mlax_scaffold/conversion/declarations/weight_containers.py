@@ -1,0 +1,133 @@
+"""Weights in dictionaries, lists and tuples, as a constructor makes them."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Sequence
+
+from mlax_scaffold.conversion.declarations.initial import initial
+from mlax_scaffold.conversion.rows.translation import Translator
+from mlax_scaffold.conversion.shapes.values import Array, Each, Record, Several, Value
+from mlax_scaffold.conversion.source.trees import (
+    literal,
+    name,
+    names,
+    replaced,
+    targets,
+)
+
+
+class Containers:
+    """Declares what containers hold, one in another."""
+
+    def __init__(
+        self, translator: Translator, without_keys: Callable[[ast.comprehension], None]
+    ):
+        self.translator, self.without_keys = translator, without_keys
+
+    def declared(self, node: ast.expr) -> tuple[ast.expr, Value] | None:
+        """A container of weights as setup declares it, and its shapes; None for all else."""
+        match node:
+            case ast.Dict(keys=keys, values=values) if all(keys) and keys:
+                return self._dictionary([k for k in keys if k is not None], values)
+            case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
+                names_ = [ast.Constant(k.arg) for k in keywords]
+                return self._dictionary(names_, [k.value for k in keywords])
+            case ast.List(elts=elts) | ast.Tuple(elts=elts) if elts:
+                inner = [self._element(e) for e in elts]
+                found = [i for i in inner if i is not None]
+                if len(found) < len(elts):
+                    return None
+                made = type(node)([m for m, _ in found], ast.Load())
+                return made, Several([v for _, v in found])
+            case ast.ListComp(generators=[_]):
+                return self._comprehension(node)
+        return None
+
+    def _dictionary(
+        self, keys: Sequence[ast.expr], values: Sequence[ast.expr]
+    ) -> tuple[ast.expr, Value] | None:
+        inner = [self._element(v) for v in values]
+        found = [i for i in inner if i is not None]
+        if len(found) < len(values):
+            return None
+        places = [literal(k) for k in keys]
+        made = ast.Dict([copy.deepcopy(k) for k in keys], [m for m, _ in found])
+        return made, Record(dict(zip(places, (v for _, v in found), strict=True)))
+
+    def _comprehension(self, node: ast.ListComp) -> tuple[ast.expr, Value] | None:
+        [generator] = copy.deepcopy(node.generators)
+        self.without_keys(generator)
+        around = self.translator.around
+        hidden = {t for t in targets(generator.target) if t in around.locals}
+        saved = {k: around.locals.pop(k) for k in hidden}
+        made = self._element(node.elt)
+        source = self.translator.expression(generator.iter)
+        around.locals.update(saved)
+        if made is None:
+            return None
+        element, value = made
+        loop = ast.comprehension(generator.target, source, [], 0)
+        begun = _begun(value, first_pass(generator.target, source))
+        alike = not names(element) & set(targets(generator.target))
+        return ast.ListComp(element, [loop]), Each(begun, alike)
+
+    def _element(self, node: ast.expr) -> tuple[ast.expr, Value] | None:
+        inner = self.declared(node)
+        if inner is not None:
+            return inner
+        made = initial(self.translator, node)
+        if made is None:
+            return None
+        if isinstance(made.initializer, ast.Lambda):
+            # What a list holds is made in the dtype that initializers have of themselves.
+            made.initializer.args.defaults = [name("float")]
+        call = ast.Call(name("@word:trainable"), [made.initializer, made.shape], [])
+        shape = made.shape
+        axes = list(shape.elts) if isinstance(shape, ast.Tuple) else None
+        return call, None if axes is None else Array(axes, False)
+
+
+def first_pass(target: ast.expr, source: ast.expr) -> dict[str, ast.expr]:
+    """What the locals of a loop are in its first pass, as far as that is to be told."""
+    match target, source:
+        case ast.Tuple(elts=several), ast.Call(func=ast.Name(id="zip"), args=given):
+            found: dict[str, ast.expr] = {}
+            for one, part in zip(several, given, strict=False):
+                found |= first_pass(one, part)
+            return found
+        case (
+            ast.Tuple(elts=[number, inner]),
+            ast.Call(func=ast.Name(id="enumerate"), args=[given]),
+        ):
+            return first_pass(number, ast.Tuple([ast.Constant(0)], ast.Load())) | (
+                first_pass(inner, given)
+            )
+        case ast.Name(id=local), ast.Call(func=ast.Name(id="range"), args=[_]):
+            return {local: ast.Constant(0)}
+        case (
+            ast.Name(id=local),
+            ast.Subscript(value=whole, slice=ast.Slice(lower=lower, step=None)),
+        ):
+            at = 0 if lower is None else literal(lower)
+            if isinstance(at, int) and at >= 0:
+                element = ast.Subscript(whole, ast.Constant(at), ast.Load())
+                return {local: element}
+        case ast.Name(id=local), ast.Attribute() | ast.Name():
+            return {local: ast.Subscript(source, ast.Constant(0), ast.Load())}
+        case ast.Name(id=local), ast.Tuple(elts=[one, *_]) | ast.List(elts=[one, *_]):
+            return {local: one}
+    return {}
+
+
+def _begun(value: Value, first: dict[str, ast.expr]) -> Value:
+    """A value of a loop as it is in the first pass."""
+    match value:
+        case Array():
+            return Array([replaced(a, first) for a in value.axes], False)
+        case Several(items=items):
+            return Several([_begun(i, first) for i in items])
+        case Record(items=items):
+            return Record({k: _begun(v, first) for k, v in items.items()})
+    return value

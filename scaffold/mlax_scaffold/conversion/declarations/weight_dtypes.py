@@ -1,0 +1,72 @@
+"""Inputs that are indices: of how many axes, and the dtype of what is made of them alone."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+
+from mlax_scaffold.conversion.declarations.building import Attribute
+from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+
+_WEIGHTS = {
+    "@layer:Embed": "embedding",
+    "@layer:Linear": "kernel",
+    "@layer:LSTMCell": "kernel",
+    "@layer:GRUCell": "kernel",
+    "@layer:SimpleCell": "kernel",
+}
+_FILLED = ("zeros", "ones", "full", "empty")
+
+
+def weight_of(attributes: Mapping[str, Attribute]) -> str | None:
+    """A weight of a layer that is there: that of an embedding, otherwise of the first that has one."""
+    there = [
+        (name, known.layer)
+        for name, known in attributes.items()
+        if known.kind == "layer" and known.condition is None and known.layer in _WEIGHTS
+    ]
+    found = next((n for n, layer in there if layer == "@layer:Embed"), None)
+    if found is not None:
+        return f"self.{found}.embedding"
+    return f"self.{there[0][0]}.{_WEIGHTS[there[0][1]]}" if there else None
+
+
+def in_dtype_of(forward: ast.FunctionDef, first: str, dtype: ast.expr) -> None:
+    """Let a method give a dtype to what it makes of indices, `first`, in place."""
+    for part in ast.walk(forward):
+        if not isinstance(part, ast.Call):
+            continue
+        text = ast.unparse(part.func)
+        last = text.rpartition(".")[2]
+        cast = text == "@module:jnp.asarray" and len(part.args) == 2
+        filled = last in _FILLED and len(part.args) == 2 + (last == "full")
+        if (cast or filled) and ast.unparse(part.args[-1]) == f"{first}.dtype":
+            part.args[-1] = copy.deepcopy(dtype)
+        for keyword in part.keywords:
+            made = last in _FILLED and keyword.arg == "dtype"
+            if made and ast.unparse(keyword.value) == f"{first}.dtype":
+                keyword.value = copy.deepcopy(dtype)
+        hot = last == "one_hot" and len(part.args) == 2 and not part.keywords
+        if hot and is_name(part.args[0], first):
+            part.keywords.append(ast.keyword("dtype", copy.deepcopy(dtype)))
+
+
+def of_positions(
+    forward: ast.FunctionDef, attributes: Mapping[str, Attribute]
+) -> set[str]:
+    """The inputs whose second axis a method reads, or that of what an embedding makes of them."""
+    text = ast.unparse(forward)
+    given = {a.arg for a in (*forward.args.args, *forward.args.kwonlyargs)}
+    found = {g for g in given if f"{g}.shape[1]" in text}
+    for part in ast.walk(forward):
+        match part:
+            case ast.Assign(
+                targets=[ast.Name(id=local)],
+                value=ast.Call(func=func, args=[ast.Name(id=tokens)]),
+            ) if tokens in given:
+                known = attributes.get(self_attribute(func) or "")
+                embeds = known is not None and known.layer == "@layer:Embed"
+                if embeds and (f"{local}.shape[1]" in text or f"{local}[:, " in text):
+                    found.add(tokens)
+    return found

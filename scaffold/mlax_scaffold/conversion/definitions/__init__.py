@@ -1,0 +1,1 @@
+"""A class of layers, or a function, as a definition of a spec."""

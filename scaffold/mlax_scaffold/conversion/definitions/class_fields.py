@@ -1,0 +1,250 @@
+"""Hyperparameters of classes that are dataclasses: those of linen and equinox."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+
+from mlax_scaffold.conversion.declarations.building import Builder
+from mlax_scaffold.conversion.declarations.parameters import (
+    LEFT_OUT,
+    documented,
+    initializer_name,
+)
+from mlax_scaffold.conversion.declarations.words import product_by_default, word_of
+from mlax_scaffold.conversion.definitions.constructor import Constructor
+from mlax_scaffold.conversion.output.description import Field
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    constant,
+    docstring,
+    expression,
+    is_name,
+    is_none,
+    literal,
+    names,
+)
+from mlax_scaffold.conversion.source.vocabulary import flags, is_key
+
+_WINDOW = re.compile(r"(kernel|window|stride|dilation|patch)\w*$")
+
+
+class ClassFields:
+    """Reads annotated fields."""
+
+    node: ast.ClassDef
+    framework: str
+    notes: Notes
+    builder: Builder
+
+    def _inputs(self, call: ast.FunctionDef) -> list[ast.arg]:
+        found: list[ast.arg] = []
+        given = {a.arg for a in call.args.args}
+        for argument in (*call.args.args, *call.args.kwonlyargs):
+            attends = bool({"query", "value", "queries"} & given)
+            left_out = is_key(call, argument.arg) and (
+                not attends or argument in call.args.kwonlyargs
+            )
+            left_out = left_out and "Float" not in ast.unparse(argument)
+            if argument.arg == "self" or left_out or flags([argument.arg]):
+                continue
+            if argument.arg == "state" and not self._reckoned(call):
+                continue
+            if self._unread(call, argument.arg):
+                self.notes.remark(
+                    argument,
+                    f"`{argument.arg}`, which nothing reads, is left out",
+                    "call the layer without it",
+                )
+                continue
+            found.append(argument)
+        return found
+
+    def _reckoned(self, call: ast.FunctionDef) -> bool:
+        """Whether `state` is what a cell carries, or is reckoned with, and no state of layers."""
+        if self.framework == "equinox":
+            return False
+        if self.framework in ("torch", "flax", "nnx", "haiku"):
+            # Layers of these are given no state of theirs.
+            return True
+        return any(
+            isinstance(part, ast.BinOp)
+            and any(is_name(side, "state") for side in (part.left, part.right))
+            for part in ast.walk(call)
+        )
+
+    def _unread(self, call: ast.FunctionDef, given: str) -> bool:
+        """Whether an input may be left out, and no statement reads it."""
+        places = [a.arg for a in call.args.args]
+        late = dict(
+            zip(
+                places[len(places) - len(call.args.defaults) :],
+                call.args.defaults,
+                strict=True,
+            )
+        )
+        named = zip(call.args.kwonlyargs, call.args.kw_defaults, strict=True)
+        late |= {a.arg: d for a, d in named if d is not None}
+        read = {n for part in call.body for n in names(part)}
+        left_out = given in late and is_none(late[given])
+        # What a solver of differential equations hands on.
+        left_out = left_out or (given == "args" and self.framework == "equinox")
+        return left_out and given not in read
+
+    def _flags(self) -> None:
+        """Attributes and parameters of calls that tell training from inference."""
+        around = self.builder.translator.around
+        for part in self.node.body:
+            if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+                around.attributes.update(flags([part.target.id]))
+            if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
+                place = part.targets[0].id
+                if not place.isupper() and not isinstance(literal(part.value), ast.AST):
+                    around.attributes[place] = part.value
+        around.attributes["training"] = expression("self.training")
+
+    def _dataclass(self, constructor: Constructor) -> None:
+        builder = self.builder
+        around = builder.translator.around
+        texts = documented(docstring(self.node))
+        comments = builder.origin.comments
+        for part in self.node.body:
+            if not isinstance(part, ast.AnnAssign) or not isinstance(
+                part.target, ast.Name
+            ):
+                continue
+            given = part.target.id
+            text = ast.unparse(part.annotation)
+            default = _field_default(part.value)
+            if given in LEFT_OUT or "ClassVar" in text:
+                builder.renamed[given] = ""
+                if given in ("dtype", "param_dtype"):
+                    around.attributes[given] = expression(
+                        f"{builder.calculations.first_input}.dtype"
+                    )
+                continue
+            if flags([given]):
+                builder.renamed[given] = ""
+                continue
+            made = partial_of(builder.origin, default)
+            if made is not None and default is not None:
+                # What it is by default: a layer, or a function, of which a part is given.
+                full = builder.origin.qualified(made.func)
+                place = expression(f"self.{given}")
+                if full in constructor.modules.constructors:
+                    around.makers[ast.unparse(place)] = made
+                else:
+                    around.attributes[given] = builder.translator.expression(default)
+                builder.renamed[given] = ""
+                continue
+            full = builder.origin.qualified(default) if default is not None else ""
+            if full in constructor.modules.constructors:
+                around.makers[f"self.{given}"] = ast.Call(
+                    copy.deepcopy(default or ast.Constant(None)), [], []
+                )
+                builder.fixed[given] = full
+                builder.renamed[given] = ""
+                continue
+            if self.framework == "equinox" and _holds_arrays(builder, part.annotation):
+                self.notes.refuse(
+                    part,
+                    f"`{given}` is given as an array or a layer",
+                    "make it in `__init__`, of sizes",
+                )
+                continue
+            value = (
+                builder.translator.expression(default) if default is not None else None
+            )
+            word = word_of(given, part.annotation, value)
+            value = product_by_default(word, value)
+            comment = comments.get(part.lineno, ("", True))
+            said = comment[0].lstrip("#: ") if comment[0] and not comment[1] else ""
+            if isinstance(value, ast.List):
+                value = ast.Tuple(value.elts, ast.Load())
+            if word in ("Probability", "Positive", "float", "Decay") and isinstance(
+                literal(value), int
+            ):
+                value = constant(float(literal(value)))  # type: ignore[arg-type]
+            place = given
+            if word.startswith("Initializer"):
+                place = initializer_name(given)
+                around.attributes[given] = expression(f"self.{place}")
+            if isinstance(value, ast.Tuple) and _WINDOW.search(given):
+                builder.calculations.lengths[place] = len(value.elts)
+            builder.fields[place] = Field(
+                place, word, value, said or texts.get(given, "")
+            )
+            builder.renamed[given] = place
+        builder.translator.numbers = frozenset(builder.fields)
+
+
+def partial_of(origin: Origin, node: ast.expr | None) -> ast.Call | None:
+    """The call that `functools.partial` makes a part of; None for all else."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return None
+    if origin.qualified(node.func) != "functools.partial":
+        return None
+    return ast.Call(node.args[0], node.args[1:], node.keywords)
+
+
+def _kind(argument: ast.arg) -> str:
+    text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+    if (
+        "Int" in text
+        or "Long" in text
+        or argument.arg
+        in (
+            *(
+                "tokens",
+                "ids",
+                "input_ids",
+                "indices",
+                "idx",
+                "labels",
+                "token_ids",
+                "positions",
+            ),
+        )
+    ):
+        return "Int"
+    # A mask of heads is multiplied.
+    if "Bool" in text or (
+        argument.arg.endswith("mask") and argument.arg != "head_mask"
+    ):
+        return "Bool"
+    return "Float"
+
+
+def _static_type(argument: ast.arg) -> bool:
+    text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+    return text in ("int", "float", "bool", "str")
+
+
+def _holds_arrays(builder: Builder, annotation: ast.expr) -> bool:
+    full = builder.origin.qualified(annotation)
+    text = ast.unparse(annotation)
+    return (
+        full.startswith(("equinox.nn", "jax.Array", "jaxtyping", "jax.numpy"))
+        or text in ("Array", "jax.Array", "jnp.ndarray")
+        or text in builder.own
+        or text.startswith(("Float[", "list[eqx", "tuple[eqx"))
+    )
+
+
+def _field_default(value: ast.expr | None) -> ast.expr | None:
+    """The default of a dataclass field, also where `field(...)` holds it."""
+    if (
+        isinstance(value, ast.Call)
+        and ast.unparse(value.func).rpartition(".")[2] == "field"
+    ):
+        for keyword in value.keywords:
+            if keyword.arg == "default":
+                return keyword.value
+            if keyword.arg == "default_factory":
+                made = keyword.value
+                if isinstance(made, ast.Lambda):
+                    return made.body
+        return None
+    return value

@@ -1,0 +1,218 @@
+"""Methods of a class as methods of its definition: without keys and flags, under names of their own."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.definitions.added_fields import AddedFields
+from mlax_scaffold.conversion.forms.decorators import refuse_decorators
+from mlax_scaffold.conversion.lists.key_loops import holds_keys
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    constant,
+    docstring,
+    expression,
+    is_none,
+    name,
+    replaced,
+    targets,
+    without_docstring,
+)
+from mlax_scaffold.conversion.source.vocabulary import KEYS, flags
+
+_SKIPPED = frozenset(
+    (
+        *(
+            "__init__",
+            "setup",
+            "reset_parameters",
+            "_init_weights",
+            "init_weights",
+            "extra_repr",
+        ),
+        *(
+            "__repr__",
+            "__hash__",
+            "__eq__",
+            "_reset_parameters",
+            "configure_optimizers",
+        ),
+        *(
+            "training_step",
+            "validation_step",
+            "init_cache",
+            "_initialize_weights",
+            "initialize",
+        ),
+        *("initialize_carry",),
+    )
+)
+
+
+class ClassMethods(AddedFields):
+    """Writes them."""
+
+    methods: dict[str, ast.FunctionDef]
+
+    def _helpers(self, call: ast.FunctionDef) -> list[ast.FunctionDef]:
+        found: list[ast.FunctionDef] = []
+        around = self.builder.translator.around
+        for function in self.methods.values():
+            if function is call or function.name in {*_SKIPPED, *self.builder.consumed}:
+                continue
+            decorators = [ast.unparse(d) for d in function.decorator_list]
+            if "property" in decorators or any("classmethod" in d for d in decorators):
+                if "property" in decorators:
+                    made = self._method(function, function.name, [])
+                    made.decorator_list = [expression("property")]
+                    found.append(made)
+                continue
+            if function.name.startswith("__"):
+                continue
+            title = (
+                function.name if function.name.startswith("_") else f"_{function.name}"
+            )
+            around.attributes[function.name] = expression(f"self.{title}")
+        for function in self.methods.values():
+            decorators = [ast.unparse(d) for d in function.decorator_list]
+            if (
+                function is call
+                or function.name in {*_SKIPPED, *self.builder.consumed}
+                or function.name.startswith("__")
+                or "property" in decorators
+                or any("classmethod" in d for d in decorators)
+            ):
+                continue
+            title = (
+                function.name if function.name.startswith("_") else f"_{function.name}"
+            )
+            made = self._method(function, title, self._inputs(function))
+            if "staticmethod" in decorators:
+                made.decorator_list = [expression("staticmethod")]
+                made.args.args = made.args.args[1:]
+            found.append(made)
+        return found
+
+    def _method(
+        self, function: ast.FunctionDef, title: str, inputs: list[ast.arg]
+    ) -> ast.FunctionDef:
+        translator = self.builder.translator
+        around = translator.around
+        refuse_decorators(self.builder.origin, self.builder.notes, function)
+        given = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
+        kept = {a.arg for a in inputs}
+        saved = around.locals, set(around.keys)
+        calculations = self.builder.calculations
+        first = calculations.first_input
+        attributes = around.attributes
+        if inputs and first not in {a.arg for a in inputs}:
+            calculations.first_input = inputs[0].arg
+            # Arrays have the dtype of what this method is given.
+            own = {first: name(inputs[0].arg)}
+            around.attributes = {k: replaced(v, own) for k, v in attributes.items()}
+        around.locals = {**flags([g for g in given if g not in kept])}
+        around.keys = self._keys_of(function, given)
+        for key in around.keys - kept:
+            around.locals[key] = expression("self.key()")
+        cleaned = [s for s in map(self._cleaned, without_docstring(function.body)) if s]
+        body = translator.statements(cleaned)
+        around.locals, around.keys = saved
+        around.attributes = attributes
+        calculations.first_input = first
+        positional = [a for a in function.args.args if a.arg in kept]
+        keyword_only = [a for a in function.args.kwonlyargs if a.arg in kept]
+        defaults = _kept_defaults(function, kept)
+        arguments = ast.arguments(
+            [],
+            [ast.arg("self"), *(ast.arg(a.arg) for a in positional)],
+            None,
+            [ast.arg(a.arg) for a in keyword_only],
+            [defaults.get(a.arg) for a in keyword_only],
+            None,
+            [defaults[a.arg] for a in positional if a.arg in defaults],
+        )
+        made = ast.FunctionDef(title, arguments, body, [], None, lineno=function.lineno)
+        text = docstring(function)
+        if text and title != "forward":
+            made.body = [ast.Expr(constant(text)), *made.body]
+        return made
+
+    def _keys_of(self, function: ast.FunctionDef, given: list[str]) -> set[str]:
+        """The names that hold keys in a method: none that it gives to something else."""
+        if self.builder.framework == "torch":
+            return set()
+        known = {*self.builder.translator.around.keys, *(g for g in given if g in KEYS)}
+        return known - (_rebound(self.builder.origin, function) - set(given))
+
+    def _cleaned(self, node: ast.stmt) -> ast.stmt | None:
+        """A statement; None where it is about keys and flags alone."""
+        around = self.builder.translator.around
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            text = ast.unparse(node.value)
+            target = node.targets[0]
+            bound = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
+            if holds_keys(self.builder.origin, node.value):
+                around.keys |= set(bound)
+                for local in bound:
+                    around.locals[local] = expression("self.key()")
+                return None
+            if "merge_param(" in text:
+                for local in bound:
+                    around.locals.update(flags([local]))
+                return None
+            if text.endswith(".device") and isinstance(target, ast.Name):
+                return None
+            if isinstance(target, ast.Name):
+                return self._of_mode(node, target.id)
+        return node
+
+    def _of_mode(self, node: ast.Assign, local: str) -> ast.stmt | None:
+        """A statement; None where it names the mode, which is then written where the name stands."""
+        around = self.builder.translator.around
+        value = node.value
+        plain = isinstance(value, ast.Name | ast.Attribute | ast.UnaryOp | ast.Compare)
+        made = self.builder.translator.expression(value) if plain else value
+        if ast.unparse(made) in ("self.training", "not self.training"):
+            around.locals[local] = made
+            return None
+        if local in around.locals and flags([local]):
+            self.builder.notes.refuse(
+                node,
+                f"`{ast.unparse(node)}` makes another mode for what comes after it",
+                "a layer is in the mode of the whole call here: write `self.training` where it matters",
+            )
+        return node
+
+
+def _rebound(origin: Origin, function: ast.FunctionDef) -> set[str]:
+    """Names that a function assigns what is no key."""
+    return {
+        bound
+        for part in ast.walk(function)
+        if isinstance(part, ast.Assign) and not holds_keys(origin, part.value)
+        if "rng" not in ast.unparse(part.value)
+        for bound in targets(part)
+    }
+
+
+def _kept_defaults(function: ast.FunctionDef, kept: set[str]) -> dict[str, ast.expr]:
+    places = [a.arg for a in function.args.args]
+    found = dict(
+        zip(
+            places[len(places) - len(function.args.defaults) :],
+            function.args.defaults,
+            strict=True,
+        )
+    )
+    for argument, default in zip(
+        function.args.kwonlyargs, function.args.kw_defaults, strict=True
+    ):
+        if default is not None:
+            found[argument.arg] = default
+    return {k: copy.deepcopy(v) for k, v in found.items() if k in kept}
+
+
+def optional(function: ast.FunctionDef, argument: str) -> bool:
+    default = _kept_defaults(function, {argument}).get(argument)
+    return is_none(default)

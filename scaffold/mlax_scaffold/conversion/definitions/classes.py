@@ -1,0 +1,397 @@
+"""A class of layers as a definition: what it is given, what it declares, and what it computes."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mlax_scaffold.conversion.bodies.bodies import Bodies
+from mlax_scaffold.conversion.declarations.building import Builder
+from mlax_scaffold.conversion.declarations.carried_pairs import pairs_carried
+from mlax_scaffold.conversion.declarations.initializer_defaults import with_initializers
+from mlax_scaffold.conversion.declarations.recurrences import pairs_given
+from mlax_scaffold.conversion.declarations.weight_dtypes import (
+    in_dtype_of,
+    of_positions,
+    weight_of,
+)
+from mlax_scaffold.conversion.definitions.class_fields import (
+    _static_type,
+)
+from mlax_scaffold.conversion.definitions.class_methods import ClassMethods, optional
+from mlax_scaffold.conversion.definitions.constructor import (
+    Constructor,
+)
+from mlax_scaffold.conversion.definitions.preparing import prepare
+from mlax_scaffold.conversion.definitions.told_shapes import told
+from mlax_scaffold.conversion.examples.examples import example
+from mlax_scaffold.conversion.examples.nested_examples import Fitted
+from mlax_scaffold.conversion.examples.trials import drawing, trial
+from mlax_scaffold.conversion.forms.counted_inputs import with_counts
+from mlax_scaffold.conversion.forms.initial_rules import Rule
+from mlax_scaffold.conversion.forms.literal_locals import sizes_of
+from mlax_scaffold.conversion.forms.numeric_masks import added_inputs
+from mlax_scaffold.conversion.forms.scalar_inputs import scalars_given
+from mlax_scaffold.conversion.forms.unread_locals import without_unread
+from mlax_scaffold.conversion.output.description import Described, Field
+from mlax_scaffold.conversion.shapes.annotations import (
+    annotated,
+    result_type,
+    symbols_named,
+)
+from mlax_scaffold.conversion.shapes.derived_sizes import derived_values
+from mlax_scaffold.conversion.shapes.draws import Draws
+from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
+from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
+from mlax_scaffold.conversion.shapes.signatures import Signature
+from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
+from mlax_scaffold.conversion.shapes.values import Array, Several, Value, is_asked_early
+from mlax_scaffold.conversion.source.interfaces import Interface
+from mlax_scaffold.conversion.source.library import tidied
+from mlax_scaffold.conversion.source.loop_parts import unnumbered
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    docstring,
+    expression,
+    is_layer,
+    literal,
+    names,
+    self_attribute,
+    without_docstring,
+)
+
+CALLS = ("__call__", "forward", "call", "apply")
+_STATES = ("init_hidden", "initHidden", "init_state", "zero_state", "begin_state")
+DATACLASSES = ("flax", "equinox")
+
+
+class ClassReader(ClassMethods):
+    """Converts one class."""
+
+    def __init__(
+        self,
+        origin: Origin,
+        node: ast.ClassDef,
+        framework: str,
+        notes: Notes,
+        own: dict[str, Interface],
+        results: dict[str, Signature],
+        title: str,
+        rules: tuple[Rule, ...] = (),
+    ):
+        prepare(origin, node, notes)
+        self.node, self.framework, self.notes = node, framework, notes
+        self.builder = Builder(origin, node, framework, notes, own, title)
+        self.builder.rules = rules
+        self.builder.translator.declared = frozenset(
+            self_attribute(part) or ""
+            for part in ast.walk(node)
+            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+        )
+        self.symbols = Symbols(
+            {k: literal(v.value) for k, v in origin.assigned.items()}
+        )
+        start = next((f for f in node.body if getattr(f, "name", "") == "__init__"), 0)
+        if isinstance(start, ast.FunctionDef):
+            self.symbols.constants |= sizes_of(start)
+        self.fitted: Fitted | None = None
+        """How its example is made, once it is read."""
+        self.results = results
+        self.methods = {f.name: f for f in node.body if isinstance(f, ast.FunctionDef)}
+        if not any(self_attribute(p) == "initial_state" for p in ast.walk(node)):
+            # Who calls a cell gives it the state that it begins with.
+            self.builder.consumed.add("initial_state")
+        self._leave_states()
+        self.builder.consumed |= _of_start(self.methods)
+        self.call = next((self.methods[c] for c in CALLS if c in self.methods), None)
+
+    def _leave_states(self) -> None:
+        """Leave out methods that make the states that a caller begins with, which nothing calls."""
+        read = {self_attribute(part) for part in ast.walk(self.node)}
+        for title in _STATES:
+            if title in self.methods and title not in read:
+                self.builder.consumed.add(title)
+                self.notes.remark(
+                    self.methods[title],
+                    f"`{title}` is left out: nothing of the class calls it",
+                    "make the states that a call begins with where it is called",
+                )
+
+    def read(self) -> tuple[Described, Interface] | None:
+        """The definition, and how others build on it."""
+        if self.call is None:
+            self.notes.refuse(
+                self.node,
+                f"{self.node.name} has no method {' or '.join(CALLS[:2])}",
+                "give it one, which takes arrays and returns them",
+            )
+            return None
+        builder, call = self.builder, self.call
+        with_counts(call)
+        inputs = self._inputs(call)
+        builder.calculations.first_input = inputs[0].arg if inputs else "x"
+        for given in filter(_static_type, inputs):
+            self.notes.refuse(
+                given,
+                f"`{given.arg}` is a number of Python, and what a layer is given is arrays",
+                "compute it of the shape of an input, or take it as a hyperparameter",
+            )
+        constructor = Constructor(builder)
+        self._flags()
+        dataclass = self.framework in DATACLASSES and "__init__" not in self.methods
+        if dataclass or (self.framework == "plain" and "__init__" not in self.methods):
+            self._dataclass(constructor)
+        start = self.methods.get("__init__") or self.methods.get("setup")
+        if start is not None and start.name == "setup":
+            builder.translator.around.static = True
+            constructor.lists.prepare(start.body)
+            for part in without_docstring(start.body):
+                constructor.statement(part, None)
+            constructor.lists.complete()
+            builder.translator.around.static = False
+        elif start is not None:
+            constructor.read(start)
+        helpers = self._helpers(call)
+        forward = self._method(call, "forward", inputs)
+        builder.methods += helpers
+        bodies = Bodies(builder, self.symbols, self.results)
+        env: dict[str, Value] = {
+            **told(
+                self.symbols,
+                (a for a in inputs if not _static_type(a)),
+                [f.name for f in builder.fields.values() if f.word == "Size"],
+            )
+        }
+        carried = pairs_carried(
+            forward,
+            builder.attributes,
+            carry_first=self.framework in ("flax", "nnx"),
+            own={f"@own:{n}": s.pairs() for n, s in self.results.items() if s},
+        )
+        if self.framework == "haiku" and carried:
+            self.notes.remark(
+                call,
+                "the state of an LSTM is the pair (cell, hidden)",
+                "swap what haiku calls LSTMState(hidden, cell)",
+            )
+        carried |= pairs_given(builder.recurrences, forward)
+        for given in carried & env.keys():
+            env[given] = Several([Array([], True), Array([], True)])
+        if self.framework == "equinox":
+            for given in scalars_given(forward) & env.keys():
+                env[given] = Array([], False)
+        for given in added_inputs(forward) & env.keys():
+            value = env[given]
+            if isinstance(value, Array) and value.kind == "Bool":
+                value.kind = "Float"
+        for given in of_positions(forward, self.builder.attributes):
+            value = env.get(given)
+            if isinstance(value, Array) and value.kind == "Int":
+                self.symbols.ranked(value, ("batch", "positions"))
+        again = copy.deepcopy(forward)
+        result = bodies.run(forward, env)
+        if self.framework == "torch" and is_asked_early(env.values()):
+            # How many axes an input has may be said after the line that asks for one.
+            known = list(builder.notes.found)
+            result = Bodies(builder, self.symbols, self.results).run(again, env)
+            builder.notes.found[:] = known
+            forward = again
+
+        if self.framework == "equinox" and scalars_given(forward) & env.keys():
+            # What has a number for all examples is for one example.
+            for value in env.values():
+                if isinstance(value, Array) and value.lead and len(value.axes) == 1:
+                    self.symbols.ranked(value, ("features",))
+        self._in_dtype_of_weights(forward, env)
+        with_guessed_sums(self.symbols, env)
+        for value in env.values():
+            if isinstance(value, Array):
+                with_image_sizes(self.symbols, value, builder.fields, self.framework)
+                self.symbols.settled(value)
+        return self._described(call, forward, inputs, env, result)
+
+    def _in_dtype_of_weights(
+        self, forward: ast.FunctionDef, env: dict[str, Value]
+    ) -> None:
+        """Give arrays the dtype of a weight where the first input holds indices."""
+        first = self.builder.calculations.first_input
+        value = env.get(first)
+        weight = weight_of(self.builder.attributes)
+        if isinstance(value, Array) and value.kind == "Int" and weight is not None:
+            in_dtype_of(forward, first, expression(f"{weight}.dtype"))
+
+    # The result.
+
+    def _described(
+        self,
+        call: ast.FunctionDef,
+        forward: ast.FunctionDef,
+        inputs: list[ast.arg],
+        env: dict[str, Value],
+        result: Value,
+    ) -> tuple[Described, Interface]:
+        builder = self.builder
+        added = self._added(env)
+        setup = without_unread(
+            [self._resolved(s) for s in builder.setup], builder.written
+        )
+        for method in (forward, *builder.methods):
+            method.body = [self._resolved(s) for s in method.body]
+        draws = Draws(self.notes, builder.origin.functions)
+        draws.forward(forward, builder.methods)
+        self._own_initializers()
+        fields = self._ordered(added)
+        named = {f.name for f in fields}
+        texts = symbols_named(self.symbols, env, named)
+        for argument in (*forward.args.args[1:], *forward.args.kwonlyargs):
+            original = next(a for a in inputs if a.arg == argument.arg)
+            argument.annotation = annotated(
+                self.symbols,
+                original,
+                env.get(argument.arg),
+                texts,
+                named,
+                optional(call, argument.arg),
+                env,
+            )
+        forward.returns = result_type(self.symbols, result, env, texts, named)
+        doc = (
+            docstring(self.node)
+            or f"From {self.node.name} of {os.path.basename(builder.origin.path)}."
+        )
+        methods = (forward, *builder.methods)
+        given = example(self.symbols, fields, env, setup, methods)
+        drops = {
+            a.arg: "flag"
+            for a in (*call.args.args, *call.args.kwonlyargs)
+            if a.arg != "self" and a not in inputs
+        }
+        tried = trial(
+            self.symbols,
+            fields,
+            env,
+            setup,
+            methods,
+            builder.renamed or {f: f for f in builder.fields},
+            drops,
+            # What is mapped inside is not for one example.
+            single=self.framework == "equinox" and "vmap" not in ast.unparse(self.node),
+        )
+        if tried is not None and self.framework == "plain":
+            tried = replace(tried, keys=drawing(self.methods.get("__init__")))
+        described = Described(
+            builder.name,
+            "Layer",
+            doc,
+            tuple(fields),
+            tuple(setup),
+            (*builder.methods, forward),
+            _constants(self.node),
+            given,
+            trial=tried,
+            keyless=frozenset(draws.given),
+            dtyped=frozenset(builder.dtyped),
+        )
+        parameters = [a.arg for a in call.args.args if a.arg != "self"]
+        interface = Interface(
+            builder.name,
+            [f.name for f in fields],
+            dict(builder.renamed),
+            [f.name for f in added],
+            drops,
+            parameters,
+            builder.fixed,
+        )
+        self.fitted = Fitted(builder, self.symbols, tuple(fields), env)
+        self.results[builder.name] = Signature(
+            self.symbols,
+            [env.get(a.arg) for a in inputs],
+            result,
+            interface.order,
+            derived_values(setup, named),
+        )
+        return described, interface
+
+    def _ordered(self, added: list[Field]) -> list[Field]:
+        fields = [*added, *self.builder.fields.values()]
+        fields = [with_initializers(self.builder, f) for f in fields]
+        required = [f for f in fields if f.default is None]
+        return [*required, *(f for f in fields if f.default is not None)]
+
+    def _resolved(self, node: ast.stmt) -> ast.stmt:
+        symbols = self.symbols
+
+        class Resolve(ast.NodeTransformer):
+            def visit_Name(self, node: ast.Name) -> ast.expr:
+                return copy.deepcopy(symbols.find(node)) if is_symbol(node) else node
+
+            def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
+                self.generic_visit(node)
+                generator = node.generators[0]
+                made = node.elt
+                one = len(node.generators) == 1
+                if one and isinstance(made, ast.Call) and is_layer(made):
+                    unnumbered(generator, names(made))
+                return node
+
+            def visit_Compare(self, node: ast.Compare) -> ast.expr:
+                self.generic_visit(node)
+                match node:
+                    case ast.Compare(
+                        left=ast.IfExp(
+                            test=ast.Compare(left=part, ops=[ast.Is()]),
+                            body=ast.Constant(value=None),
+                        ),
+                        ops=[ast.Is() | ast.IsNot()],
+                        comparators=[ast.Constant(value=None)],
+                    ):
+                        # `(None if a is None else f(a)) is None`
+                        node.left = part
+                return node
+
+            def visit_Call(self, node: ast.Call) -> ast.expr:
+                self.generic_visit(node)
+                if isinstance(node.func, ast.Name) and node.func.id.startswith(
+                    ("@layer:", "@word:")
+                ):
+                    return tidied(node)
+                return node
+
+        return Resolve().visit(node)
+
+
+def _of_start(methods: Mapping[str, ast.FunctionDef]) -> set[str]:
+    """The methods that a constructor runs, and that nothing calls afterwards."""
+    found: set[str] = set()
+    queue = [methods["__init__"]] if "__init__" in methods else []
+    while queue:
+        for part in queue.pop().body:
+            call = part.value if isinstance(part, ast.Expr) else None
+            if not isinstance(call, ast.Call) or call.args:
+                continue
+            title = self_attribute(call.func)
+            if title in methods and title not in found:
+                assert title is not None
+                found.add(title)
+                queue.append(methods[title])
+    used = {
+        self_attribute(part)
+        for name, method in methods.items()
+        if name != "__init__" and name not in found
+        for part in ast.walk(method)
+    }
+    return found - {title for title in used if title}
+
+
+def _constants(node: ast.ClassDef) -> tuple[ast.stmt, ...]:
+    return tuple(
+        part
+        for part in node.body
+        if isinstance(part, ast.Assign)
+        and isinstance(part.targets[0], ast.Name)
+        and part.targets[0].id.isupper()
+    )

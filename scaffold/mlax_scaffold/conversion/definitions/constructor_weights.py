@@ -1,0 +1,254 @@
+"""Weights, states and buffers that a constructor makes."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.changes.changed_buffers import is_deep, rooted
+from mlax_scaffold.conversion.declarations.initial import initial
+from mlax_scaffold.conversion.declarations.inline_weights import typed
+from mlax_scaffold.conversion.declarations.lists import Lists
+from mlax_scaffold.conversion.declarations.parameters import (
+    Parameters,
+)
+from mlax_scaffold.conversion.declarations.weight_containers import Containers
+from mlax_scaffold.conversion.rows.array_leaves import draws
+from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_name,
+    is_none,
+    literal,
+    name,
+    self_attribute,
+)
+
+
+class DeclaredWeights(Parameters):
+    """Declares them."""
+
+    assigned: set[str]
+    lists: Lists
+
+    def _contained(self) -> Containers:
+        return Containers(self.translator, self.lists.without_keys)
+
+    def _buffer(self, node: ast.Call, place: str, value: ast.expr) -> None:
+        """A tensor that is not trained: an array of NumPy, or a state where it changes."""
+        builder = self.builder
+        if is_none(value):
+            self.translator.around.attributes[place] = ast.Constant(None)
+            return
+        if place in self.assigned or draws(self.translator.origin, value):
+            made = initial(self.translator, value)
+            if made is None:
+                builder.notes.refuse(
+                    node,
+                    f"the shape of the buffer `{place}` is not to be told",
+                    f"declare `self.{place} = state(initializer, shape)`",
+                )
+                return
+            builder.declare_weight(place, made.initializer, made.shape, state=True)
+            return
+        static = numpy_of(self.translator.expression(value))
+        self._without_weights(node, static)
+        builder.derive(place, static, "array")
+        dtype = f", {builder.calculations.first_input}.dtype"
+        kept = _is_index(builder.node, place) or _is_boolean(value)
+        made = f"jnp.asarray(self.{place}{'' if kept else dtype})"
+        if isinstance(value, ast.Name) and self._may_be_none(value.id):
+            made = f"None if self.{place} is None else {made}"
+        self.translator.around.attributes[place] = expression(
+            made, jnp=name("@module:jnp")
+        )
+
+    def _without_weights(self, node: ast.AST, made: ast.AST) -> None:
+        """Note an array of setup that is computed of weights, which have no numbers there."""
+        shapes = {
+            id(part.value)
+            for part in ast.walk(made)
+            if isinstance(part, ast.Attribute) and part.attr in ("shape", "ndim")
+        }
+        for part in ast.walk(made):
+            known = self.builder.attributes.get(self_attribute(part) or "")
+            weight = known is not None and known.kind in ("weight", "state")
+            deep = is_deep(part) and part.attr in ("weight", "bias", "kernel")  # type: ignore[attr-defined]
+            if (weight or deep) and id(part) not in shapes:
+                self.builder.notes.refuse(
+                    node,
+                    f"`{ast.unparse(node)}` is computed of the numbers of a weight",
+                    "compute it in the method that reads it, or declare it with `state`",
+                )
+                return
+
+    def _part_changed(self, node: ast.stmt) -> bool:
+        """Whether a statement sets some numbers of a weight, which is told."""
+        places = list(node.targets) if isinstance(node, ast.Assign) else []
+        places += [node.target] if isinstance(node, ast.AugAssign) else []
+        for target in places:
+            root = rooted(target)
+            known = self.builder.attributes.get(self_attribute(root) or "")
+            weight = known is not None and known.kind in ("weight", "state")
+            if root is target and not isinstance(node, ast.AugAssign):
+                continue
+            if weight or is_deep(root):
+                self.builder.notes.refuse(
+                    node,
+                    f"`{ast.unparse(node)}` changes a weight in place",
+                    "give the weight an initializer that makes these numbers",
+                )
+                return True
+        return False
+
+    def _may_be_none(self, local: str) -> bool:
+        """Whether a local of the constructor is None in one of its branches."""
+        return any(
+            isinstance(part, ast.Assign)
+            and is_none(part.value)
+            and any(is_name(t, local) for t in part.targets)
+            for node in self.builder.setup
+            for part in ast.walk(node)
+        )
+
+    def _weight(
+        self, node: ast.AST, attribute: str, value: ast.expr, condition: ast.expr | None
+    ) -> bool:
+        builder = self.builder
+        full = (
+            self.translator.origin.qualified(value.func)
+            if isinstance(value, ast.Call)
+            else ""
+        )
+        wrapped = full in _PARAMETERS or full in _VARIABLES
+        state = full in _VARIABLES
+        inner = value
+        if wrapped and isinstance(value, ast.Call):
+            keywords = {k.arg: k.value for k in value.keywords}
+            inner = value.args[0] if value.args else keywords.get("data", value)
+            trained = keywords.get("requires_grad")
+            if full in _TRAINED and len(value.args) > 1:
+                trained = value.args[1]
+            if trained is not None and not isinstance(literal(trained), bool):
+                builder.notes.refuse(
+                    node,
+                    f"whether `{attribute}` is trained depends on `{ast.unparse(trained)}`",
+                    "write one spec with `trainable`, and another with `state`",
+                )
+            state = state or (trained is not None and literal(trained) is False)
+        elif self._param(node, attribute, value, condition):
+            return True
+        elif builder.framework in ("torch", "nnx", "flax", "haiku"):
+            if not draws(self.translator.origin, value):
+                return False
+            wrapped = state = True
+        held = None if wrapped else self._contained().declared(inner)
+        if held is not None and condition is None:
+            declaration, builder.containers[attribute] = held
+            builder.derive(attribute, declaration, "container")
+            return True
+        made = initial(self.translator, inner)
+        if made is None:
+            if wrapped:
+                builder.notes.refuse(
+                    node,
+                    f"`{ast.unparse(value)}` is a weight whose initializer is not to be told",
+                    f"write `self.{attribute} = trainable(initializer, shape)`",
+                )
+            return wrapped
+        if not wrapped and attribute in self.assigned:
+            state = True
+        dtype = made.dtype if state else None
+        builder.declare_weight(
+            attribute,
+            made.initializer,
+            made.shape,
+            state=state,
+            condition=condition,
+            dtype=dtype,
+        )
+        return True
+
+    def _param(
+        self, node: ast.AST, attribute: str, value: ast.expr, condition: ast.expr | None
+    ) -> bool:
+        """Whether a value is `self.param(name, initializer, shape)` of linen, in `setup`."""
+        if not isinstance(value, ast.Call) or self.builder.framework != "flax":
+            return False
+        if self_attribute(value.func) != "param" or len(value.args) < 2:
+            return False
+        shape = value.args[2] if len(value.args) > 2 else ast.Tuple([], ast.Load())
+        given, shape = map(self.translator.expression, (value.args[1], shape))
+        if not isinstance(shape, ast.Tuple) and isinstance(literal(shape), int):
+            shape = ast.Tuple([shape], ast.Load())
+        self.builder.declare_weight(attribute, typed(given), shape, condition=condition)
+        return True
+
+
+_TRAINED = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+"""Weights that may be told not to be trained, in the second place."""
+
+_PARAMETERS = ("torch.nn.Parameter", "flax.nnx.Param", "torch.nn.parameter.Parameter")
+
+
+_VARIABLES = (
+    *(
+        "flax.nnx.Variable",
+        "flax.nnx.BatchStat",
+        "flax.nnx.Cache",
+        "flax.nnx.Intermediate",
+    ),
+    *("equinox.nn.StateIndex", "torch.nn.Buffer"),
+)
+
+
+def _is_boolean(node: ast.expr) -> bool:
+    """Whether a value is an array of True and False."""
+    if isinstance(node, ast.Compare):
+        return True
+    for part in ast.walk(node):
+        if isinstance(part, ast.keyword) and part.arg == "dtype":
+            return ast.unparse(part.value).endswith("bool")
+        if isinstance(part, ast.Call) and ast.unparse(part.func).endswith(".bool"):
+            return True
+    return False
+
+
+def _is_index(node: ast.AST, attribute: str) -> bool:
+    """Whether an attribute is an index of something."""
+    return any(
+        self_attribute(inner) == attribute
+        for part in ast.walk(node)
+        if isinstance(part, ast.Subscript)
+        for inner in ast.walk(part.slice)
+        if isinstance(inner, ast.Attribute)
+    )
+
+
+def _assigned_in_calls(node: ast.AST) -> set[str]:
+    """Attributes that methods other than the constructor assign."""
+    found: set[str] = set()
+    for method in getattr(node, "body", []):
+        if isinstance(method, ast.FunctionDef) and method.name not in (
+            "__init__",
+            "setup",
+        ):
+            for part in ast.walk(method):
+                if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
+                    attribute = self_attribute(part) or self_attribute(part.value)
+                    found |= {attribute} if attribute else set()
+                elif isinstance(part, ast.Subscript) and isinstance(
+                    part.ctx, ast.Store
+                ):
+                    attribute = self_attribute(part.value)
+                    found |= {attribute} if attribute else set()
+                elif isinstance(part, ast.Call) and isinstance(
+                    part.func, ast.Attribute
+                ):
+                    owner = self_attribute(part.func.value)
+                    if (
+                        owner
+                        and part.func.attr.endswith("_")
+                        and part.func.attr[0] != "_"
+                    ):
+                        found.add(owner)
+    return found

@@ -1,0 +1,173 @@
+"""A plain function over arrays as a function of the library."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import os
+
+from mlax_scaffold.conversion.bodies.bodies import Bodies
+from mlax_scaffold.conversion.declarations.building import Builder
+from mlax_scaffold.conversion.declarations.words import is_exponent, word_of
+from mlax_scaffold.conversion.definitions.programs import carried
+from mlax_scaffold.conversion.examples.trials import trial
+from mlax_scaffold.conversion.output.description import Field, Function, SpecText
+from mlax_scaffold.conversion.shapes.annotations import annotated, symbols_named
+from mlax_scaffold.conversion.shapes.sizes import Symbols
+from mlax_scaffold.conversion.shapes.values import Array, Value
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.requirements import asserted, asserts
+from mlax_scaffold.conversion.source.trees import (
+    docstring,
+    is_none,
+    literal,
+    names,
+    without_docstring,
+)
+from mlax_scaffold.conversion.source.vocabulary import is_key
+
+_NUMBERS = (
+    "int",
+    "float",
+    "bool",
+    "str",
+    "Callable",
+    "Sequence",
+    "Tuple",
+    "tuple",
+    "Literal",
+)
+
+
+def function_definition(
+    origin: Origin, node: ast.FunctionDef, notes: Notes, name: str
+) -> SpecText:
+    """The spec of a function: arrays are inputs, what has a number as its default a hyperparameter."""
+    framework = "torch" if library_of(origin, node) == "torch" else "plain"
+    builder = Builder(origin, node, framework, notes, {}, name)
+    builder.calculations.keyed = False
+    inputs, fields = _split(builder, node)
+    if inputs:
+        builder.calculations.first_input = inputs[0][0].arg
+    translator = builder.translator
+    translator.numbers = frozenset(f.name for f in fields)
+    body = translator.statements(without_docstring(node.body))
+    symbols = Symbols()
+    bodies = Bodies(builder, symbols, {})
+    bodies.arrays.divides = True
+    given = [a.arg for a, _ in inputs if not is_key(node, a.arg)]
+    env: dict[str, Value] = {a: Array([], True, "Float") for a in given}
+    for argument, hints in _ranks(builder, body, given).items():
+        # What is read of a shape above the line that tells the rank is known, too.
+        symbols.ranked(env[argument], hints)  # type: ignore[arg-type]
+    made = ast.FunctionDef(
+        name, ast.arguments([], [], None, [], [], None, []), body, [], None
+    )
+    bodies.run(made, env)
+    texts = symbols_named(symbols, env, set())
+    arguments, defaults = [], []
+    for argument, default in inputs:
+        annotation = annotated(
+            symbols,
+            argument,
+            env.get(argument.arg),
+            texts,
+            set(),
+            is_none(default),
+            env,
+        )
+        if is_key(node, argument.arg):
+            annotation = ast.Name("@word:Key", ast.Load())
+        arguments.append(ast.arg(argument.arg, annotation))
+        if default is not None:
+            defaults.append(default)
+        elif defaults:
+            notes.refuse(
+                argument, f"`{argument.arg}` follows an input with a default", "reorder"
+            )
+    made.args = ast.arguments([], arguments, None, [], [], None, defaults)
+    made.returns = None
+    used = {n for s in body for n in names(s)} | {
+        n for f in fields if f.default is not None for n in names(f.default)
+    }
+    beside = carried(origin, notes, used - {node.name}, framework, builder.dtyped)
+    doc = docstring(node) or f"From {node.name} of {os.path.basename(origin.path)}."
+    drawn = any(is_key(node, a.arg) for a, _ in inputs)
+    tried = None
+    if not drawn:
+        same = {f.name: f.name for f in fields}
+        tried = trial(symbols, fields, env, (), [made], same, (), single=False)
+    described = Function(name, doc, made, tuple(fields), tried)
+    return SpecText((described,), tuple(beside))
+
+
+def _ranks(
+    builder: Builder, body: list[ast.stmt], inputs: list[str]
+) -> dict[str, list[str]]:
+    """The names of the axes of those inputs whose number of axes the whole body tells."""
+    symbols = Symbols()
+    bodies = Bodies(builder, symbols, {})
+    bodies.arrays.divides = True
+    env: dict[str, Value] = {a: Array([], True, "Float") for a in inputs}
+    none = ast.arguments([], [], None, [], [], None, [])
+    bodies.run(ast.FunctionDef("ranks", none, copy.deepcopy(body), []), env)
+    found: dict[str, list[str]] = {}
+    for given, value in env.items():
+        if isinstance(value, Array) and not value.lead and value.axes:
+            axes = [symbols.find(axis) for axis in value.axes]
+            named = [a.id if isinstance(a, ast.Name) else "" for a in axes]
+            found[given] = [symbols.hints.get(n, "_") for n in named]
+    return found
+
+
+def library_of(origin: Origin, node: ast.FunctionDef) -> str:
+    """What a function calculates with: "torch", "numpy" or "jax"."""
+    used = {origin.imports.get(n, "").partition(".")[0] for n in names(node)}
+    return next((n for n in ("torch", "jax", "numpy") if n in used), "jax")
+
+
+def _split(
+    builder: Builder, node: ast.FunctionDef
+) -> tuple[list[tuple[ast.arg, ast.expr | None]], list[Field]]:
+    args = node.args
+    positional = [*args.posonlyargs, *args.args]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults))
+    pairs = list(zip(positional, [*defaults, *args.defaults], strict=True))
+    pairs += list(zip(args.kwonlyargs, args.kw_defaults, strict=True))
+    keyword_only = {a.arg for a in args.kwonlyargs}
+    inputs: list[tuple[ast.arg, ast.expr | None]] = []
+    fields: list[Field] = []
+    for argument, default in pairs:
+        text = (
+            ast.unparse(argument.annotation) if argument.annotation is not None else ""
+        )
+        plain = (
+            text.strip("'\"")
+            .removeprefix("Optional[")
+            .partition("[")[0]
+            .partition(" ")[0]
+        )
+        number = plain.rstrip("]") in _NUMBERS
+        if not text and default is not None and not is_none(default):
+            number = True
+        if not text and argument.arg in keyword_only and not is_key(node, argument.arg):
+            number = number or not is_none(default)
+        if number:
+            value = (
+                builder.translator.expression(default) if default is not None else None
+            )
+            word = word_of(argument.arg, argument.annotation, value)
+            if word == "float" and is_exponent(node, argument.arg, value):
+                word = "NonNegative"
+            choices = asserted(node, argument.arg)
+            if word == "str" and value is not None and literal(value) in choices:
+                word = f"Literal[{', '.join(map(repr, choices))}]"
+                node.body = [s for s in node.body if not asserts(s, argument.arg)]
+            if argument.arg in ("axis", "axes") and "float" not in word:
+                word = "Axis | None" if "None" in word else "Axis"
+            fields.append(Field(argument.arg, word, value))
+        else:
+            inputs.append((argument, default))
+    fields.sort(key=lambda f: f.default is not None)
+    return inputs, fields

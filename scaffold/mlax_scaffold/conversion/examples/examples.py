@@ -1,0 +1,397 @@
+"""Values of hyperparameters, and shapes of inputs, that fit each other: what tests are drawn from."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Iterable, Mapping
+
+from mlax_scaffold.conversion.declarations.parted_inputs import case_of, settings_of
+from mlax_scaffold.conversion.declarations.words import NUMBERED
+from mlax_scaffold.conversion.output.description import Field
+from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
+from mlax_scaffold.conversion.shapes.values import Array, Value
+from mlax_scaffold.conversion.source.trees import is_none, literal, self_attribute
+
+_SMALL = re.compile(
+    r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|^k$|^N$|bottleneck)"
+)
+_KERNEL = re.compile(r"(kernel|window|patch)")
+_VOCABULARY = re.compile(
+    r"(vocab|entries|embeddings|tokens|classes|max_len|length|positions|block_size)"
+)
+_FUNCTIONS = (
+    *("Activation", "Initializer", "Function", "DotGeneral", "ConvGeneralDilated"),
+)
+_DEMANDING = (
+    *("//", "%", "reshape", "split", "MultiHeadAttention", "GroupNorm", "Conv", "Pool"),
+    *(
+        "einsum",
+        "swapaxes",
+        "transpose",
+        "concatenate",
+        "Flatten",
+        "top_k",
+        "stack",
+        "matmul",
+    ),
+    *("@word:require", "Embed", " for ", "@own:", "[:", "np.", "take", "Cell", "tile"),
+)
+
+
+def example(
+    symbols: Symbols,
+    fields: Iterable[Field],
+    env: Mapping[str, Value],
+    setup: Iterable[ast.stmt],
+    methods: Iterable[ast.FunctionDef],
+) -> tuple[tuple[str, object], ...]:
+    """One example; nothing where values may be drawn one by one."""
+    fields = list(fields)
+    arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
+    if not _demands(symbols, arrays, setup, methods):
+        return ()
+    return fitting(symbols, fields, env, setup, methods)
+
+
+def fitting(
+    symbols: Symbols,
+    fields: Iterable[Field],
+    env: Mapping[str, Value],
+    setup: Iterable[ast.stmt],
+    methods: Iterable[ast.FunctionDef],
+    given: Mapping[str, object] | None = None,
+) -> tuple[tuple[str, object], ...]:
+    """Values of fields, and shapes of inputs, that fit each other; nothing where none are known.
+
+    Fields that are given have these values.
+    """
+    setup, methods = list(setup), list(methods)
+    text = _text(setup, methods)
+    arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
+    values: dict[str, object] = {}
+    for field in fields:
+        value = (given or {}).get(field.name, _value(field, text))
+        if value is None and re.search(rf"\bint\([^)]*\bself\.{field.name}\b", text):
+            # A share of a size, which is to be one at least.
+            value = literal(field.default) if field.default is not None else None
+        if value is None and field.default is None and "None" not in field.word:
+            if field.word not in _FUNCTIONS:
+                return ()
+            continue
+        if value is not None:
+            values[field.name] = value
+    _divide(values, given or {})
+    values |= _large_enough(values, setup)
+    known = _with_derived(values, setup)
+    defaults = {f.name: literal(f.default) for f in fields if f.default is not None}
+    side = _side(symbols, known)
+    shapes = {}
+    chosen: dict[str, int] = {}
+    optional = {n for m in methods for n in optional_inputs(m)}
+    for name, array in arrays.items():
+        if name in optional and array.lead and not array.axes and not array.against:
+            # Nothing says what fits.
+            continue
+        case = case_of(array, defaults | known)
+        asked = {a: defaults[a] for a in _asked(symbols, case) if a in defaults}
+        values = {**asked, **values}
+        known = {**asked, **known}
+        shape = _shape(symbols, case, known, side, chosen)
+        if shape is None:
+            return ()
+        shapes[name] = shape
+        # An example of one case is none of the others.
+        values |= {k: defaults.get(k) for k in settings_of(array) if k not in values}
+    return (*values.items(), *shapes.items())
+
+
+def _asked(symbols: Symbols, array: Array) -> set[str]:
+    """The fields that conditions in the axes ask for."""
+    return {
+        part.attr
+        for axis in array.axes
+        for choice in ast.walk(symbols.find(axis))
+        if isinstance(choice, ast.IfExp)
+        for part in ast.walk(choice.test)
+        if isinstance(part, ast.Attribute)
+    }
+
+
+def _large_enough(
+    values: Mapping[str, object], setup: Iterable[ast.stmt]
+) -> dict[str, object]:
+    """Heights and widths that leave something of an image for each layer of setup."""
+    sides = [name for name in ("height", "width", "depth") if name in values]
+    sizes = [
+        part
+        for statement in setup
+        for part in ast.walk(statement)
+        if isinstance(part, ast.BinOp)
+        if any(self_attribute(inner) in sides for inner in ast.walk(part))
+    ]
+    for side in _SIDES if sizes else ():
+        chosen: dict[str, object] = dict.fromkeys(sides, side)
+        found = [computed(size, {**values, **chosen}) for size in sizes]
+        if all(isinstance(size, int) and size > 0 for size in found):
+            return chosen
+    return {}
+
+
+def _with_derived(
+    values: Mapping[str, object], setup: Iterable[ast.stmt]
+) -> dict[str, object]:
+    """Values of fields, with those that setup computes of them alone."""
+    known = dict(values)
+    for part in setup:
+        if isinstance(part, ast.Assign):
+            attribute = self_attribute(part.targets[0])
+            value = computed(part.value, known)
+            if attribute is not None and isinstance(value, int):
+                known.setdefault(attribute, value)
+    return known
+
+
+def optional_inputs(method: ast.FunctionDef) -> list[str]:
+    """The inputs of `forward` that are None by default."""
+    if method.name != "forward":
+        return []
+    given, defaults = method.args.args, method.args.defaults
+    late = zip(given[len(given) - len(defaults) :], defaults, strict=True)
+    named = zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True)
+    return [a.arg for a, default in (*late, *named) if is_none(default)]
+
+
+def _divide(values: dict[str, object], given: Mapping[str, object]) -> None:
+    """Take sizes of images that windows, or patches, divide."""
+    parts = [v for k, v in values.items() if re.match(r"(window|patch)_?size", k)]
+    part = parts[0] if len(parts) == 1 else None
+    part = part[0] if isinstance(part, tuple) and part else part
+    if not isinstance(part, int) or part < 1:
+        return
+    for name, value in values.items():
+        if name in given or not re.search(r"resolution|(img|image|input)_?size", name):
+            continue
+        sizes = value if isinstance(value, tuple) else (value,)
+        if all(isinstance(s, int) and s % part for s in sizes):
+            fitting = part * max(1, 8 // part)
+            several = isinstance(value, tuple)
+            values[name] = (fitting,) * len(sizes) if several else fitting
+
+
+def _demands(
+    symbols: Symbols,
+    arrays: Mapping[str, Array],
+    setup: Iterable[ast.stmt],
+    methods: Iterable[ast.FunctionDef],
+) -> bool:
+    """Whether values that are drawn one by one would hardly fit each other."""
+    text = _text(setup, methods)
+    literal_axes = any(
+        isinstance(literal(symbols.find(a)), int)
+        for v in arrays.values()
+        for a in v.axes
+    )
+    return literal_axes or any(d in text for d in _DEMANDING) or len(arrays) != 1
+
+
+def _text(setup: Iterable[ast.stmt], methods: Iterable[ast.FunctionDef]) -> str:
+    lines = [ast.unparse(s) for s in setup]
+    return "\n".join([*lines, *(ast.unparse(s) for m in methods for s in m.body)])
+
+
+def _value(field: Field, text: str) -> object:
+    """A small value of a field, of which a text reads so many as it does."""
+    word, name = field.word, field.name
+    default = literal(field.default) if field.default is not None else None
+    if word.startswith(("Size", "Count", "int")) and not word.startswith("Sizes"):
+        if isinstance(default, int) and not isinstance(default, bool) and default <= 8:
+            return default
+        if default is None and "None" in word:
+            return None
+        if NUMBERED.search(name):
+            return 0
+        if _KERNEL.search(name):
+            return 3 if "patch" not in name else 2
+        if _VOCABULARY.search(name):
+            return 16
+        if _SMALL.search(name):
+            return 2
+        return 8
+    if word.startswith(("Sizes", "Shape", "tuple[int")):
+        if isinstance(default, tuple | list) and default and max(default) <= 8:
+            return tuple(default)
+        if "None" in word and default is None:
+            return None
+        read = re.findall(rf"self\.{name}\[(\d+)\]", text)
+        count = max(2, *(int(place) + 1 for place in read)) if read else 2
+        count = len(default) if isinstance(default, tuple | list) and default else count
+        if re.search(r"stride|dilation|pad", name):
+            return (1,) * count
+        if not _KERNEL.search(name) and isinstance(default, tuple | list):
+            return _scaled(tuple(default)) or (8,) * count
+        return (3,) * count if _KERNEL.search(name) else (8,) * count
+    if word.startswith(("str", "tuple[str")) and default:
+        # Others may mean nothing.
+        return default
+    if field.default is not None:
+        return None
+    if word.startswith(("float", "Positive")):
+        return 1.0
+    if word.startswith(("Probability", "Decay", "NonNegative")):
+        return 0.1
+    if word.startswith("bool"):
+        return True
+    return None
+
+
+def _scaled(sizes: tuple[object, ...]) -> tuple[int, ...]:
+    """Sizes in the same proportions, of which the smallest is at most 8; none where that cannot be."""
+    whole = [size for size in sizes if type(size) is int and size > 0]
+    if not whole or len(whole) != len(sizes):
+        return ()
+    by = max(1, min(whole) // 8)
+    fits = all(size % by == 0 for size in whole)
+    made = tuple(size // by for size in whole) if fits else ()
+    return made if made and max(made) <= _WIDEST else ()
+
+
+def _shape(
+    symbols: Symbols,
+    array: Array,
+    values: Mapping[str, object],
+    side: int,
+    chosen: dict[str, int],
+) -> tuple[int, ...] | None:
+    """A shape; sizes that are free are chosen once for all inputs."""
+    against = array.against
+    if array.lead and not array.axes and against is not None and against.axes:
+        return _shape(symbols, against, values, side, chosen)
+    if array.whole:
+        whole = values.get(array.whole)
+        return (2, *whole) if isinstance(whole, tuple) else None
+    sizes: list[int] = []
+    if array.lead:
+        sizes.append(2)
+        sizes += [4] * max(0, array.prefix.bare - 1 if not array.axes else 0)
+    if array.flat is not None:
+        size = computed(symbols.find(array.flat), values)
+        if not isinstance(size, int):
+            return None
+        sizes.append(size)
+    spatial = {"height": side, "width": side, "depth": side, "time": 5}
+    for axis in array.axes:
+        known = symbols.find(axis)
+        if isinstance(known, ast.Name) and is_symbol(known):
+            hint = symbols.hints.get(known.id, "")
+            free = spatial.get(hint, 2 if not sizes else 4)
+            sizes.append(chosen.setdefault(known.id, free))
+            continue
+        for part in ast.walk(known):
+            if isinstance(part, ast.Name) and is_symbol(part):
+                chosen.setdefault(part.id, 4)
+        size = computed(known, {**values, **chosen})
+        if not isinstance(size, int) or size < 1:
+            return None
+        sizes.append(size)
+    return tuple(sizes)
+
+
+_WIDEST = 64
+"""What is wider makes tests slow."""
+
+_SIDES = (8, 16, 28, 32, 64, 96, 128, 224, 227, 256, *range(4, 300))
+"""Heights and widths of images, in the order in which they are tried."""
+
+
+def _side(symbols: Symbols, values: Mapping[str, object]) -> int:
+    """A height that makes the sizes that have to be the same the same: those before `Linear`."""
+    demands = [
+        (symbols.find(left), symbols.find(right)) for left, right in symbols.demands
+    ]
+    spatial = {"height", "width", "depth", "time"}
+    told = [
+        pair
+        for pair in demands
+        if spatial
+        & {
+            symbols.hints.get(part.id, "")
+            for side in pair
+            for part in ast.walk(side)
+            if isinstance(part, ast.Name)
+        }
+    ]
+    # Each of several sizes may be that of a stage, which has half the height of the one before.
+    stages = max((len(v) for v in values.values() if isinstance(v, tuple)), default=0)
+    smallest = 2 ** min(stages, 5)
+    for side in (s for s in _SIDES if s >= smallest):
+        known = {**values, **dict.fromkeys(symbols.hints, side)}
+        if all(computed(a, known) == computed(b, known) for a, b in told):
+            return side
+    return max(_SIDES[0], smallest)
+
+
+def computed(node: ast.expr, values: Mapping[str, object]) -> object:
+    """The value of a size, of arithmetic and hyperparameters alone."""
+    match node:
+        case ast.Constant(value=int() as value):
+            return value
+        case ast.Attribute(attr=attr):
+            return values.get(attr)
+        case ast.IfExp(
+            test=ast.Compare(
+                left=ast.Attribute(attr=attr), ops=[op], comparators=[none]
+            ),
+            body=body,
+            orelse=other,
+        ) if is_none(none):
+            there = values.get(attr) is not None
+            return computed(
+                body if there == isinstance(op, ast.IsNot) else other, values
+            )
+        case ast.IfExp(test=ast.Attribute(attr=attr), body=body, orelse=other) if (
+            attr in values
+        ):
+            return computed(body if values[attr] else other, values)
+        case ast.Name(id=symbol):
+            return values.get(symbol)
+        case ast.BoolOp(op=ast.Or(), values=[given, default]):
+            return computed(given, values) or computed(default, values)
+        case ast.Subscript(value=inner, slice=index):
+            found, at = computed(inner, values), computed(index, values)
+            if (
+                isinstance(found, tuple)
+                and isinstance(at, int)
+                and -len(found) <= at < len(found)
+            ):
+                return found[at]
+            return None
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            value = computed(inner, values)
+            return -value if isinstance(value, int) else None
+        case ast.BinOp(left=left, op=op, right=right):
+            a, b = computed(left, values), computed(right, values)
+            if not isinstance(a, int | float) or not isinstance(b, int | float):
+                return None
+            try:
+                match op:
+                    case ast.Add():
+                        return a + b
+                    case ast.Sub():
+                        return a - b
+                    case ast.Mult():
+                        return a * b
+                    case ast.FloorDiv():
+                        return a // b
+                    case ast.Pow() if abs(b) < 10:
+                        return a**b
+            except (ZeroDivisionError, OverflowError):
+                return None
+        case ast.Call(func=ast.Name(id="int"), args=[inner]):
+            value = computed(inner, values)
+            return math.floor(value) if isinstance(value, int | float) else None
+        case ast.Call(func=ast.Name(id="len"), args=[inner]):
+            value = computed(inner, values)
+            return len(value) if isinstance(value, tuple) else None
+    return None

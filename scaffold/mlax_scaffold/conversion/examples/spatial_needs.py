@@ -1,0 +1,175 @@
+"""Images of examples that are large enough for the windows without padding that they go through."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from mlax_scaffold.conversion.examples.examples import computed
+from mlax_scaffold.conversion.output.description import Described
+from mlax_scaffold.conversion.source.trees import literal
+
+_SPATIAL = ("height", "width")
+_MOST = 72
+"""What is larger makes tests slow."""
+_LAYERS = ("Conv", "MaxPool", "AvgPool", "MinPool")
+_FUNCTIONS = ("max_pool", "avg_pool")
+
+
+def with_spatial_needs(definitions: list[Described]) -> list[Described]:
+    """Definitions whose examples have such images, where they had smaller ones."""
+    known = {d.name: d for d in definitions}
+    return [
+        _enlarged(d, _needed([*_windows(d, known, dict(d.example), 0)]))
+        for d in definitions
+    ]
+
+
+@dataclass(frozen=True)
+class _Window:
+    size: int
+    stride: int
+    padding: int
+
+
+def _needed(windows: list[_Window]) -> int:
+    """How large an image is that is of one pixel behind all windows."""
+    size = 1
+    for window in reversed(windows):
+        size = max(1, (size - 1) * window.stride + window.size - 2 * window.padding)
+    return size
+
+
+def _windows(
+    definition: Described,
+    known: Mapping[str, Described],
+    given: Mapping[str, object],
+    depth: int,
+) -> Iterator[_Window]:
+    """The windows of a definition with these values, in the order in which its layers are declared."""
+    values = {f.name: literal(f.default) for f in definition.fields if f.default}
+    values = {k: v for k, v in values.items() if not isinstance(v, ast.AST)} | {**given}
+    for part in definition.setup:
+        match part:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                number = computed(value, values)
+                values[local] = literal(value) if number is None else number
+        times = 1
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.ListComp):
+            match part.value.generators[0].iter:
+                case ast.Call(func=ast.Name(id="range"), args=[count]):
+                    number = computed(count, values)
+                    times = number if isinstance(number, int) else 1
+        found = [*_within(part, known, values, depth)]
+        yield from found * max(0, min(times, 8))
+    for method in definition.methods:
+        yield from _within(method, known, values, depth)
+
+
+def _within(
+    node: ast.AST,
+    known: Mapping[str, Described],
+    values: Mapping[str, object],
+    depth: int,
+) -> Iterator[_Window]:
+    if isinstance(node, ast.IfExp):
+        there = _holds(node.test, values)
+        sides = [node.body] * (there is not False) + [node.orelse] * (there is not True)
+        for side in sides:
+            yield from _within(side, known, values, depth)
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _within(child, known, values, depth)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return
+    mark, _, title = node.func.id.partition(":")
+    inner = known.get(title)
+    if mark == "@own" and inner is not None and depth < 6:
+        places = [f.name for f in inner.fields]
+        pairs = [*zip(places, node.args, strict=False)]
+        pairs += [(str(k.arg), k.value) for k in node.keywords]
+        told = {n: _told(v, values) for n, v in pairs}
+        given = dict(inner.example) | {k: v for k, v in told.items() if v is not None}
+        yield from _windows(inner, known, given, depth + 1)
+        return
+    given = {k.arg: k.value for k in node.keywords}
+    if mark == "@layer" and title in _LAYERS:
+        at = 3 if title == "Conv" else 1
+        size = node.args[at] if len(node.args) > at else given.get("window")
+        size = given.get("kernel_size", size)
+    elif mark == "@word" and title in _FUNCTIONS:
+        size = given.get("window")
+    else:
+        return
+    window = _number(size, values, 1)
+    default = window if title != "Conv" else 1
+    stride = _number(given.get("strides"), values, default)
+    same = window // 2 if title == "Conv" or given.get("padding") is not None else 0
+    padding = _number(given.get("padding"), values, same)
+    dilation = _number(given.get("dilation"), values, 1)
+    if window > 0 and stride > 0:
+        yield _Window((window - 1) * dilation + 1, stride, padding)
+
+
+def _told(node: ast.expr, values: Mapping[str, object]) -> object:
+    made = computed(node, values)
+    if made is None and not isinstance(literal(node), ast.AST):
+        return literal(node)
+    return made
+
+
+def _holds(test: ast.expr, values: Mapping[str, object]) -> bool | None:
+    """Whether a condition holds; None where that is not told."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = _holds(operand, values)
+            return None if inner is None else not inner
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            one, other = _told(left, values), _told(right, values)
+            return None if one is None or other is None else one == other
+        case ast.Attribute(attr=attr):
+            value = values.get(attr)
+            return None if value is None else bool(value)
+    return None
+
+
+def _number(node: ast.expr | None, values: Mapping[str, object], default):
+    """The number that an argument is in the example, of all axes the largest."""
+    if node is None:
+        return default
+    made = computed(node, values)
+    made = literal(node) if made is None else made
+    if isinstance(made, tuple | list) and made and all(type(v) is int for v in made):
+        return max(made)
+    return made if type(made) is int else default
+
+
+def _enlarged(definition: Described, needed: int) -> Described:
+    forward = next((m for m in definition.methods if m.name == "forward"), None)
+    if forward is None or needed > _MOST:
+        return definition
+    shapes = dict(definition.example)
+    larger: dict[str, tuple[int, ...]] = {}
+    for argument in forward.args.args:
+        axes = ast.unparse(argument.annotation or ast.Constant("")).split("'")
+        names = axes[1].split() if len(axes) > 1 else []
+        shape = shapes.get(argument.arg)
+        if not isinstance(shape, tuple) or len(shape) != len(names):
+            continue
+        if not {*_SPATIAL} <= {*names}:
+            continue
+        made = tuple(
+            max(s, needed) if n in _SPATIAL else s
+            for s, n in zip(shape, names, strict=True)
+        )
+        if made != shape:
+            larger[argument.arg] = made
+    if not larger:
+        return definition
+    example = tuple((k, larger.get(k, v)) for k, v in definition.example)
+    tried = definition.trial
+    if tried is not None:
+        inputs = tuple((k, larger.get(k, v)) for k, v in tried.inputs)
+        tried = replace(tried, inputs=inputs)
+    return replace(definition, example=example, trial=tried)

@@ -1,0 +1,82 @@
+"""Values that the original and what it became can both be run with."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+
+from mlax_scaffold.conversion.examples.examples import fitting, optional_inputs
+from mlax_scaffold.conversion.output.description import Field, Trial
+from mlax_scaffold.conversion.shapes.sizes import Symbols
+from mlax_scaffold.conversion.shapes.values import Array, Value
+from mlax_scaffold.conversion.source.vocabulary import KEYS
+
+
+def trial(
+    symbols: Symbols,
+    fields: Iterable[Field],
+    env: Mapping[str, Value],
+    setup: Iterable[ast.stmt],
+    methods: Iterable[ast.FunctionDef],
+    renamed: Mapping[str, str],
+    flags: Iterable[str],
+    *,
+    single: bool,
+) -> Trial | None:
+    """What a test of both runs them with; None where that is not to be told.
+
+    Args:
+        symbols: the sizes.
+        fields: all of the definition.
+        env: its inputs.
+        setup: the declarations.
+        methods: what computes.
+        renamed: the fields by the parameters of the constructor; "" for what was left out.
+        flags: parameters of the call that were left out.
+        single: whether the original is for one example, and mapped over others.
+    """
+    fields, methods = list(fields), list(methods)
+    found = dict(fitting(symbols, fields, env, setup, methods))
+    # What may be left out is left out of both: here it is given by keyword.
+    optional = {name for method in methods for name in optional_inputs(method)}
+    env = {k: v for k, v in env.items() if k not in optional}
+    found = {k: v for k, v in found.items() if k not in optional}
+    arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
+    if not arrays or set(arrays) != set(env) or not set(arrays) <= set(found):
+        return None
+    shapes = {k: found.pop(k) for k in arrays}
+    leads = {array.lead for array in arrays.values()}
+    if single and len(leads) > 1:
+        return None
+    # A field that no value was chosen for keeps its default in both.
+    known = {f.name for f in fields if f.name in found}
+    pairs = [(p, f) for p, f in renamed.items() if f in known]
+    return Trial(
+        tuple(pairs),
+        tuple(found.items()),
+        tuple((k, s) for k, s in shapes.items() if isinstance(s, tuple)),
+        tuple(k for k, v in arrays.items() if v.kind == "Int"),
+        tuple(k for k, v in arrays.items() if v.kind == "Bool"),
+        int(single and True in leads),
+        tuple(flags),
+    )
+
+
+def drawing(function: ast.FunctionDef | None) -> tuple[tuple[str, str], ...]:
+    """The parameters for random numbers of a constructor, and what each is.
+
+    What has methods is a generator of NumPy, and all else a key of jax.
+    """
+    if function is None:
+        return ()
+    generators = {
+        node.value.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    given = (*function.args.args, *function.args.kwonlyargs)
+    return tuple(
+        (a.arg, "generator" if a.arg in generators else "key")
+        for a in given
+        if a.arg in KEYS
+    )

@@ -1,0 +1,1 @@
+"""Other forms of the same code, as the one that is read."""

@@ -1,0 +1,127 @@
+"""Images of PyTorch that are resized corner to corner, `align_corners=True`: as jax has no word for it."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import is_name, is_none, literal
+
+_TORCH = "torch_"
+"""What the code that is added calls PyTorch."""
+_FUNCTION = """
+def resize_aligned(x, rows, columns):
+    \"\"\"Images (..., rows, columns) of another size, corner to corner, by linear interpolation.\"\"\"
+    last, end = x.shape[-2] - 1, x.shape[-1] - 1
+    top = [i * last / max(rows - 1, 1) for i in range(rows)]
+    left = [i * end / max(columns - 1, 1) for i in range(columns)]
+    above = torch_.tensor([int(at) for at in top])
+    below = torch_.tensor([min(int(at) + 1, last) for at in top])
+    before = torch_.tensor([int(at) for at in left])
+    behind = torch_.tensor([min(int(at) + 1, end) for at in left])
+    down = x.new_tensor([at - int(at) for at in top])[:, None]
+    along = x.new_tensor([at - int(at) for at in left])
+    x = x.index_select(-2, above) * (1 - down) + x.index_select(-2, below) * down
+    return x.index_select(-1, before) * (1 - along) + x.index_select(-1, behind) * along
+"""
+_CLASS = """
+class AlignedUpsample(torch_.nn.Module):
+    \"\"\"Images that are made larger, whose corners stay where they are.\"\"\"
+
+    def __init__(self, scale_factor):
+        super().__init__()
+        self.scale_factor = scale_factor
+
+    def forward(self, x):
+        rows, columns = x.shape[-2] * self.scale_factor, x.shape[-1] * self.scale_factor
+        return resize_aligned(x, rows, columns)
+"""
+_UPSAMPLES = ("torch.nn.Upsample", "torch.nn.UpsamplingBilinear2d")
+_RESIZES = ("torch.nn.functional.interpolate", "torch.nn.functional.upsample")
+
+
+def without_aligned_images(origin: Origin) -> None:
+    """Write such calls as those of a function, and of a class, which the file has then, in place."""
+    if not any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+        return
+    calls = _Calls(origin)
+    calls.visit(origin.tree)
+    if not calls.line:
+        return
+    added = ast.parse(f"import torch as {_TORCH}").body
+    texts = [_FUNCTION, *([_CLASS] if calls.layers else [])]
+    for text in texts:
+        [node] = ast.parse(text).body
+        for part in ast.walk(node):
+            if hasattr(part, "lineno"):
+                part.lineno = part.end_lineno = calls.line  # type: ignore[attr-defined]
+        origin.tree.body.append(node)
+    origin.tree.body[:0] = added
+    for known in ("imports", "classes", "functions"):
+        origin.__dict__.pop(known, None)
+    ast.fix_missing_locations(origin.tree)
+
+
+class _Calls(ast.NodeTransformer):
+    def __init__(self, origin: Origin):
+        self.origin = origin
+        self.layers = False
+        self.line = 0
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        full = self.origin.qualified(node.func)
+        given = {str(k.arg): k.value for k in node.keywords}
+        places = ("size", "scale_factor", "mode", "align_corners")
+        if full in _RESIZES:
+            given |= dict(zip(("x", *places), node.args, strict=False))
+        elif full in _UPSAMPLES:
+            given |= dict(zip(places, node.args, strict=False))
+            if full.endswith("2d"):
+                given |= {"mode": ast.Constant("bilinear"), "align_corners": ast.Constant(True)}  # fmt: skip
+        else:
+            return node
+        if literal(given.get("align_corners")) is not True:
+            return node
+        size, factor = given.get("size"), given.get("scale_factor")
+        if literal(given.get("mode")) != "bilinear":
+            return node
+        if full in _UPSAMPLES:
+            if factor is None or not _whole(factor):
+                return node
+            self.layers, self.line = True, node.lineno
+            return _at(f"AlignedUpsample({ast.unparse(factor)})", node)
+        x = given.get("x")
+        if not isinstance(x, ast.Name):
+            return node
+        if size is not None and not is_none(size):
+            said = ast.unparse(size)
+            parts = f"({said})[-2], ({said})[-1]"
+            if isinstance(size, ast.Tuple | ast.List) and len(size.elts) == 2:
+                parts = ", ".join(map(ast.unparse, size.elts))
+            elif isinstance(size, ast.Constant):
+                parts = f"{said}, {said}"
+        elif factor is not None and _whole(factor):
+            by = ast.unparse(factor)
+            parts = f"{x.id}.shape[-2] * ({by}), {x.id}.shape[-1] * ({by})"
+        else:
+            return node
+        self.line = node.lineno
+        return _at(f"resize_aligned({x.id}, {parts})", node)
+
+
+def _whole(node: ast.expr) -> bool:
+    value = literal(node)
+    if isinstance(value, float) and value == int(value):
+        assert isinstance(node, ast.Constant)
+        node.value = int(value)
+        return True
+    return type(value) is int or is_name(node, getattr(node, "id", ""))
+
+
+def _at(text: str, node: ast.expr) -> ast.expr:
+    made = ast.parse(text, mode="eval").body
+    for part in ast.walk(made):
+        if isinstance(part, ast.expr):
+            ast.copy_location(part, node)
+    return made

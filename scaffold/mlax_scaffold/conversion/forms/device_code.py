@@ -1,0 +1,201 @@
+"""What PyTorch's code says of devices: where arrays are is no part of a spec."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import self_attribute
+
+_FALSE = ("torch.cuda.is_available", "torch.backends.mps.is_available")
+_PARALLEL = (
+    "torch.nn.parallel.data_parallel",
+    "torch.nn.DataParallel",
+    "torch.nn.parallel.DistributedDataParallel",
+)
+_SAME = ("torch.autograd.Variable", "torch.autograd.variable.Variable")
+"""What hands on the tensor that it is given."""
+_TORCH = "torch_"
+"""What PyTorch is called where the file has no name for it."""
+_NEW = ("new_zeros", "new_ones", "new_full", "new_empty")
+
+
+def without_device_code(origin: Origin) -> None:
+    """Write in place what is left of it where there is no GPU."""
+    torch = next((n for n, full in origin.imports.items() if full == "torch"), "")
+    if any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+        _Devices(origin, torch or _TORCH).visit(origin.tree)
+        if not torch:
+            origin.tree.body[:0] = ast.parse(f"import torch as {_TORCH}").body
+            origin.__dict__.pop("imports", None)
+        ast.fix_missing_locations(origin.tree)
+
+
+class _Devices(ast.NodeTransformer):
+    def __init__(self, origin: Origin, torch: str):
+        self.origin, self.torch = origin, torch
+        self.known: set[str] = set()
+        """Attributes that say that PyTorch has a function."""
+        self.weights: set[str] = set()
+        """Locals that are any weight, asked for its type."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self.weights = {
+            part.targets[0].id
+            for part in ast.walk(node)
+            if isinstance(part, ast.Assign)
+            and isinstance(part.targets[0], ast.Name)
+            and _any_weight(part.value)
+        }
+        self.generic_visit(node)
+        if self.weights:
+            read = {
+                p.id
+                for p in ast.walk(node)
+                if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
+            }
+            _Unread(self.weights - read).visit(node)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        if node.attr == "is_cuda":
+            return ast.copy_location(ast.Constant(False), node)
+        if self_attribute(node) in self.known and isinstance(node.ctx, ast.Load):
+            return ast.copy_location(ast.Constant(True), node)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        full = self.origin.qualified(node.func)
+        if full in _FALSE:
+            return ast.copy_location(ast.Constant(False), node)
+        if self._is_there(node):
+            return ast.copy_location(ast.Constant(True), node)
+        if full in _SAME and len(node.args) == 1:
+            # What it says beside that, such as `requires_grad`, is of no matter to a value.
+            return node.args[0]
+        if full == "torch.from_numpy":
+            made = ast.Attribute(ast.Name(self.torch, ast.Load()), "tensor", ast.Load())
+            node.func = ast.copy_location(made, node.func)
+            node.args = [_as_it_is(a) for a in node.args]
+        if full in _PARALLEL and node.args:
+            if full != _PARALLEL[0]:
+                return node.args[0]
+            made = ast.Call(node.args[0], node.args[1:2], [])
+            return ast.copy_location(made, node)
+        func = node.func
+        if (
+            isinstance(func, ast.Attribute)
+            and func.attr in _NEW
+            and self._is_weight(func.value)
+        ):
+            made = ast.Attribute(
+                ast.Name(self.torch, ast.Load()), func.attr[4:], ast.Load()
+            )
+            node.func = ast.copy_location(made, func)
+        return node
+
+    def _is_there(self, node: ast.Call) -> bool:
+        """Whether a call asks PyTorch for a function that newer versions have."""
+        match node:
+            case ast.Call(func=ast.Name(id="hasattr"), args=[module, ast.Constant()]):
+                return self.origin.qualified(module).partition(".")[0] == "torch"
+        return False
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        asks = [
+            part
+            for part in ast.walk(node)
+            if isinstance(part, ast.Assign)
+            and isinstance(part.value, ast.Call)
+            and self._is_there(part.value)
+        ]
+        for part in asks:
+            attribute = self_attribute(part.targets[0])
+            stores = [
+                p
+                for p in ast.walk(node)
+                if self_attribute(p) == attribute
+                and isinstance(getattr(p, "ctx", None), ast.Store)
+            ]
+            if attribute is not None and len(stores) == 1:
+                self.known.add(attribute)
+        self.generic_visit(node)
+        self.known.clear()
+        return node
+
+    def _is_weight(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            return self._is_weight(node.value)
+        return _any_weight(node) or (
+            isinstance(node, ast.Name) and node.id in self.weights
+        )
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        both = isinstance(node.op, ast.And)
+        kept = [v for v in node.values if not _is(v, both)]
+        if any(_is(v, not both) for v in kept):
+            return ast.copy_location(ast.Constant(not both), node)
+        if not kept:
+            return ast.copy_location(ast.Constant(both), node)
+        node.values = kept
+        return node if len(kept) > 1 else kept[0]
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Constant):
+            return ast.copy_location(ast.Constant(not node.operand.value), node)
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.stmt | list[ast.stmt]:
+        self.generic_visit(node)
+        for value, body in ((True, node.body), (False, node.orelse)):
+            if _is(node.test, value):
+                return body or ast.copy_location(ast.Pass(), node)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        for value, chosen in ((True, node.body), (False, node.orelse)):
+            if _is(node.test, value):
+                return chosen
+        return node
+
+
+class _Unread(ast.NodeTransformer):
+    """Takes out what is bound to names that nothing reads any more."""
+
+    def __init__(self, unread: set[str]):
+        self.unread = unread
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        target = node.targets[0]
+        if isinstance(target, ast.Name) and target.id in self.unread:
+            return ast.copy_location(ast.Pass(), node)
+        return node
+
+
+def _as_it_is(node: ast.expr) -> ast.expr:
+    """An array of NumPy without the dtype that PyTorch computes in."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="astype"), args=[dtype]):
+            if ast.unparse(dtype).rpartition(".")[2] in ("float32", "float", "float64"):
+                return inner
+    return node
+
+
+def _is(node: ast.expr, value: bool) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def _any_weight(node: ast.expr) -> bool:
+    """`next(self.parameters())`: any weight."""
+    return (
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "next"
+        and len(node.args) == 1
+        and isinstance(node.args[0], ast.Call)
+        and self_attribute(node.args[0].func) in ("parameters", "buffers")
+    )

@@ -1,0 +1,45 @@
+"""Methods that end in `if a: return x` and `elif b: return y`, which return None where neither holds.
+
+A layer returns arrays: it says there what has to hold.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.source.requirements import told_test
+
+
+def with_last_branches(node: ast.ClassDef) -> None:
+    """Let the last of several such branches raise an error where its condition fails, in place."""
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method.body:
+            _complete(method.body)
+
+
+def _complete(body: list[ast.stmt]) -> None:
+    last, tests = body[-1], list[ast.expr]()
+    while isinstance(last, ast.If) and _returns(last.body):
+        tests.append(copy.deepcopy(last.test))
+        if not last.orelse:
+            if len(tests) > 1:
+                told = told_test(ast.BoolOp(ast.Or(), tests))
+                error = f"raise ValueError({told!r})"
+                [raised] = ast.parse(error).body
+                last.orelse = [_placed(raised, last)]
+            return
+        if len(last.orelse) != 1:
+            return
+        last = last.orelse[0]
+
+
+def _placed(node: ast.stmt, where: ast.stmt) -> ast.stmt:
+    for part in ast.walk(node):
+        if isinstance(part, ast.stmt | ast.expr):
+            ast.copy_location(part, where)
+    return node
+
+
+def _returns(body: list[ast.stmt]) -> bool:
+    return isinstance(body[-1], ast.Return) and body[-1].value is not None

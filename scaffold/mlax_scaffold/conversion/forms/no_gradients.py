@@ -1,0 +1,93 @@
+"""What PyTorch computes without gradients, `with torch.no_grad():`, as results that are detached."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.origin import Origin
+
+_WITHOUT = ("torch.no_grad", "torch.inference_mode")
+_NUMBERS = ("shape", "size", "len", "int", "float", "dim", "numel", "item")
+
+
+def without_no_grad(origin: Origin) -> None:
+    """Write them in place; what a constructor does has no gradient anyway."""
+    for node in ast.walk(origin.tree):
+        if isinstance(node, ast.FunctionDef) and node.name != "__init__":
+            decorated = [d for d in node.decorator_list if _is_without(origin, d)]
+            node.decorator_list = [d for d in node.decorator_list if d not in decorated]
+            if decorated:
+                _Returns().generic_visit(node)
+    _Blocks(origin).visit(origin.tree)
+    ast.fix_missing_locations(origin.tree)
+
+
+def _is_without(origin: Origin, node: ast.expr) -> bool:
+    called = node.func if isinstance(node, ast.Call) else node
+    return origin.qualified(called) in _WITHOUT
+
+
+def _detached(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.Tuple):
+        node.elts = [_detached(e) for e in node.elts]
+        return node
+    if isinstance(node, ast.Constant) or _is_number(node):
+        return node
+    made = ast.Call(ast.Attribute(node, "detach", ast.Load()), [], [])
+    return ast.copy_location(made, node)
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether a value is a number, or a shape."""
+    inner = node.value if isinstance(node, ast.Subscript) else node
+    called = inner.func if isinstance(inner, ast.Call) else inner
+    return ast.unparse(called).rpartition(".")[2] in _NUMBERS
+
+
+class _Returns(ast.NodeTransformer):
+    """Detaches what a function returns."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.Return:
+        if node.value is not None:
+            node.value = _detached(node.value)
+        return node
+
+
+class _Blocks(ast.NodeTransformer):
+    def __init__(self, origin: Origin):
+        self.origin = origin
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        if "init" not in node.name and node.name != "reset_parameters":
+            self.generic_visit(node)
+        return node
+
+    def visit_With(self, node: ast.With) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        if not all(_is_without(self.origin, i.context_expr) for i in node.items):
+            return node
+        bound: dict[str, ast.stmt] = {}
+        for part in node.body:
+            _Returns().visit(part)
+            for inner in ast.walk(part):
+                if not isinstance(inner, ast.Assign | ast.AugAssign):
+                    continue
+                if isinstance(inner.value, ast.Constant) or _is_number(inner.value):
+                    continue
+                for target in ast.walk(inner):
+                    if isinstance(target, ast.Name) and isinstance(
+                        target.ctx, ast.Store
+                    ):
+                        bound[target.id] = inner
+        found = [*node.body]
+        for title, part in bound.items():
+            value = _detached(ast.Name(title, ast.Load()))
+            assign = ast.Assign([ast.Name(title, ast.Store())], value)
+            found.append(ast.copy_location(assign, part))
+        return found

@@ -1,0 +1,122 @@
+"""Numbers of Python that a call may be given, as hyperparameters: `__call__(self, x, temperature=1.0)`."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import expression, literal, replaced
+from mlax_scaffold.conversion.source.vocabulary import KEYS, flags
+
+_TYPES = ("int", "float", "bool", "str")
+
+
+def with_number_inputs(origin: Origin, notes: Notes) -> None:
+    """Give such numbers to the constructor, in place, where no call of the file gives one."""
+    for node in origin.classes.values():
+        if framework_of(origin, node) not in ("flax", "nnx", "equinox", "haiku"):
+            continue
+        methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
+        call = methods.get("__call__")
+        if not is_layer_class(origin, node) or call is None:
+            continue
+        for argument, default in numbers_of(call):
+            if isinstance(literal(default), int) or _is_given(origin, argument.arg):
+                continue
+            if _takes(node, methods.get("__init__"), argument, default):
+                without(call, argument.arg)
+                _reads(call, argument.arg)
+                notes.remark(
+                    argument,
+                    f"`{argument.arg}` of the call is a hyperparameter",
+                    "give it when the layer is made",
+                )
+                ast.fix_missing_locations(node)
+
+
+def numbers_of(
+    call: ast.FunctionDef, *, tuples: bool = False
+) -> list[tuple[ast.arg, ast.expr]]:
+    """Parameters whose defaults are numbers or texts, or tuples too, and which are no flags of the mode."""
+    kinds = (int, float, str, *((tuple, list) if tuples else ()))
+    given = call.args
+    late = given.args[len(given.args) - len(given.defaults) :]
+    pairs = [*zip(late, given.defaults, strict=True)]
+    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    pairs += [(a, d) for a, d in named if d is not None]
+    return [
+        (argument, default)
+        for argument, default in pairs
+        if isinstance(literal(default), kinds)
+        and argument.arg not in KEYS
+        and not flags([argument.arg])
+    ]
+
+
+def without(call: ast.FunctionDef, parameter: str) -> None:
+    """Take a parameter that has a default out of a signature, in place."""
+    given = call.args
+    late = len(given.args) - len(given.defaults)
+    for at, argument in enumerate(given.args):
+        if argument.arg == parameter:
+            del given.defaults[at - late]
+            del given.args[at]
+            return
+    for at, argument in enumerate(given.kwonlyargs):
+        if argument.arg == parameter:
+            del given.kw_defaults[at]
+            del given.kwonlyargs[at]
+            return
+
+
+def _is_given(origin: Origin, parameter: str) -> bool:
+    """Whether a call of the file names it."""
+    return any(
+        keyword.arg == parameter
+        for part in ast.walk(origin.tree)
+        if isinstance(part, ast.Call)
+        for keyword in part.keywords
+    )
+
+
+def _takes(
+    node: ast.ClassDef,
+    start: ast.FunctionDef | None,
+    argument: ast.arg,
+    default: ast.expr,
+) -> bool:
+    """Let a class have one more hyperparameter, in place; False where it has that name."""
+    taken = {
+        getattr(part.target, "id", "")
+        for part in node.body
+        if isinstance(part, ast.AnnAssign)
+    } | {m.name for m in node.body if isinstance(m, ast.FunctionDef)}
+    title = argument.arg
+    if start is not None:
+        taken |= {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
+    if title in taken:
+        return False
+    kind = argument.annotation or ast.Name(type(literal(default)).__name__, ast.Load())
+    if start is None:
+        field = ast.AnnAssign(ast.Name(title, ast.Store()), kind, default, 1)
+        ast.copy_location(field, argument)
+        at = 1 + max(
+            (i for i, p in enumerate(node.body) if isinstance(p, ast.AnnAssign)),
+            default=0 if ast.get_docstring(node) else -1,
+        )
+        node.body.insert(at, field)
+        return True
+    start.args.kwonlyargs.append(ast.arg(title, copy.deepcopy(kind)))
+    start.args.kw_defaults.append(default)
+    target = ast.Attribute(ast.Name("self", ast.Load()), title, ast.Store())
+    kept = ast.Assign([target], ast.Name(title, ast.Load()))
+    start.body.append(ast.copy_location(kept, start.body[-1]))
+    return True
+
+
+def _reads(call: ast.FunctionDef, parameter: str) -> None:
+    parts = {parameter: expression(f"self.{parameter}")}
+    call.body = [replaced(part, parts) for part in call.body]  # type: ignore[arg-type, misc]

@@ -1,0 +1,50 @@
+"""Attributes of a class under names that fields of a tree have: public, and those of no class."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.vocabulary import TAKEN
+from mlax_scaffold.reader.homes import module_name
+
+_MEANT = ("self", "key", "value")
+"""What is something else in a method."""
+
+
+def publicized(node: ast.ClassDef) -> None:
+    """Give attributes like `self._torso`, `self.LayerNorm` and `self.self` other names, in place."""
+    places = [p for p in ast.walk(node) if isinstance(p, ast.Attribute)]
+    used = {n for n in map(self_attribute, places) if n}
+    used |= {p.name for p in node.body if isinstance(p, ast.FunctionDef)}
+    called = {
+        getattr(part.func, "attr", getattr(part.func, "id", ""))
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call) and self_attribute(part.func) is None
+    }
+    stored = {
+        attribute
+        for place in places
+        if isinstance(place.ctx, ast.Store)
+        and (attribute := self_attribute(place))
+        and not attribute.startswith("__")
+        and (
+            attribute[0] == "_"
+            or attribute in _MEANT
+            # `self.LayerNorm = nn.LayerNorm(width)`
+            or (attribute[0].isupper() and attribute in called)
+        )
+    }
+    renamed: dict[str, str] = {}
+    for name in sorted(stored):
+        public = module_name(name.lstrip("_"))
+        # `self._head` beside a method `head`
+        for free in (public, f"own_{public}"):
+            if free.isidentifier() and free not in used and free not in TAKEN:
+                used.add(free)
+                renamed[name] = free
+                break
+    for place in places:
+        attribute = self_attribute(place)
+        if attribute in renamed:
+            place.attr = renamed[attribute]

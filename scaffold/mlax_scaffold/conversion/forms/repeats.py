@@ -1,0 +1,85 @@
+"""Calls of layers that a row writes more than once: each is made once, before its statement.
+
+`x.flatten(1)` becomes `x.reshape(x.shape[0], -1)`. Where x is the result of a layer, the layer would run
+twice, which is more work, other random numbers, and a state that moves twice.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+
+from mlax_scaffold.conversion.source.trees import name, self_attribute
+
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+_LATER = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.comprehension)
+"""What evaluates a part of itself later, more often, or never."""
+
+
+def called_once(method: ast.FunctionDef) -> None:
+    """Give the results of such calls names, in the body of a method, which is changed in place."""
+    taken = {n.id for n in ast.walk(method) if isinstance(n, ast.Name)}
+    taken |= {a.arg for a in ast.walk(method) if isinstance(a, ast.arg)}
+    for node in [*ast.walk(method)]:
+        for field in ("body", "orelse"):
+            body = getattr(node, field, None)
+            if isinstance(body, list):
+                setattr(node, field, [s for b in body for s in _named(b, taken)])
+
+
+def _named(node: ast.stmt, taken: set[str]) -> Iterator[ast.stmt]:
+    """The statement, behind those that name what it calls more than once."""
+    while isinstance(node, _SIMPLE) and (repeated := _repeated(node)):
+        local = _local(repeated[0], taken)
+        taken.add(local)
+        made = ast.Assign([ast.Name(local, ast.Store())], repeated[0])
+        yield ast.copy_location(made, node)
+        _Replace(repeated, local).visit(node)
+    yield node
+
+
+def _repeated(node: ast.stmt) -> list[ast.Call]:
+    """A call of a layer that stands at several places and came from one, the outermost first."""
+    found: dict[tuple[object, ...], list[ast.Call]] = defaultdict(list)
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and _calls_layers(part):
+            place = getattr(part, "lineno", None), getattr(part, "col_offset", None)
+            if None not in place:
+                found[*place, ast.dump(part)].append(part)
+    later = {
+        id(part)
+        for outer in ast.walk(node)
+        if isinstance(outer, _LATER)
+        for part in ast.walk(outer)
+    }
+    several = (calls for calls in found.values() if len(calls) > 1)
+    return next((c for c in several if not any(id(p) in later for p in c)), [])
+
+
+def _calls_layers(call: ast.Call) -> bool:
+    """Whether it runs something of the class: a layer, or a method that may."""
+    functions = (n.func for n in ast.walk(call) if isinstance(n, ast.Call))
+    return any(
+        self_attribute(f.value if isinstance(f, ast.Subscript) else f)
+        for f in functions
+    )
+
+
+def _local(call: ast.Call, taken: set[str]) -> str:
+    found = call.func.attr if isinstance(call.func, ast.Attribute) else "y"
+    while found in taken:
+        found += "_"
+    return found
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, calls: list[ast.Call], local: str):
+        self.calls = {id(call) for call in calls}
+        self.local = local
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if id(node) in self.calls:
+            return ast.copy_location(name(self.local), node)
+        self.generic_visit(node)
+        return node

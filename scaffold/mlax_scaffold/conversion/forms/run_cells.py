@@ -1,0 +1,204 @@
+"""Cells of flax that `nn.RNN` runs over time, as scans."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import literal, name, self_attribute
+
+_RUNS = ("flax.linen.RNN", "flax.linen.recurrent.RNN")
+_BOTH = "flax.linen.Bidirectional"
+_CELLS = ("LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell")
+_OPTIONS = ("cell", "reverse", "keep_order", "time_major", "return_carry")
+_SCAN = """
+def step_{n}(carry, x):
+    return cell_{n}(carry, x)
+carry_{n}, y_{n} = {lax}.scan(step_{n}, START, STEPS, reverse={reverse})
+"""
+
+
+def without_runs(origin: Origin) -> None:
+    """Write the calls of such layers out where they are called at once, in place."""
+    if not any(full.startswith("flax") for full in origin.imports.values()):
+        return
+    runs = _Runs(origin)
+    for node in origin.classes.values():
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and method.name == "__call__":
+                runs.names.clear()
+                runs.declared(node, method)
+                method.body = runs.statements(method.body)
+    for full, called in runs.called.items():
+        if called not in origin.imports:
+            origin.tree.body[:0] = ast.parse(f"import {full} as {called}").body
+    if runs.count:
+        origin.__dict__.pop("imports", None)
+        ast.fix_missing_locations(origin.tree)
+
+
+class _Runs(ast.NodeTransformer):
+    def __init__(self, origin: Origin):
+        self.origin = origin
+        self.count = 0
+        found = {full: n for n, full in origin.imports.items()}
+        self.called = {
+            full: found.get(full, called)
+            for full, called in (("jax.numpy", "jnp"), ("jax.lax", "lax"))
+        }
+        """What the file calls modules of jax, or will."""
+        self.before: list[ast.stmt] = []
+        self.names: dict[str, ast.Call] = {}
+        """Locals that stand for a layer that runs a cell, or for a cell."""
+
+    def declared(self, owner: ast.ClassDef, call: ast.FunctionDef) -> None:
+        """Take such layers out of `setup` that the call alone uses, once: they are made where it does."""
+        start = next((m for m in owner.body if getattr(m, "name", "") == "setup"), None)
+        if not isinstance(start, ast.FunctionDef):
+            return
+        found = {
+            attribute: part
+            for part in start.body
+            if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call)
+            if (attribute := self_attribute(part.targets[0]))
+            if self._is_run(part.value) or self._cell(part.value) is not None
+        }
+        reads = [a for p in ast.walk(owner) if (a := self_attribute(p)) in found]
+        inner = [a for p in ast.walk(start) if (a := self_attribute(p)) in found]
+        for attribute, part in found.items():
+            # Where it is set, and where it is called, or handed to what runs it.
+            if reads.count(attribute) == 2 and isinstance(part.value, ast.Call):
+                cell = self._cell(part.value) is not None
+                if cell == (inner.count(attribute) == 2):
+                    self.names[f"self.{attribute}"] = part.value
+                    start.body.remove(part)
+        start.body = start.body or [ast.Pass()]
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements, each after what is computed before it."""
+        found: list[ast.stmt] = []
+        for node in body:
+            if isinstance(node, ast.If | ast.For | ast.With):
+                node.body = self.statements(node.body)
+                if not isinstance(node, ast.With):
+                    node.orelse = self.statements(node.orelse)
+                found.append(node)
+                continue
+            match node:
+                case ast.Assign(targets=[ast.Name(id=local)], value=ast.Call() as made):
+                    if self._is_run(made) or self._cell(made) is not None:
+                        self.names[local] = made
+                        continue
+            self.before = []
+            made = self.visit(node)
+            found += [*self.before, made]
+        return found
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        layer = self._named(node.func)
+        if not isinstance(layer, ast.Call) or len(node.args) != 1 or node.keywords:
+            return node
+        if self.origin.qualified(layer.func) == _BOTH and len(layer.args) == 2:
+            ahead, back = (self._named(a) for a in layer.args)
+            if not all(
+                isinstance(a, ast.Call) and self._is_run(a) for a in (ahead, back)
+            ):
+                return node
+            given = self._bound(node.args[0])
+            first = self._run(ahead, given, back=False)  # type: ignore[arg-type]
+            second = self._run(back, given, back=True)  # type: ignore[arg-type]
+            if first is None or second is None:
+                return node
+            text = f"{self.called['jax.numpy']}.concatenate([a, b], axis=-1)"
+            return _expression(text, node, a=first, b=second)
+        if self.origin.qualified(layer.func) not in _RUNS:
+            return node
+        made = self._run(layer, self._bound(node.args[0]), back=False)
+        return node if made is None else made
+
+    def _named(self, node: ast.expr) -> ast.expr:
+        attribute = self_attribute(node)
+        place = f"self.{attribute}" if attribute else getattr(node, "id", "")
+        return self.names.get(place, node)
+
+    def _is_run(self, node: ast.Call) -> bool:
+        full = self.origin.qualified(node.func)
+        return full in _RUNS or full == _BOTH
+
+    def _cell(self, node: ast.expr | None) -> ast.Call | None:
+        node = self._named(node) if node is not None else None
+        if not isinstance(node, ast.Call):
+            return None
+        full = self.origin.qualified(node.func)
+        known = full.startswith("flax.linen.") and full.rpartition(".")[2] in _CELLS
+        return node if known else None
+
+    def _bound(self, node: ast.expr) -> ast.Name:
+        """The input under a name, as it is used more than once."""
+        if isinstance(node, ast.Name):
+            return node
+        local = f"steps_{self.count}"
+        assign = ast.Assign([ast.Name(local, ast.Store())], node)
+        self.before.append(ast.copy_location(assign, node))
+        return ast.copy_location(name(local), node)
+
+    def _run(self, layer: ast.Call, given: ast.Name, *, back: bool) -> ast.expr | None:
+        """The statements that run a cell, and the name of what they make."""
+        if self.origin.qualified(layer.func) not in _RUNS:
+            return None
+        options = {str(k.arg): k.value for k in layer.keywords}
+        if layer.args:
+            options["cell"] = layer.args[0]
+        cell = self._cell(options.get("cell"))
+        if cell is None or not set(options) <= set(_OPTIONS):
+            return None
+        flags = {f: literal(options.get(f, ast.Constant(False))) for f in _OPTIONS[1:]}
+        reverse = flags["reverse"] is True or back
+        features = next(
+            (k.value for k in cell.keywords if k.arg == "features"),
+            cell.args[0] if cell.args else None,
+        )
+        if features is None or (
+            reverse and not back and flags["keep_order"] is not True
+        ):
+            return None
+        number, self.count = self.count, self.count + 1
+        axis = 1 if flags["time_major"] is True else 0
+        jnp, lax = self.called["jax.numpy"], self.called["jax.lax"]
+        zeros = f"{jnp}.zeros((x.shape[{axis}], n), x.dtype)"
+        lstm = "LSTM" in ast.unparse(cell.func)
+        parts = {"x": given, "n": features}
+        start = _expression(f"({zeros}, {zeros})" if lstm else zeros, layer, **parts)
+        turn = "{}" if axis else f"{jnp}.swapaxes({{}}, 0, 1)"
+        steps = _expression(turn.format("x"), layer, x=given)
+        body = ast.parse(_SCAN.format(n=number, lax=lax, reverse=reverse)).body
+        local = ast.Name(f"cell_{number}", ast.Store())
+        made = [ast.Assign([local], copy.deepcopy(cell)), *body]
+        for part in made:
+            for inner in ast.walk(part):
+                if isinstance(inner, ast.expr | ast.stmt | ast.arg):
+                    ast.copy_location(inner, layer)
+        placed = _Placed({"START": start, "STEPS": steps})
+        self.before += [placed.visit(s) for s in made]
+        y = _expression(turn.format(f"y_{number}"), layer)
+        if flags["return_carry"] is True:
+            y = ast.Tuple([name(f"carry_{number}"), y], ast.Load())
+        return ast.copy_location(y, layer)
+
+
+class _Placed(ast.NodeTransformer):
+    def __init__(self, parts: dict[str, ast.expr]):
+        self.parts = parts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return copy.deepcopy(self.parts.get(node.id, node))
+
+
+def _expression(text: str, at: ast.expr, **parts: ast.expr) -> ast.expr:
+    made = _Placed(parts).visit(ast.parse(text, mode="eval").body)
+    for part in ast.walk(made):
+        if isinstance(part, ast.expr) and not hasattr(part, "lineno"):
+            ast.copy_location(part, at)
+    return ast.copy_location(made, at)

@@ -1,0 +1,121 @@
+"""What a call only shows: lines that it prints, and attributes of PyTorch that it leaves to be looked at."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import self_attribute
+
+_SHOWS = frozenset(("print", "pprint.pprint", "breakpoint", "pdb.set_trace"))
+_LOGS = frozenset(("debug", "info", "warning", "error", "warn", "log"))
+"""Methods of loggers, and functions of `logging` and `warnings`."""
+_LOGGERS = ("logger", "log", "logging", "warnings")
+
+
+def without_shown_values(origin: Origin, notes: Notes) -> None:
+    """Leave them out of methods in place, with a remark."""
+    parts = [*ast.walk(origin.tree)]
+    called = {
+        id(p.func)
+        for p in parts
+        if isinstance(p, ast.Call) and self_attribute(p.func) is None
+    }
+    read = {
+        p.attr
+        for p in parts
+        if isinstance(p, ast.Attribute) and isinstance(p.ctx, ast.Load)
+        if id(p) not in called
+    }
+    torch = any(full.partition(".")[0] == "torch" for full in origin.imports.values())
+    for node in origin.classes.values():
+        kept = read | _registered(node)
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and method.name != "__init__":
+                _Shown(origin, notes, kept if torch else None).visit(method)
+    for function in origin.functions.values():
+        _Shown(origin, notes, None).visit(function)
+
+
+def _registered(node: ast.ClassDef) -> set[str]:
+    """Attributes that have a place in the state, whether or not the file reads them."""
+    return {
+        str(part.args[0].value)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in ("register_buffer", "register_parameter")
+        and part.args
+        and isinstance(part.args[0], ast.Constant)
+    }
+
+
+class _Shown(ast.NodeTransformer):
+    def __init__(self, origin: Origin, notes: Notes, read: set[str] | None):
+        self.origin, self.notes = origin, notes
+        self.read = read
+        """The attributes that something reads; None: they are not looked at."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt | None:
+        if not self._shows(node.value) or _computes(node.value):
+            return node
+        self.notes.remark(
+            node,
+            f"`{ast.unparse(node)}` is left out: it shows values while jax traces",
+            "`jax.debug.print` shows them in each call",
+        )
+        return None
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        if self.read is None:
+            return node
+        attributes = map(self_attribute, node.targets)
+        unread = [a for a in attributes if a is not None and a not in self.read]
+        if not unread:
+            return node
+        self.notes.remark(
+            node,
+            f"self.{unread[0]} is left out: nothing in the file reads it",
+            "return it, if it is to be looked at",
+        )
+        kept = [t for t in node.targets if self_attribute(t) not in unread]
+        if kept:
+            node.targets = kept
+            return node
+        if not _computes(node.value):
+            return None
+        return ast.copy_location(ast.Expr(node.value), node)
+
+    def visit_If(self, node: ast.If) -> ast.stmt | None:
+        before = len(self.notes.found)
+        self.generic_visit(node)
+        empty = all(isinstance(part, ast.Pass) for part in (*node.body, *node.orelse))
+        shown = len(self.notes.found) > before
+        return None if empty and shown and not _computes(node.test) else node
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        if getattr(node, "body", None) == []:
+            node.body = [ast.copy_location(ast.Pass(), node)]  # type: ignore[attr-defined]
+        return node
+
+    def _shows(self, node: ast.expr) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        if (self.origin.qualified(node.func) or ast.unparse(node.func)) in _SHOWS:
+            return True
+        return (
+            isinstance(node.func, ast.Attribute)
+            and node.func.attr in _LOGS
+            and ast.unparse(node.func.value).rpartition(".")[2].lower() in _LOGGERS
+        )
+
+
+def _computes(node: ast.expr) -> bool:
+    """Whether what is not shown would not be computed: a layer may have a state, or draw."""
+    return any(
+        isinstance(part, ast.NamedExpr)
+        or (isinstance(part, ast.Call) and self_attribute(part.func) is not None)
+        for part in ast.walk(node)
+    )

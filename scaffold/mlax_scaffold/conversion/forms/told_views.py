@@ -1,0 +1,108 @@
+"""Shapes with a name, `shape = x.size()[:-1] + (heads, width)`, written where arrays are given them."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+
+from mlax_scaffold.conversion.source.origin import Origin
+
+_VIEWS = ("view", "reshape")
+
+
+def without_named_shapes(origin: Origin) -> None:
+    """Write them out in place, where the arrays that they are those of are still the same."""
+    for node in ast.walk(origin.tree):
+        if isinstance(node, ast.FunctionDef):
+            _Views(node, dict(_shapes(node))).visit(node)
+            ast.fix_missing_locations(node)
+
+
+def _shapes(function: ast.FunctionDef) -> Iterator[tuple[str, ast.Assign]]:
+    """The locals of a function that are bound once, to a shape whose first axes are an array's."""
+    bound = [p.id for p in _stores(function)]
+    for part in ast.walk(function):
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
+            local = part.targets[0].id
+            if bound.count(local) == 1 and (
+                _parts(part.value) is not None or _first_axes(part.value)
+            ):
+                yield local, part
+
+
+def _stores(node: ast.AST) -> list[ast.Name]:
+    return [
+        p
+        for p in ast.walk(node)
+        if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)
+    ]
+
+
+def _first_axes(node: ast.expr) -> bool:
+    """Whether it is the like of `x.size()[:-1]` or `x.shape[:2]`."""
+    return (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Slice)
+        and node.slice.lower is None
+        and ast.unparse(node.value).endswith((".shape", ".size()"))
+    )
+
+
+def _parts(node: ast.expr) -> list[ast.expr] | None:
+    """The sizes of such a shape, the first axes as one that is starred; None for anything else."""
+    match node:
+        case ast.BinOp(left=first, op=ast.Add(), right=ast.Tuple(elts=rest)):
+            if _first_axes(first) or isinstance(first, ast.Name):
+                return [ast.Starred(first, ast.Load()), *rest]
+        case ast.Tuple(elts=[ast.Starred() as first, *rest]):
+            return [first, *rest]
+        case ast.Call(func=ast.Attribute(attr="Size"), args=[inner]):
+            return _parts(inner)
+    return None
+
+
+class _Views(ast.NodeTransformer):
+    def __init__(self, function: ast.FunctionDef, shapes: dict[str, ast.Assign]):
+        self.shapes = shapes
+        self.stores = _stores(function)
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        views = isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS
+        if views and len(node.args) == 1:
+            given = node.args[0]
+            inner = given.value if isinstance(given, ast.Starred) else given
+            node.args = self._written(inner, node.lineno) or node.args
+        return node
+
+    def _written(self, node: ast.expr, line: int) -> list[ast.expr] | None:
+        if isinstance(node, ast.Name):
+            known = self.shapes.get(node.id)
+            if known is None or not self._stands(known, line):
+                return None
+            return self._written(known.value, line)
+        parts = _parts(node)
+        if parts is None:
+            return None
+        first = parts[0].value if isinstance(parts[0], ast.Starred) else parts[0]
+        if isinstance(first, ast.Name):
+            known = self.shapes.get(first.id)
+            if (
+                known is None
+                or not _first_axes(known.value)
+                or not self._stands(known, line)
+            ):
+                return None
+            first = known.value
+        if not _first_axes(first):
+            return None
+        made = [ast.Starred(first, ast.Load()), *parts[1:]]
+        return [copy.deepcopy(part) for part in made]
+
+    def _stands(self, known: ast.Assign, line: int) -> bool:
+        """Whether nothing that a shape is made of is bound anew between it and a line."""
+        read = {p.id for p in ast.walk(known.value) if isinstance(p, ast.Name)}
+        return not any(
+            p.id in read and known.lineno < p.lineno < line for p in self.stores
+        )

@@ -1,0 +1,1 @@
+"""What classes are handed, layers, functions and settings, written where it is used."""

@@ -1,0 +1,368 @@
+"""Configurations: a class that is given an object of settings is given the settings that it reads.
+
+class Block(nn.Module):                              class Block(nn.Module):
+    def __init__(self, config: Config):    becomes       def __init__(self, *, width: int = 8):
+        self.fc = nn.Linear(config.width, 4)                  self.fc = nn.Linear(width, 4)
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from mlax_scaffold.conversion.handed.config_mappings import as_attributes, tested_alone
+from mlax_scaffold.conversion.source.config_classes import (
+    Setting,
+    only_settings_class,
+    properties_of,
+    settings_class,
+    settings_of,
+)
+from mlax_scaffold.conversion.source.kinds import is_layer_class
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+
+_NAMES = (
+    *("config", "configs", "cfg", "conf", "args", "hparams", "hp", "opt", "opts"),
+    *("model_config", "model_args", "settings", "options"),
+)
+_ENDS = ("_config", "_cfg")
+
+
+@dataclass
+class Configured:
+    """A class of layers that is given a configuration."""
+
+    node: ast.ClassDef
+    parameter: str
+    place: str
+    """The attribute that holds it; "" for none."""
+    kind: str
+    """The class of the configuration; "" where the file does not tell."""
+    is_field: bool
+    """Whether it is a field of a dataclass, and no parameter of a constructor."""
+    names: dict[str, str] = field(default_factory=dict)
+    """What the settings are called that it reads, directly or not."""
+    optional: set[str] = field(default_factory=set)
+    """Settings that may not be there, as `config.get("width", 8)` says."""
+
+
+def with_settings(origin: Origin) -> dict[str, Configured]:
+    """Change the classes of a file in place; those that were changed, by name."""
+    found: dict[str, Configured] = {}
+    for node in origin.classes.values():
+        if is_layer_class(origin, node) and (made := _configured(origin, node)):
+            made.optional |= as_attributes(node, made.parameter, made.place)
+            found[node.name] = made
+    _settle(origin, found)
+    for made in found.values():
+        _rewrite(origin, made, found)
+    return found
+
+
+def _configured(origin: Origin, node: ast.ClassDef) -> Configured | None:
+    methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
+    start = methods.get("__init__")
+    if start is None:
+        for part in node.body:
+            match part:
+                case ast.AnnAssign(target=ast.Name(id=title), annotation=annotation):
+                    kind = settings_class(origin, annotation)
+                    if kind:
+                        return Configured(node, title, title, kind, True)
+        return None
+    given = [*start.args.args, *start.args.kwonlyargs]
+    for argument in given:
+        kind = settings_class(origin, argument.annotation)
+        if kind or argument.arg in _NAMES or argument.arg.endswith(_ENDS):
+            kind = kind or only_settings_class(origin, argument.annotation)
+            place = next(
+                (
+                    self_attribute(p.targets[0]) or ""
+                    for p in ast.walk(start)
+                    if isinstance(p, ast.Assign)
+                    and is_name(p.value, argument.arg)
+                    and self_attribute(p.targets[0])
+                ),
+                "",
+            )
+            return Configured(node, argument.arg, place, kind, False)
+    return None
+
+
+class _Uses(ast.NodeVisitor):
+    """How a class uses its configuration."""
+
+    def __init__(self, made: Configured):
+        self.made = made
+        self.read: list[str] = []
+        self.handed: list[ast.Call] = []
+        self.others = False
+        self.aliases: set[str] = set()
+        for part in ast.walk(made.node):
+            match part:
+                case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                    if self._whole(value):
+                        self.aliases.add(local)
+
+    def _whole(self, node: ast.AST) -> bool:
+        """Whether an expression is the configuration itself."""
+        made = self.made
+        if made.place and self_attribute(node) == made.place:
+            return True
+        named = isinstance(node, ast.Name) and (
+            (node.id == made.parameter and not made.is_field) or node.id in self.aliases
+        )
+        return named
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if self._whole(node):
+            self.others = self.others or isinstance(node.ctx, ast.Load)
+        elif self._whole(node.value):
+            self.read.append(node.attr)
+            self.others = self.others or not isinstance(node.ctx, ast.Load)
+        else:
+            self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if self._whole(node) and isinstance(node.ctx, ast.Load):
+            self.others = True
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if self._whole(node.value) and len(node.targets) == 1:
+            return
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        values = [*node.args, *(k.value for k in node.keywords)]
+        if isinstance(node.func, ast.Name) and any(map(self._whole, values)):
+            self.handed.append(node)
+            for value in values:
+                if not self._whole(value):
+                    self.visit(value)
+            return
+        if is_name(node.func, "getattr") and node.args and self._whole(node.args[0]):
+            self.others = True
+        self.generic_visit(node)
+
+
+def _settle(origin: Origin, found: dict[str, Configured]) -> None:
+    """Find out what each class reads; leave out those whose use of it is not followed."""
+    uses: dict[str, _Uses] = {}
+    for title, made in found.items():
+        uses[title] = visitor = _Uses(made)
+        for part in made.node.body:
+            visitor.visit(part)
+    changed = True
+    while changed:
+        changed = False
+        for title in list(found):
+            calls = [
+                c.func.id for c in uses[title].handed if isinstance(c.func, ast.Name)
+            ]
+            known = (
+                *settings_of(origin, found[title].kind),
+                *properties_of(origin, found[title].kind),
+            )
+            lost = [r for r in uses[title].read if found[title].kind and r not in known]
+            if uses[title].others or lost or any(c not in found for c in calls):
+                del found[title]
+                changed = True
+    reads = {t: _expanded(origin, m.kind, uses[t].read) for t, m in found.items()}
+    for _ in found:
+        for title in found:
+            for call in uses[title].handed:
+                assert isinstance(call.func, ast.Name)
+                more = reads[call.func.id]
+                reads[title] += [r for r in more if r not in reads[title]]
+    for title, made in found.items():
+        order = [*settings_of(origin, made.kind)]
+        read = sorted(
+            dict.fromkeys(reads[title]),
+            key=lambda r: order.index(r) if r in order else -1,
+        )
+        made.names = {r: _free(made, r) for r in read}
+
+
+def _expanded(origin: Origin, kind: str, read: list[str]) -> list[str]:
+    """The settings that are read, with those that properties read."""
+    properties = properties_of(origin, kind)
+    made: list[str] = []
+    queue = list(read)
+    while queue:
+        one = queue.pop(0)
+        if one in properties:
+            queue += [a for p in ast.walk(properties[one]) if (a := self_attribute(p))]
+        elif one not in made:
+            made.append(one)
+    return made
+
+
+def _free(made: Configured, setting: str) -> str:
+    """What a setting is called in a class, which has other things of that name, perhaps."""
+    for part in ast.walk(made.node):
+        if not isinstance(part, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            continue
+        value = part.value
+        same = (
+            isinstance(value, ast.Attribute)
+            and value.attr == setting
+            and (
+                is_name(value.value, made.parameter)
+                or self_attribute(value.value) == made.place
+            )
+        )
+        places = part.targets if isinstance(part, ast.Assign) else [part.target]
+        for place in places:
+            for inner in ast.walk(place):
+                bound = self_attribute(inner) or getattr(inner, "id", "")
+                if bound == setting and not same:
+                    return f"config_{setting}"
+    taken = {m.name for m in made.node.body if isinstance(m, ast.FunctionDef)}
+    start = next(
+        (m for m in made.node.body if getattr(m, "name", "") == "__init__"), None
+    )
+    if isinstance(start, ast.FunctionDef):
+        taken |= {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
+    return f"config_{setting}" if setting in taken else setting
+
+
+def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> None:
+    uses = _Uses(made)
+    settings = settings_of(origin, made.kind)
+    tested = tested_alone(made.node, uses._whole)
+    body: list[ast.stmt] = []
+    for part in made.node.body:
+        if isinstance(part, ast.FunctionDef):
+            inside = part.name == "__init__"
+            rewriter = _Settings(origin, made, found, uses, inside)
+            rewriter.visit(part)
+            part.body = part.body or [ast.Pass()]
+            if inside:
+                _parameters(part, made, settings, tested)
+        elif (
+            made.is_field
+            and isinstance(part, ast.AnnAssign)
+            and is_name(part.target, made.parameter)
+        ):
+            for setting, title in made.names.items():
+                known = settings[setting]
+                declared = ast.AnnAssign(
+                    ast.Name(title, ast.Store()),
+                    copy.deepcopy(known.annotation or ast.Name("int", ast.Load())),
+                    copy.deepcopy(known.default),
+                    1,
+                )
+                body.append(
+                    ast.fix_missing_locations(ast.copy_location(declared, part))
+                )
+            continue
+        body.append(part)
+    made.node.body = body or [ast.Pass()]
+    ast.fix_missing_locations(made.node)
+
+
+def _parameters(
+    start: ast.FunctionDef,
+    made: Configured,
+    settings: dict[str, Setting],
+    tested: set[str],
+) -> None:
+    given = start.args
+    for arguments, defaults in (
+        (given.args, given.defaults),
+        (given.kwonlyargs, given.kw_defaults),
+    ):
+        at = next((i for i, a in enumerate(arguments) if a.arg == made.parameter), None)
+        if at is None:
+            continue
+        late = at - (len(arguments) - len(defaults))
+        if late >= 0:
+            del defaults[late]
+        del arguments[at]
+    for setting, title in made.names.items():
+        flag = ast.Name("bool", ast.Load()) if setting in tested else None
+        known = settings.get(setting, Setting(flag))
+        if setting in made.optional:
+            known = Setting(known.annotation, ast.Constant(None))
+        given.kwonlyargs.append(ast.arg(title, copy.deepcopy(known.annotation)))
+        given.kw_defaults.append(copy.deepcopy(known.default))
+
+
+class _Settings(ast.NodeTransformer):
+    """Writes settings in the place of a configuration's attributes."""
+
+    def __init__(
+        self,
+        origin: Origin,
+        made: Configured,
+        found: dict[str, Configured],
+        uses: _Uses,
+        inside: bool,
+    ):
+        self.origin, self.made, self.found, self.uses = origin, made, found, uses
+        self.inside = inside
+        """Whether it is in the constructor, where settings are parameters."""
+        self.properties = properties_of(origin, made.kind)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if self.uses._whole(node.value):
+            return ast.copy_location(self._read(node.attr), node)
+        self.generic_visit(node)
+        return node
+
+    def _read(self, setting: str) -> ast.expr:
+        if setting in self.properties:
+            value = copy.deepcopy(self.properties[setting])
+            return _OfSelf(self._read).visit(value)
+        title = self.made.names[setting]
+        if self.inside:
+            return ast.Name(title, ast.Load())
+        return ast.Attribute(ast.Name("self", ast.Load()), title, ast.Load())
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        if self.uses._whole(node.value) and len(node.targets) == 1:
+            return None
+        self.generic_visit(node)
+        target, value = node.targets[0], node.value
+        if isinstance(target, ast.Name) and is_name(value, target.id):
+            return None
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        values = [*node.args, *(k.value for k in node.keywords)]
+        title = node.func.id if isinstance(node.func, ast.Name) else ""
+        if title not in self.found or not any(map(self.uses._whole, values)):
+            self.generic_visit(node)
+            return node
+        node.args = [self.visit(a) for a in node.args if not self.uses._whole(a)]
+        node.keywords = [
+            ast.keyword(k.arg, self.visit(k.value))
+            for k in node.keywords
+            if not self.uses._whole(k.value)
+        ]
+        for setting, name in self.found[title].names.items():
+            node.keywords.append(ast.keyword(name, self._read(setting)))
+        return node
+
+
+class _OfSelf(ast.NodeTransformer):
+    """What a property of a configuration reads of it."""
+
+    def __init__(self, read: object):
+        self.read = read
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        attribute = self_attribute(node)
+        if attribute is not None:
+            return self.read(attribute)  # type: ignore[operator]
+        self.generic_visit(node)
+        return node
+
+
+def dotted(made: Configured) -> Iterator[tuple[str, str]]:
+    """The parameters that stand for settings, and the settings as the original is given them."""
+    for setting, title in made.names.items():
+        yield title, f"{made.parameter}.{setting}"

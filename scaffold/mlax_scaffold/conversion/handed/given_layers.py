@@ -1,0 +1,118 @@
+"""Classes that are given what makes their layers: `Block(64, conv=partial(nn.Conv, use_bias=False))`."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Collection, Mapping
+
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import self_attribute
+
+_PARTIAL = ("functools.partial", "jax.tree_util.Partial")
+
+
+def without_given_layers(origin: Origin, layers: Collection[str]) -> None:
+    """Write into such a class what it is given, in place; it has no such field then."""
+    written: dict[str, str] = {}
+    for owner in list(origin.classes.values()):
+        makers = _makers(origin, owner, layers)
+        for call in ast.walk(owner):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+                continue
+            other = origin.classes.get(call.func.id)
+            if other is None:
+                continue
+            given = {
+                str(k.arg): made
+                for k in call.keywords
+                if k.arg is not None
+                and (made := _maker(origin, k.value, makers, layers)) is not None
+            }
+            fields = {f for f in given if _has_field(other, f)}
+            if not fields:
+                continue
+            said = str({f: ast.unparse(given[f]) for f in sorted(fields)})
+            if written.setdefault(other.name, said) != said:
+                continue
+            _write(other, {f: given[f] for f in fields})
+            call.keywords = [k for k in call.keywords if k.arg not in fields]
+
+
+def _makers(
+    origin: Origin, owner: ast.ClassDef, layers: Collection[str]
+) -> dict[str, ast.Call]:
+    """Locals of a class's methods that make layers."""
+    found: dict[str, ast.Call] = {}
+    for part in ast.walk(owner):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                made = _maker(origin, value, found, layers)
+                if made is not None:
+                    found[local] = made
+    return found
+
+
+def _maker(
+    origin: Origin,
+    node: ast.expr,
+    known: Mapping[str, ast.Call],
+    layers: Collection[str],
+) -> ast.Call | None:
+    """The call that a maker of layers makes without what it is called with."""
+    if isinstance(node, ast.Name) and node.id in known:
+        return known[node.id]
+    if origin.qualified(node) in layers:
+        return ast.Call(node, [], [])
+    if isinstance(node, ast.Call) and origin.qualified(node.func) in _PARTIAL:
+        inner = _maker(origin, node.args[0], known, layers) if node.args else None
+        if inner is not None:
+            kept = [
+                k for k in inner.keywords if k.arg not in {n.arg for n in node.keywords}
+            ]
+            keywords = [*kept, *node.keywords]
+            return ast.Call(inner.func, [*inner.args, *node.args[1:]], keywords)
+    return None
+
+
+def _has_field(node: ast.ClassDef, name: str) -> bool:
+    return any(
+        isinstance(part, ast.AnnAssign)
+        and isinstance(part.target, ast.Name)
+        and part.target.id == name
+        for part in node.body
+    )
+
+
+def _write(node: ast.ClassDef, given: Mapping[str, ast.Call]) -> None:
+    """Make the layers in the class itself."""
+    node.body = [
+        part
+        for part in node.body
+        if not (
+            isinstance(part, ast.AnnAssign)
+            and isinstance(part.target, ast.Name)
+            and part.target.id in given
+        )
+    ]
+    _Calls(given).visit(node)
+    ast.fix_missing_locations(node)
+
+
+class _Calls(ast.NodeTransformer):
+    def __init__(self, given: Mapping[str, ast.Call]):
+        self.given = given
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        maker = self.given.get(self_attribute(node.func) or "")
+        if maker is None:
+            return node
+        made = copy.deepcopy(maker)
+        own = {k.arg for k in node.keywords}
+        kept = [k for k in made.keywords if k.arg not in own]
+        made.args, made.keywords = [*made.args, *node.args], [*kept, *node.keywords]
+        for part in ast.walk(made):
+            if isinstance(part, ast.expr):
+                ast.copy_location(part, node)
+        return made

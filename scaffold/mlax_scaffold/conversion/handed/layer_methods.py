@@ -1,0 +1,222 @@
+"""Methods that make a sequence of layers and change what the next one begins with: `self._make_layer(64, 2)`.
+
+Each becomes a class, which is given what the method reads of the object.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mlax_scaffold.conversion.rows.rows import MisfitError, bind
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    replaced,
+    self_attribute,
+    without_docstring,
+)
+
+_SEQUENCE = "torch.nn.Sequential"
+
+
+def with_layer_methods(
+    origin: Origin, node: ast.ClassDef
+) -> tuple[ast.ClassDef, Mapping[str, ast.ClassDef]]:
+    """The class, in which such methods are classes of their own, and those classes."""
+    methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
+    start = methods.get("__init__")
+    if start is None:
+        return node, {}
+    builders = {
+        m.name: made
+        for m in methods.values()
+        if m is not start and (made := _builder(origin, node, m)) is not None
+    }
+    changed = {a for b in builders.values() for a in b.changes}
+    outside = {
+        a
+        for m in methods.values()
+        if m is not start and m.name not in builders
+        for part in ast.walk(m)
+        if (a := self_attribute(part))
+    }
+    if not builders or changed & outside or outside & set(builders):
+        return node, {}
+    made = copy.deepcopy(node)
+    calls = _Calls(builders, changed)
+    for method in made.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+            calls.visit(method)
+    if calls.failed:
+        return node, {}
+    made.body = [s for s in made.body if getattr(s, "name", "") not in builders]
+    classes = {b.title: b.written(node) for b in builders.values()}
+    return ast.fix_missing_locations(made), classes
+
+
+@dataclass
+class _Builder:
+    """A method that makes a sequence."""
+
+    method: ast.FunctionDef
+    title: str
+    reads: list[str]
+    """Attributes of the object that it reads."""
+    changes: dict[str, ast.expr]
+    """What it sets attributes to, by its parameters."""
+    base: ast.expr
+
+    def written(self, owner: ast.ClassDef) -> ast.ClassDef:
+        """The class of these layers."""
+        given = self.method.args
+        made = _Locals(self.reads).visit(copy.deepcopy(self.method))
+        assert isinstance(made, ast.FunctionDef)
+        body = without_docstring(made.body)
+        last = body[-1]
+        assert isinstance(last, ast.Return)
+        layers = ast.Attribute(ast.Name("self", ast.Load()), "layers", ast.Store())
+        assert last.value is not None
+        body[-1] = ast.copy_location(ast.Assign([layers], last.value), last)
+        lines = [
+            f"class {self.title}:",
+            f'    """Layers of {owner.name}."""',
+            "    def __init__(self): ...",
+            "    def forward(self, x):",
+            "        return self.layers(x)",
+        ]
+        [node] = ast.parse("\n".join(lines)).body
+        assert isinstance(node, ast.ClassDef)
+        node.bases = [copy.deepcopy(self.base)]
+        start = node.body[1]
+        assert isinstance(start, ast.FunctionDef)
+        start.args = copy.deepcopy(given)
+        start.args.args[1:1] = [ast.arg(a) for a in self.reads]
+        start.body = body
+        for part in ast.walk(node):
+            if getattr(part, "lineno", self.method.lineno) < self.method.lineno:
+                ast.copy_location(part, self.method)
+        return ast.fix_missing_locations(ast.copy_location(node, self.method))
+
+
+def _builder(
+    origin: Origin, owner: ast.ClassDef, method: ast.FunctionDef
+) -> _Builder | None:
+    body = without_docstring(method.body)
+    last = body[-1] if body else None
+    value = last.value if isinstance(last, ast.Return) else None
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return None
+    if origin.qualified(value.func) != _SEQUENCE or method.decorator_list:
+        return None
+    if method.args.vararg or method.args.kwarg:
+        return None
+    stored: set[str] = set()
+    reads: dict[str, None] = {}
+    for part in ast.walk(method):
+        attribute = self_attribute(part)
+        if attribute is None or not isinstance(part, ast.Attribute):
+            continue
+        if isinstance(part.ctx, ast.Load):
+            reads[attribute] = None
+        else:
+            stored.add(attribute)
+    methods = {m.name for m in owner.body if isinstance(m, ast.FunctionDef)}
+    if not stored or methods & set(reads):
+        return None
+    changes = _changes(body)
+    if set(changes) != stored:
+        return None
+    base = ast.Attribute(copy.deepcopy(value.func.value), "Module", ast.Load())
+    words = method.name.strip("_").split("_")
+    title = owner.name + "".join(w[:1].upper() + w[1:] for w in words if w != "make")
+    return _Builder(method, title, sorted({**reads}), changes, base)
+
+
+def _changes(body: list[ast.stmt]) -> dict[str, ast.expr]:
+    """What attributes are when the statements are run, as far as no condition and no loop sets them."""
+    found: dict[str, ast.expr] = {}
+    known: dict[str, ast.expr] = {}
+    for part in body:
+        match part:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                known[local] = replaced(value, known)
+            case ast.Assign(targets=[ast.Attribute() as target], value=value):
+                place = self_attribute(target)
+                if place is not None:
+                    found[place] = replaced(value, known)
+            case ast.For() | ast.If() | ast.With() | ast.While():
+                for inner in ast.walk(part):
+                    if isinstance(inner, ast.Attribute) and not isinstance(
+                        inner.ctx, ast.Load
+                    ):
+                        found.pop(self_attribute(inner) or "", None)
+    return found
+
+
+class _Locals(ast.NodeTransformer):
+    """Attributes of the object as locals."""
+
+    def __init__(self, attributes: list[str] | set[str]):
+        self.attributes = attributes
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        attribute = self_attribute(node)
+        if attribute is not None and attribute in self.attributes:
+            return ast.copy_location(ast.Name(attribute, node.ctx), node)
+        self.generic_visit(node)
+        return node
+
+
+class _Calls(ast.NodeTransformer):
+    """The calls of such methods in the constructor, as those of the classes."""
+
+    def __init__(self, builders: dict[str, _Builder], changed: set[str]):
+        self.builders, self.changed = builders, changed
+        self.failed = False
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        attribute = self_attribute(node)
+        if attribute in self.builders:
+            self.failed = True
+        if attribute is not None and attribute in self.changed:
+            return ast.copy_location(ast.Name(attribute, node.ctx), node)
+        self.generic_visit(node)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | list[ast.stmt]:
+        call = node.value
+        title = self_attribute(call.func) if isinstance(call, ast.Call) else None
+        builder = self.builders.get(title or "")
+        if builder is None or not isinstance(call, ast.Call):
+            self.generic_visit(node)
+            return node
+        given = builder.method.args
+        inputs = ast.arguments(
+            [], given.args[1:], None, given.kwonlyargs, given.kw_defaults, None,
+            given.defaults,
+        )  # fmt: skip
+        try:
+            bound = bind(inputs, call)
+        except MisfitError:
+            self.failed = True
+            return node
+        call.args = [self.visit(a) for a in call.args]
+        call.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in call.keywords]
+        state: list[ast.expr] = [
+            _Locals(self.changed).visit(
+                ast.Attribute(ast.Name("self", ast.Load()), a, ast.Load())
+            )
+            for a in builder.reads
+        ]
+        call.func = ast.Name(builder.title, ast.Load())
+        call.args = [*state, *call.args]
+        node.targets = [self.visit(t) for t in node.targets]
+        made: list[ast.stmt] = [node]
+        parts = {k: v for k, v in bound.items() if isinstance(v, ast.expr)}
+        for attribute, value in builder.changes.items():
+            new = _Locals(self.changed).visit(replaced(value, parts))
+            target = ast.Name(attribute, ast.Store())
+            made.append(ast.copy_location(ast.Assign([target], new), node))
+        return made

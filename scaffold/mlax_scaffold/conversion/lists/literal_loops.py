@@ -1,0 +1,54 @@
+"""Loops over several numbers for each layer, `for channels, kernel in ((16, 8), (32, 4))`, written out."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.shapes.sizes import is_symbol
+from mlax_scaffold.conversion.source.trees import literal, with_names
+
+_MOST = 8
+"""Loops of more passes are not written out."""
+
+
+def literal_passes(node: ast.For) -> list[ast.stmt] | None:
+    """The passes of a loop over several numbers for each layer, which are written out; None of another."""
+    source = node.iter
+    if (
+        not isinstance(source, ast.Tuple | ast.List)
+        or not 0 < len(source.elts) <= _MOST
+    ):
+        return None
+    ends = (ast.Break, ast.Continue)
+    if node.orelse or any(isinstance(part, ends) for part in ast.walk(node)):
+        return None
+    if not isinstance(node.target, ast.Tuple):
+        return None
+    passes: list[ast.stmt] = []
+    for given in source.elts:
+        values = given.elts if isinstance(given, ast.Tuple | ast.List) else []
+        if len(values) != len(node.target.elts):
+            return None
+        if any(isinstance(literal(v), ast.AST) for v in values):
+            return None
+        parts: dict[str, ast.expr] = {}
+        for one, value in zip(node.target.elts, values, strict=True):
+            if not isinstance(one, ast.Name):
+                return None
+            parts[one.id] = value
+        body = [with_names(copy.deepcopy(part), parts) for part in node.body]
+        passes += [_Fresh(len(passes)).visit(part) for part in body]
+    return passes
+
+
+class _Fresh(ast.NodeTransformer):
+    """Sizes that declarations wait for are others in each pass."""
+
+    def __init__(self, number: int):
+        self.number = number
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        if is_symbol(node) and node.id.startswith(("@last:", "@second:")):
+            node.id = f"{node.id}_{self.number}"
+        return node

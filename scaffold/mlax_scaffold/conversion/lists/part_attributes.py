@@ -1,0 +1,133 @@
+"""What a constructor reads of the layers that it has made: `self.embed.num_patches`."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+
+from mlax_scaffold.conversion.rows.rows import MisfitError, Row, bind, missing
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    replaced,
+    self_attribute,
+    without_docstring,
+)
+
+_SIZES = (
+    *("in_features", "out_features", "in_channels", "out_channels", "embedding_dim"),
+    *("num_embeddings", "num_features", "hidden_size", "input_size", "embed_dim"),
+    *("normalized_shape", "num_heads", "kernel_size", "stride", "groups"),
+)
+
+
+def without_part_attributes(
+    origin: Origin, node: ast.ClassDef, layers: Mapping[str, Row]
+) -> None:
+    """Write such sizes as what the layers are made with, in place."""
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method.name in ("__init__", "setup"):
+            made = _made(method)
+            if made:
+                _Reads(origin, layers, made).visit(method)
+                ast.fix_missing_locations(method)
+
+
+def _made(method: ast.FunctionDef) -> dict[str, ast.Call]:
+    """The calls that the constructor assigns, each once, by what is assigned."""
+    found: dict[str, list[ast.expr]] = {}
+    for part in ast.walk(method):
+        if isinstance(part, ast.Assign) and len(part.targets) == 1:
+            found.setdefault(ast.unparse(part.targets[0]), []).append(part.value)
+    return {
+        place: given[0]
+        for place, given in found.items()
+        if len(given) == 1 and isinstance(given[0], ast.Call)
+    }
+
+
+class _Reads(ast.NodeTransformer):
+    def __init__(
+        self, origin: Origin, layers: Mapping[str, Row], made: dict[str, ast.Call]
+    ):
+        self.origin, self.layers, self.made = origin, layers, made
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        call = self.made.get(ast.unparse(node.value))
+        if call is None or not isinstance(node.ctx, ast.Load):
+            return node
+        value = self._value(call, node.attr)
+        return node if value is None else ast.copy_location(value, node)
+
+    def _value(self, call: ast.Call, attribute: str) -> ast.expr | None:
+        title = call.func.id if isinstance(call.func, ast.Name) else ""
+        own = self.origin.classes.get(title)
+        if own is not None:
+            return _of_class(own, call, attribute)
+        row = self.layers.get(self.origin.qualified(call.func))
+        if row is None or attribute not in _SIZES:
+            return None
+        try:
+            value = row.bind(call).get(attribute)
+        except MisfitError:
+            return None
+        if not isinstance(value, ast.expr) or missing(value):
+            return None
+        return copy.deepcopy(value)
+
+
+def _of_class(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr | None:
+    """What an attribute of an object is, by the parameters that it is made with."""
+    start = next(
+        (
+            m
+            for m in node.body
+            if isinstance(m, ast.FunctionDef) and m.name == "__init__"
+        ),
+        None,
+    )
+    if start is None:
+        return None
+    inputs = ast.arguments(
+        [], start.args.args[1:], start.args.vararg, start.args.kwonlyargs,
+        start.args.kw_defaults, start.args.kwarg, start.args.defaults,
+    )  # fmt: skip
+    try:
+        bound = bind(inputs, call)
+    except MisfitError:
+        return None
+    known = {k: v for k, v in bound.items() if isinstance(v, ast.expr)}
+    own: dict[str, ast.expr] = {}
+    for part in without_docstring(start.body):
+        if not isinstance(part, ast.Assign) or len(part.targets) != 1:
+            continue
+        value = _Own(own).visit(replaced(part.value, known))
+        target, place = part.targets[0], self_attribute(part.targets[0])
+        if place is not None:
+            own[place] = value
+        elif isinstance(target, ast.Name):
+            known[target.id] = value
+    value = own.get(attribute)
+    return value if value is not None and _plain(value) else None
+
+
+class _Own(ast.NodeTransformer):
+    """Attributes of the object as what they are."""
+
+    def __init__(self, own: Mapping[str, ast.expr]):
+        self.own = own
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        known = self.own.get(self_attribute(node) or "")
+        if known is not None:
+            return copy.deepcopy(known)
+        self.generic_visit(node)
+        return node
+
+
+def _plain(node: ast.expr) -> bool:
+    """Whether a value is reckoned of numbers: no layer and no array."""
+    calls = {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+    free = any(self_attribute(n) for n in ast.walk(node))
+    return not free and calls <= {"int", "round", "max", "min", "len", "tuple", "sum"}

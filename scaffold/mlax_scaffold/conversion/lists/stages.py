@@ -1,0 +1,135 @@
+"""Lists whose elements are sequences of layers: such a sequence becomes a class of its own."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+from collections.abc import Mapping
+
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.vocabulary import LISTS
+
+_SEQUENCE = "torch.nn.Sequential"
+
+
+def with_stages(
+    origin: Origin, node: ast.ClassDef
+) -> tuple[ast.ClassDef, Mapping[str, ast.ClassDef]]:
+    """The class, in which each of these sequences is made by a class, and those classes.
+
+    `nn.ModuleList([nn.Sequential(nn.Linear(dim, dim), nn.GELU()) for _ in range(depth)])` is a
+    list of one kind of layer that way, and its elements are called as others are.
+    """
+    visitor = _Stages(origin, node.name)
+    made = visitor.visit(copy.deepcopy(node))
+    if not visitor.found:
+        return node, {}
+    return ast.fix_missing_locations(made), visitor.found
+
+
+class _Stages(ast.NodeTransformer):
+    def __init__(self, origin: Origin, owner: str):
+        self.origin, self.owner = origin, owner
+        self.found: dict[str, ast.ClassDef] = {}
+        self.place = ""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        target = node.targets[0]
+        place = self_attribute(target) or getattr(target, "id", "")
+        self.place, before = place or self.place, self.place
+        self.generic_visit(node)
+        self.place = before
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        func = node.func
+        if isinstance(func, ast.Attribute) and func.attr == "append":
+            place = self_attribute(func.value) or getattr(func.value, "id", "")
+            if place and len(node.args) == 1:
+                node.args = [self._stage(node.args[0], place)]
+                return node
+        if self.origin.qualified(func) in LISTS and len(node.args) == 1:
+            inner = node.args[0]
+            if isinstance(inner, ast.ListComp | ast.GeneratorExp) and self.place:
+                inner.elt = self._stage(inner.elt, self.place)
+                return node
+        return self.generic_visit(node)
+
+    def _stage(self, node: ast.expr, place: str) -> ast.expr:
+        """The call of the class that stands for a sequence; anything else as it is."""
+        if (
+            not isinstance(node, ast.Call)
+            or self.origin.qualified(node.func) != _SEQUENCE
+            or not isinstance(node.func, ast.Attribute)
+            or node.keywords
+            or any(isinstance(a, ast.Starred) for a in node.args)
+        ):
+            return node
+        title = self._free(place)
+        given: dict[str, ast.expr] = {}
+        parameters = Parameters(self.origin, given)
+        layers = [parameters.visit(copy.deepcopy(a)) for a in node.args]
+        sequence = ast.Call(copy.deepcopy(node.func), layers, [])
+        self.found[title] = _class(title, place, node, list(given), sequence)
+        made = ast.Call(ast.Name(title, ast.Load()), list(given.values()), [])
+        return ast.copy_location(made, node)
+
+    def _free(self, place: str) -> str:
+        words = place.removesuffix("s").strip("_").split("_")
+        wanted = self.owner + "".join(w[:1].upper() + w[1:] for w in words)
+        taken = {*self.found, *self.origin.classes, *self.origin.functions}
+        made, number = wanted, 1
+        while made in taken:
+            number += 1
+            made = f"{wanted}{number}"
+        return made
+
+
+class Parameters(ast.NodeTransformer):
+    """What a sequence takes of where it is made: locals, parameters and attributes."""
+
+    def __init__(self, origin: Origin, given: dict[str, ast.expr]):
+        self.given = given
+        self.known = {
+            *(*origin.imports, *origin.classes, *origin.functions, *origin.assigned),
+            *dir(builtins),
+        }
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        attribute = self_attribute(node)
+        if attribute:
+            self.given.setdefault(attribute, copy.deepcopy(node))
+            return ast.copy_location(ast.Name(attribute, ast.Load()), node)
+        self.generic_visit(node)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self.known:
+            self.given.setdefault(node.id, copy.deepcopy(node))
+        return node
+
+
+def _class(
+    title: str, place: str, node: ast.Call, given: list[str], sequence: ast.Call
+) -> ast.ClassDef:
+    assert isinstance(node.func, ast.Attribute)
+    base = ast.Attribute(copy.deepcopy(node.func.value), "Module", ast.Load())
+    lines = [
+        f"class {title}:",
+        f'    """One of `{place}`."""',
+        f"    def __init__({', '.join(['self', *given])}):",
+        "        self.layers = None",
+        "    def forward(self, x):",
+        "        return self.layers(x)",
+    ]
+    [made] = ast.parse("\n".join(lines)).body
+    assert isinstance(made, ast.ClassDef)
+    for part in ast.walk(made):
+        if hasattr(part, "lineno"):
+            ast.copy_location(part, node)
+        if isinstance(part, ast.Assign):
+            part.value = sequence
+    made.bases = [base]
+    return ast.fix_missing_locations(ast.copy_location(made, node))

@@ -1,0 +1,1 @@
+"""Transformations of gradients as optimizers."""

@@ -1,0 +1,174 @@
+"""What chains of transformations are given: lists of them, schedules, and masks of weights."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+
+from mlax_scaffold.conversion.forms.leaf_functions import called, straight
+from mlax_scaffold.conversion.rows.tables.optax import TREE_MAPS
+from mlax_scaffold.conversion.rows.tables.optax_schedules import scheduled
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_name,
+    literal,
+    name,
+    replaced,
+    targets,
+)
+
+_RATES = ("learning_rate", "step_size", "step_size_fn", "weight_decay")
+COUNT = "self.step - 1.0"
+"""The number of the step, as optax counts them."""
+
+
+def without_lists(node: ast.FunctionDef) -> None:
+    """Write `chain(*parts)` with what the list holds, in place, where the function says all of it."""
+    lists = [
+        (part, part.targets[0].id)
+        for part in node.body
+        if isinstance(part, ast.Assign)
+        and isinstance(part.targets[0], ast.Name)
+        and isinstance(part.value, ast.List)
+    ]
+    for first, local in lists:
+        assert isinstance(first.value, ast.List)
+        elements = list(first.value.elts)
+        kept: list[ast.stmt] = []
+        for part in node.body:
+            more = [] if part is first else _added(part, local)
+            if more is None:
+                kept.append(part)
+            else:
+                elements += more
+        reads = [p for part in kept for p in ast.walk(part) if is_name(p, local)]
+        given = [
+            p
+            for part in kept
+            for p in ast.walk(part)
+            if isinstance(p, ast.Starred) and is_name(p.value, local)
+        ]
+        if len(reads) == len(given) == 1:
+            node.body = [_Filled(local, elements).visit(part) for part in kept]
+    ast.fix_missing_locations(node)
+
+
+def _added(node: ast.stmt, local: str) -> list[ast.expr] | None:
+    """What a statement adds to a list; None where it does something else."""
+    match node:
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(value=place, attr="append"), args=[one])
+        ) if is_name(place, local):
+            return [one]
+        case ast.AugAssign(
+            target=ast.Name(id=title), op=ast.Add(), value=ast.List() as more
+        ) if title == local:
+            return more.elts
+        case ast.If(test=test, body=body, orelse=orelse):
+            sides = [[_added(part, local) for part in side] for side in (body, orelse)]
+            if any(one is None for side in sides for one in side):
+                return None
+            one, other = ([e for part in side if part for e in part] for side in sides)
+            if len(one) == len(other):
+                pairs = zip(one, other, strict=True)
+                return [ast.IfExp(copy.deepcopy(test), a, b) for a, b in pairs]
+            nothing = expression("optax.identity()")
+            made = [ast.IfExp(copy.deepcopy(test), e, nothing) for e in one]
+            return [*made, *(ast.IfExp(copy.deepcopy(test), nothing, e) for e in other)]
+    return None
+
+
+class _Filled(ast.NodeTransformer):
+    def __init__(self, local: str, elements: list[ast.expr]):
+        self.local, self.elements = local, elements
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        made: list[ast.expr] = []
+        for argument in node.args:
+            starred = isinstance(argument, ast.Starred)
+            if starred and is_name(argument.value, self.local):  # type: ignore[attr-defined]
+                made += self.elements
+            else:
+                made.append(argument)
+        node.args = made
+        return node
+
+
+def taken_apart(node: ast.stmt, known: dict[str, ast.expr]) -> bool:
+    """Whether a tuple is taken apart: `b1, b2 = betas`; its parts are known from then on."""
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=places)], value=value):
+            locals_ = list(targets(node))
+            if len(locals_) != len(places):
+                return False
+            made = replaced(value, known)
+            for at, local in enumerate(locals_):
+                part = expression("a[i]", a=made, i=ast.Constant(at))
+                known[local] = made.elts[at] if isinstance(made, ast.Tuple) else part
+            return True
+    return False
+
+
+def rate(
+    origin: Origin,
+    parameter: str,
+    value: ast.expr,
+    functions: Mapping[str, ast.FunctionDef],
+    known: Mapping[str, ast.expr],
+) -> ast.expr | None:
+    """What a schedule that is given as a rate is in a step; None where the value is no schedule."""
+    if parameter not in _RATES:
+        return None
+    count = expression(COUNT)
+    if isinstance(value, ast.Call):
+        full = origin.qualified(value.func) or ast.unparse(value.func)
+        if full.startswith("optax."):
+            return scheduled(full.rpartition(".")[2], value, count)
+        return None
+    if isinstance(value, ast.Name):
+        function = functions.get(value.id) or origin.functions.get(value.id)
+        made = straight(function) if function is not None else None
+        if made is None or len(made.given) != 1:
+            return None
+        result = made.result
+        for local, step in reversed(made.steps):
+            result = replaced(result, {local: step})
+        value = ast.Lambda(
+            ast.arguments([], [ast.arg(made.given[0])], None, [], [], None, []), result
+        )
+    if isinstance(value, ast.Lambda) and len(value.args.args) == 1:
+        inner = {k: v for k, v in known.items() if k != value.args.args[0].arg}
+        call = ast.Call(replaced(value, inner), [count], [])
+        return called(call)
+    return None
+
+
+def chosen_weights(
+    origin: Origin, mask: ast.expr, functions: Mapping[str, ast.FunctionDef]
+) -> ast.expr | None:
+    """The condition on a weight, `param`, that a mask is; None where it is another one."""
+    if isinstance(mask, ast.Name):
+        function = functions.get(mask.id) or origin.functions.get(mask.id)
+        made = straight(function) if function is not None else None
+        if made is None or made.steps or len(made.given) != 1:
+            return None
+        given, body = made.given[0], made.result
+    elif isinstance(mask, ast.Lambda) and len(mask.args.args) == 1:
+        given, body = mask.args.args[0].arg, mask.body
+    else:
+        return None
+    match body:
+        case ast.Call(func=func, args=[ast.Lambda() as leaf, tree]):
+            mapped = origin.qualified(func) in TREE_MAPS
+            if mapped and is_name(tree, given) and len(leaf.args.args) == 1:
+                return replaced(leaf.body, {leaf.args.args[0].arg: name("param")})
+    return None
+
+
+def is_left_out(parameter: str, value: ast.expr) -> bool:
+    """Whether an argument that nothing is made of here changes nothing."""
+    named = parameter.endswith("dtype") or parameter in ("name", "initial_count")
+    return named or literal(value) in (None, False)

@@ -1,0 +1,230 @@
+"""An optimizer on its way into a spec, and its hyperparameters."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from dataclasses import dataclass, field
+
+from mlax_scaffold.conversion.declarations.words import word_of
+from mlax_scaffold.conversion.output.description import Field
+from mlax_scaffold.conversion.rows.translation import Translator
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_name,
+    is_none,
+    literal,
+    name,
+    self_attribute,
+    targets,
+)
+
+_LEFT_OUT = (
+    "mu_dtype",
+    "dtype",
+    "accumulator_dtype",
+    "nu_dtype",
+    "momentum_dtype",
+    "mask",
+)
+
+
+@dataclass
+class Optimizer:
+    """The optimizer that is made."""
+
+    origin: Origin
+    notes: Notes
+    setup: list[ast.stmt] = field(default_factory=list)
+    setup_tree: list[ast.stmt] = field(default_factory=list)
+    prepare: list[ast.stmt] = field(default_factory=list)
+    update: list[ast.stmt] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
+
+    required: frozenset[str] = frozenset()
+    """Hyperparameters that are never None."""
+
+    def bound_in_update(self) -> set[str]:
+        """The locals of the update so far."""
+        return {t for part in self.update for t in targets(part)}
+
+    def bound(self, value: ast.expr) -> ast.expr:
+        """A local of the update that holds a value."""
+        local = "update"
+        while local in self.bound_in_update():
+            local = f"{local}_"
+        self.update.append(ast.Assign([ast.Name(local, ast.Store())], value, lineno=0))
+        return name(local)
+
+    def decided(self, test: ast.expr) -> ast.expr:
+        """A condition in which hyperparameters that are never None are some number."""
+        match test:
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()], left=left):
+                if self_attribute(left) in self.required:
+                    test = copy.deepcopy(test)
+                    test.left = ast.Constant(1.0)
+        return test
+
+    def free(self, wanted: str) -> str:
+        """A name that no state and no scalar has yet."""
+        made, count = wanted, 1
+        while made in self.taken:
+            count += 1
+            made = f"{wanted}_{count}"
+        self.taken.add(made)
+        return made
+
+
+def hyperparameters(
+    translator: Translator, node: ast.FunctionDef
+) -> tuple[list[Field], dict[str, ast.expr]]:
+    fields: list[Field] = []
+    parameters: dict[str, ast.expr] = {}
+    args = [*node.args.args, *node.args.kwonlyargs]
+    positional: list[ast.expr | None] = [None] * (
+        len(node.args.args) - len(node.args.defaults)
+    )
+    defaults = [*positional, *node.args.defaults, *node.args.kw_defaults]
+    for argument, default in zip(args, defaults, strict=True):
+        given = argument.arg
+        if given in _LEFT_OUT and (default is None or is_none(default)):
+            parameters[given] = ast.Constant(None)
+            continue
+        value = translator.expression(default) if default is not None else None
+        number = literal(value)
+        if type(number) is int:
+            value = (
+                ast.Constant(float(number))
+                if "int" not in ast.unparse(argument.annotation or ast.Constant(""))
+                else value
+            )
+        fields.append(Field(given, _word(given, argument.annotation, value), value))
+        parameters[given] = expression(f"self.{given}")
+    return fields, parameters
+
+
+def _word(given: str, annotation: ast.expr | None, value: ast.expr | None) -> str:
+    if given in (
+        "learning_rate",
+        "lr",
+        "step_size",
+        "weight_decay",
+        "learning_rate_fn",
+    ):
+        return "Scheduled"
+    maybe = " | None" if is_none(value) else ""
+    if given in (
+        "b1",
+        "b2",
+        "b3",
+        "beta1",
+        "beta2",
+        "decay",
+        "momentum",
+        "beta",
+        "rho",
+    ):
+        return f"Decay{maybe}"
+    if given.startswith(("eps", "weight_decay")):
+        return f"NonNegative{maybe}"
+    if given.startswith("max_"):
+        return f"Positive{maybe}"
+    word = word_of(given, annotation, value)
+    return f"float{maybe}" if word.startswith("Size") and annotation is None else word
+
+
+def with_parts(node: ast.FunctionDef) -> ast.FunctionDef:
+    """The function with a parameter for each number of a tuple that it takes apart: `b1, b2 = betas`."""
+    made = copy.deepcopy(node)
+    given = made.args
+    late = len(given.args) - len(given.defaults)
+    for argument, default in reversed(
+        [*zip(given.args[late:], given.defaults, strict=True)]
+    ):
+        numbers = default.elts if isinstance(default, ast.Tuple) else []
+        if not numbers or not all(isinstance(literal(e), float | int) for e in numbers):
+            continue
+        titles = _parts(made, argument.arg, len(numbers))
+        if titles is None:
+            continue
+        at = given.args.index(argument)
+        given.defaults[at - late : at - late + 1] = numbers
+        given.args[at : at + 1] = [ast.arg(t) for t in titles]
+        made = _InParts(argument.arg, titles).visit(made)
+    return ast.fix_missing_locations(made)
+
+
+def _parts(node: ast.FunctionDef, given: str, count: int) -> list[str] | None:
+    """What the numbers of a tuple are called; None where it is used as a whole."""
+    reads = [p for p in ast.walk(node) if is_name(p, given)]
+    titles = [f"{given}_{i + 1}" for i in range(count)]
+    known = 0
+    for part in ast.walk(node):
+        match part:
+            case ast.Assign(targets=[ast.Tuple() as places], value=value) if is_name(
+                value, given
+            ):
+                bound = list(targets(places))
+                if len(bound) != count:
+                    return None
+                titles, known = bound, known + 1
+            case ast.Subscript(value=value, slice=ast.Constant(value=int())) if is_name(
+                value, given
+            ):
+                known += 1
+    return titles if reads and known == len(reads) else None
+
+
+class _InParts(ast.NodeTransformer):
+    def __init__(self, given: str, titles: list[str]):
+        self.given, self.titles = given, titles
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign | None:
+        if is_name(node.value, self.given):
+            return None
+        self.generic_visit(node)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if is_name(node.value, self.given):
+            return ast.copy_location(name(self.titles[literal(node.slice)]), node)  # type: ignore[index]
+        self.generic_visit(node)
+        return node
+
+
+_STATIC = ("bool", "str", "Size", "Sizes", "Count", "int", "Literal")
+
+
+class _Traced(ast.NodeTransformer):
+    """Writes conditions on numbers that are traced as choices of jax."""
+
+    def __init__(self, fields: list[Field]):
+        static = (f.name for f in fields if f.word.startswith(_STATIC))
+        self.traced = {f.name for f in fields} - {*static}
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        if not self._reads(node.test):
+            return node
+        where = ast.Attribute(name("@module:jnp"), "where", ast.Load())
+        return ast.Call(where, [node.test, node.body, node.orelse], [])
+
+    def _reads(self, test: ast.AST) -> bool:
+        """Whether a condition reads a traced number, and not only whether it is there."""
+        match test:
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+                return False
+        attribute = self_attribute(test)
+        if attribute is not None:
+            return attribute in (*self.traced, "step")
+        return any(map(self._reads, ast.iter_child_nodes(test)))
+
+
+def with_choices(body: list[ast.stmt], fields: list[Field]) -> list[ast.stmt]:
+    """Statements in which what depends on a traced number is chosen by `jnp.where`."""
+    return [_Traced(fields).visit(part) for part in body]

@@ -1,0 +1,360 @@
+"""A transformation of optax as an optimizer: what it does to trees, per leaf."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import os
+
+from mlax_scaffold.conversion.definitions.programs import carried
+from mlax_scaffold.conversion.forms.leaf_functions import Decided
+from mlax_scaffold.conversion.forms.straightened import straighten
+from mlax_scaffold.conversion.optimizers.optimizer_chains import (
+    chosen_weights,
+    is_left_out,
+    rate,
+    taken_apart,
+    without_lists,
+)
+from mlax_scaffold.conversion.optimizers.optimizer_fields import (
+    Optimizer,
+    hyperparameters,
+    with_choices,
+    with_parts,
+)
+from mlax_scaffold.conversion.optimizers.optimizer_states import States, init_values
+from mlax_scaffold.conversion.optimizers.per_leaf import PerLeaf
+from mlax_scaffold.conversion.optimizers.roots import with_words
+from mlax_scaffold.conversion.output.description import (
+    Described,
+    Field,
+    SpecText,
+    Trial,
+)
+from mlax_scaffold.conversion.rows.calculations import Calculations
+from mlax_scaffold.conversion.rows.tables.optax import transformations
+from mlax_scaffold.conversion.rows.translation import Translator
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin, Thing
+from mlax_scaffold.conversion.source.trees import (
+    docstring,
+    expression,
+    is_none,
+    literal,
+    name,
+    names,
+    replaced,
+    statement,
+    visited,
+    without_docstring,
+)
+from mlax_scaffold.errors import UsageError
+
+
+def optimizer_definition(
+    origin: Origin, node: Thing, notes: Notes, name_: str
+) -> SpecText:
+    """The spec of a function that returns a transformation."""
+    if not isinstance(node, ast.FunctionDef):
+        raise UsageError(
+            f"{origin.path}:{node.lineno}: {node.name} is a class: --from takes a function that "
+            "returns an optax.GradientTransformation, or an optax.chain of them"
+        )
+    translator = Translator(
+        origin, "plain", notes, Calculations("grad", keyed=False), {}
+    )
+    node = with_parts(node)
+    fields, parameters = hyperparameters(translator, node)
+    translator.numbers = frozenset(f.name for f in fields)
+    made = Optimizer(
+        origin,
+        notes,
+        taken={*(f.name for f in fields), "step", "key", "value"},
+        required=frozenset(f.name for f in fields if "None" not in f.word),
+    )
+    current = _stage(made, translator, node, parameters, name("grad"), [])
+    made.update.append(ast.Return(current))
+    doc = docstring(node) or f"From {node.name} of {os.path.basename(origin.path)}."
+    methods = [
+        _method("setup", ["param"], made.setup),
+        _method("setup_tree", ["params"], made.setup_tree),
+        _method("prepare", ["grads", "params"], with_choices(made.prepare, fields)),
+        _method(
+            "update",
+            ["grad", "param"],
+            with_choices(with_words(made.update), fields),
+        ),
+    ]
+    described = Described(
+        name_,
+        "Optimizer",
+        doc,
+        tuple(sorted(fields, key=lambda f: f.default is not None)),
+        (),
+        tuple(m for m in methods if m.body),
+        trial=_trial(fields, methods),
+    )
+    _refuse_foreign(made, methods)
+    used = {n for m in methods for n in names(m)} - {"grad", "param"}
+    beside = carried(origin, notes, used, "plain", [])
+    return SpecText((described,), tuple(beside))
+
+
+def _refuse_foreign(made: Optimizer, methods: list[ast.FunctionDef]) -> None:
+    """List what is left of optax where updates are computed."""
+    for method in methods:
+        for part in ast.walk(method):
+            if not isinstance(part, ast.Call):
+                continue
+            full = made.origin.qualified(part.func)
+            if full.startswith("optax."):
+                schedule = full.endswith(("_schedule", "_decay", "_schedules"))
+                made.notes.refuse(
+                    part,
+                    f"`{ast.unparse(part.func)}` has no counterpart in an optimizer",
+                    "let the learning rate be a parameter, which is a number or a schedule of the "
+                    "library"
+                    if schedule
+                    else "write what it computes with functions of jax.numpy",
+                )
+
+
+_VALUES = {
+    "Scheduled": 0.1,
+    "Decay": 0.9,
+    "Probability": 0.9,
+    "NonNegative": 0.1,
+    "Positive": 0.5,
+    "float": 0.5,
+    "Size": 2,
+    "Count": 2,
+    "int": 2,
+    "bool": True,
+}
+"""What fields are tried with that have no default."""
+
+
+def _trial(fields: list[Field], methods: list[ast.FunctionDef]) -> Trial | None:
+    """What both are run with; None where something is drawn, or a value is not to be told."""
+    if any("self.key(" in ast.unparse(m) for m in methods):
+        return None
+    required = [f for f in fields if f.default is None]
+    if any(f.word not in _VALUES for f in required):
+        return None
+    values = tuple((f.name, _VALUES[f.word]) for f in required)
+    return Trial(tuple((f.name, f.name) for f in required), values, ())
+
+
+def _method(title: str, inputs: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
+    given = [ast.arg(i) for i in ("self", *inputs)]
+    return ast.FunctionDef(
+        title,
+        ast.arguments([], given, None, [], [], None, []),
+        body,
+        [],
+        None,
+        lineno=0,
+    )
+
+
+def _stage(
+    made: Optimizer,
+    translator: Translator,
+    node: ast.FunctionDef,
+    parameters: dict[str, ast.expr],
+    current: ast.expr,
+    path: list[str],
+) -> ast.expr:
+    """Add what a transformation does to the gradient; the update that comes of it."""
+    node = copy.deepcopy(node)
+    without_lists(node)
+    straighten(node)
+    functions = {f.name: f for f in node.body if isinstance(f, ast.FunctionDef)}
+    known = dict(parameters)
+    result: ast.expr | None = None
+    for part in without_docstring(node.body):
+        if isinstance(part, ast.Return):
+            result = part.value
+        elif isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
+            known[part.targets[0].id] = replaced(part.value, known)
+        elif taken_apart(part, known):
+            continue
+        elif isinstance(part, ast.FunctionDef | ast.Expr | ast.If):
+            if isinstance(part, ast.If) and any(
+                isinstance(p, ast.Raise) for p in part.body
+            ):
+                continue
+            if isinstance(part, ast.If):
+                made.notes.refuse(
+                    part,
+                    "a transformation that depends on a condition",
+                    "write the condition inside of the update",
+                )
+        else:
+            made.notes.refuse(
+                part, f"`{ast.unparse(part)}`", "write it inside of the update"
+            )
+    return _result(made, translator, node, result, known, functions, current, path)
+
+
+def _result(
+    made: Optimizer,
+    translator: Translator,
+    node: ast.FunctionDef,
+    result: ast.expr | None,
+    known: dict[str, ast.expr],
+    functions: dict[str, ast.FunctionDef],
+    current: ast.expr,
+    path: list[str],
+) -> ast.expr:
+    if isinstance(result, ast.Name) and result.id in known:
+        result = known[result.id]
+    if isinstance(result, ast.IfExp):
+        given = (made, translator, node)
+        test = visited(Decided(), made.decided(replaced(result.test, known)))
+        sides = [
+            _result(*given, side, known, functions, current, path)
+            for side in (result.body, result.orelse)
+            if literal(test) is not (side is result.orelse)
+            or not isinstance(test, ast.Constant)
+        ]
+        if len(sides) == 1:
+            return sides[0]
+        return made.bound(ast.IfExp(translator.expression(test), *sides))
+    if not isinstance(result, ast.Call):
+        made.notes.refuse(
+            node,
+            f"{node.name} returns no optax.GradientTransformation",
+            "return one, of an init and an update function",
+        )
+        return current
+    full = translator.origin.qualified(result.func) or ast.unparse(result.func)
+    last = ast.unparse(result.func).rpartition(".")[2]
+    if last.startswith("GradientTransformation"):
+        keywords = {k.arg: k.value for k in result.keywords}
+        pair = [*result.args, *(keywords.get(k) for k in ("init", "update"))]
+        chosen = [functions.get(ast.unparse(p)) for p in pair if p is not None]
+        if len(chosen) == 2 and chosen[0] and chosen[1]:
+            return _pair(
+                made, translator, chosen[0], chosen[1], known, functions, current
+            )
+        if len(chosen) == 2 and chosen[1] and "init_empty_state" in ast.unparse(result):
+            return _pair(made, translator, None, chosen[1], known, functions, current)
+    if last in ("chain", "named_chain") and full.startswith(("optax", "chain")):
+        for element in result.args:
+            inner = element.elts[1] if isinstance(element, ast.Tuple) else element
+            current = _result(
+                made,
+                translator,
+                node,
+                inner,
+                known,
+                functions,
+                current,
+                [*path, "chain"],
+            )
+        return current
+    own = translator.origin.functions.get(last)
+    other = own or (transformations().get(last) if full.startswith("optax.") else None)
+    if other is None or len(path) > 20:
+        made.notes.refuse(
+            result,
+            f"`{ast.unparse(result.func)}` is not known as a transformation",
+            "put it into a Chain with the optimizer of the library that does the same",
+        )
+        return current
+    given = dict(zip([a.arg for a in other.args.args], result.args, strict=False))
+    given |= {str(k.arg): k.value for k in result.keywords}
+    count = len(other.args.args) - len(other.args.defaults)
+    for argument, default in zip(
+        other.args.args[count:], other.args.defaults, strict=True
+    ):
+        given.setdefault(argument.arg, default)
+    for argument, default in zip(
+        other.args.kwonlyargs, other.args.kw_defaults, strict=True
+    ):
+        if default is not None:
+            given.setdefault(argument.arg, default)
+    bound = _arguments(made, translator, result, other, given, known, functions)
+    return _stage(made, translator, other, bound, current, [*path, last])
+
+
+def _arguments(
+    made: Optimizer,
+    translator: Translator,
+    call: ast.Call,
+    other: ast.FunctionDef,
+    given: dict[str, ast.expr],
+    known: dict[str, ast.expr],
+    functions: dict[str, ast.FunctionDef],
+) -> dict[str, ast.expr]:
+    """The arguments of a transformation, in which schedules and masks are what they are in a step."""
+    parameters = {a.arg for a in (*other.args.args, *other.args.kwonlyargs)}
+    bound: dict[str, ast.expr] = {}
+    for parameter, value in given.items():
+        whole = replaced(value, known)
+        bound[parameter] = whole
+        if parameter not in parameters and not is_left_out(parameter, whole):
+            made.notes.refuse(
+                call,
+                f"`{parameter}={ast.unparse(value)}` of `{ast.unparse(call.func)}` has no counterpart",
+                "write the transformation out, or leave the argument out",
+            )
+        if parameter == "mask" and is_none(whole):
+            bound[parameter] = ast.Constant(True)
+        elif parameter == "mask" and not isinstance(whole, ast.Constant | ast.Compare):
+            chosen = chosen_weights(translator.origin, whole, functions)
+            bound[parameter] = chosen or ast.Constant(True)
+            if chosen is None:
+                made.notes.refuse(
+                    call,
+                    f"the mask `{ast.unparse(whole)}` is not told by each weight alone",
+                    "give a function of the shape of a weight, mapped over all, or mask a chain",
+                )
+        rated = rate(translator.origin, parameter, whole, functions, known)
+        if rated is not None:
+            attribute = made.free("rate")
+            target = ast.Attribute(name("self"), attribute, ast.Store())
+            current = translator.expression(replaced(rated, known))
+            made.prepare.append(ast.Assign([target], current, lineno=0))
+            bound[parameter] = expression(f"self.{attribute}")
+    return bound
+
+
+def _pair(
+    made: Optimizer,
+    translator: Translator,
+    init: ast.FunctionDef | None,
+    update: ast.FunctionDef,
+    known: dict[str, ast.expr],
+    functions: dict[str, ast.FunctionDef],
+    current: ast.expr,
+) -> ast.expr:
+    """A pair of functions: states are moments, or the number of the step."""
+    states = States()
+    given = [a.arg for a in update.args.args]
+    title = given[1] if len(given) > 1 and "state" not in given[1] else "trace"
+    if init is not None:
+        for place, given_value, line in init_values(translator, init):
+            value = replaced(given_value, known)
+            made_ = states.add(translator, made.free, place, value, title)
+            if made_ is None:
+                made.notes.refuse(
+                    line,
+                    f"the state `{place}` begins as `{ast.unparse(value)}`",
+                    "declare it in setup: `self.name = moment(initializer, param.shape)`",
+                )
+        made.setup += states.setup
+        made.setup_tree += states.setup_tree
+    leaf = PerLeaf(
+        translator, states, known, functions, made.free, made.bound_in_update()
+    )
+    updated = leaf.run(update, current)
+    made.prepare += leaf.prepare
+    made.update += leaf.update
+    for note in leaf.refused:
+        made.notes.refuse(*note)
+    return updated if updated is not None else current
+
+
+__all__ = ["copy", "optimizer_definition", "statement"]

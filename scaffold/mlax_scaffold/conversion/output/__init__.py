@@ -1,0 +1,1 @@
+"""What a spec is to say, and how it is printed."""

@@ -1,0 +1,179 @@
+"""What a spec cannot hold, found before anybody generates it: told with the lines of the original."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Iterator
+
+from mlax_scaffold.conversion.output.description import Described, Function, SpecText
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.reader.remedies.foreign import LIBRARIES
+
+_ALLOWED = ("jax", "numpy", "math", "functools", "itertools", "operator", "typing")
+_OF_LAYERS = ("training", "key", "stored", "scheduled", "step", "mask", "apply")
+"""What layers have that nothing declares."""
+_NUMBERS = ("Size", "Sizes", "Count", "Positive", "NonNegative", "Probability", "float")
+_ADVICE = "write what it computes with functions of jax, or with a layer of the library"
+
+
+def refuse_leftovers(origin: Origin, notes: Notes, spec: SpecText) -> None:
+    """Note down names that nothing defines, modules of others, and layers that are given."""
+    told = {note.line for note in notes.found if note.blocks}
+    known = {
+        *dir(builtins),
+        *(d.name for d in spec.definitions),
+        *(n for part in spec.beside for n in _bound(part)),
+    }
+    for node in spec.beside:
+        _names(origin, notes, node, known, told)
+    for definition in spec.definitions:
+        for node in _parts(definition):
+            _names(origin, notes, node, known | _locals(definition), told)
+        if isinstance(definition, Described):
+            _given_layers(notes, definition, told)
+            _indexed_sequences(notes, definition, told)
+            if not notes.blocking:
+                _undeclared(notes, definition, told)
+            _changes_in_place(notes, definition, told)
+
+
+def _parts(definition: Described | Function) -> Iterable[ast.stmt]:
+    if isinstance(definition, Function):
+        return [definition.node]
+    return [*definition.constants, *definition.setup, *definition.methods]
+
+
+def _locals(definition: Described | Function) -> set[str]:
+    """What setup and the class itself bind, beside the functions' own names."""
+    if isinstance(definition, Function):
+        return {f.name for f in definition.fields}
+    return {
+        n for part in (*definition.constants, *definition.setup) for n in _bound(part)
+    }
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            yield part.id
+        elif isinstance(part, ast.arg):
+            yield part.arg
+        elif isinstance(part, ast.FunctionDef | ast.ClassDef):
+            yield part.name
+        elif isinstance(part, ast.alias):
+            yield part.asname or part.name.partition(".")[0]
+
+
+def _names(
+    origin: Origin, notes: Notes, node: ast.AST, known: set[str], told: set[int]
+) -> None:
+    bound = {*known, *_bound(node)}
+    whole = {
+        id(part.value): part
+        for part in ast.walk(node)
+        if isinstance(part, ast.Attribute)
+    }
+    for part in ast.walk(node):
+        if not isinstance(part, ast.Name) or not isinstance(part.ctx, ast.Load):
+            continue
+        if part.id.startswith("@") or part.id in ("self", *bound):
+            continue
+        full = origin.imports.get(part.id)
+        if full is not None and full.partition(".")[0] in (*_ALLOWED, ""):
+            continue
+        if full is not None and full.partition(".")[0] not in LIBRARIES:
+            # The person's own module, which a spec imports as it is.
+            continue
+        line = getattr(part, "lineno", 0)
+        if line in told or not line:
+            continue
+        outer: ast.expr = part
+        while id(outer) in whole:
+            outer = whole[id(outer)]
+        told.add(line)
+        if full is None:
+            what = f"`{part.id}` is nothing that a spec can read"
+            todo = "write what it is where it is used, or take it as a hyperparameter"
+        else:
+            what, todo = f"`{ast.unparse(outer)}` has no counterpart", _ADVICE
+        notes.refuse(part, what, todo)
+
+
+def _changes_in_place(notes: Notes, definition: Described, told: set[int]) -> None:
+    """Methods of tensors like `scatter_`: an array is never changed."""
+    for method in definition.methods:
+        for part in ast.walk(method):
+            func = part.func if isinstance(part, ast.Call) else None
+            if not isinstance(func, ast.Attribute) or self_attribute(func) is not None:
+                continue
+            line = getattr(part, "lineno", 0)
+            if func.attr.endswith("_") and func.attr[0] != "_" and line not in told:
+                told.add(line)
+                notes.refuse(
+                    line,
+                    f"`{func.attr}` changes a tensor in place",
+                    "bind what it makes to a name, as in x = x.at[index].set(value)",
+                )
+
+
+def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
+    """Attributes that methods read, and that neither fields nor `setup` declare."""
+    known = {
+        *_OF_LAYERS,
+        *(f.name for f in definition.fields),
+        *(m.name for m in definition.methods),
+        *(n for part in definition.constants for n in _bound(part)),
+    }
+    for part in (*definition.setup, *definition.methods):
+        for inner in ast.walk(part):
+            if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
+                known.add(self_attribute(inner) or "")
+    for method in definition.methods:
+        for part in ast.walk(method):
+            attribute = self_attribute(part)
+            line = getattr(part, "lineno", 0)
+            if attribute is None or attribute in known or line in told or not line:
+                continue
+            told.add(line)
+            notes.refuse(
+                line,
+                f"`self.{attribute}` is nothing that could be declared in setup",
+                "declare it with a layer, `trainable` or `state`, or compute it there",
+            )
+
+
+def _indexed_sequences(notes: Notes, definition: Described, told: set[int]) -> None:
+    """Elements of sequences, which are methods here, at places that are not told."""
+    methods = {m.name for m in definition.methods}
+    for method in definition.methods:
+        for part in ast.walk(method):
+            place = (
+                self_attribute(part.value) if isinstance(part, ast.Subscript) else ""
+            )
+            if place in methods and part.lineno not in told:  # type: ignore[attr-defined]
+                told.add(part.lineno)  # type: ignore[attr-defined]
+                notes.refuse(
+                    part,
+                    f"`self.{str(place).lstrip('_')}` holds layers of several kinds, "
+                    "of which one is taken by its place",
+                    "make a list for each kind, or call each layer by its name",
+                )
+
+
+def _given_layers(notes: Notes, definition: Described, told: set[int]) -> None:
+    """Hyperparameters that are called: a spec makes its layers itself."""
+    numbers = {f.name for f in definition.fields if f.word in _NUMBERS}
+    for method in definition.methods:
+        for part in ast.walk(method):
+            called = part.func if isinstance(part, ast.Call) else None
+            field = self_attribute(called) if called is not None else None
+            if field in numbers and part.lineno not in told:  # type: ignore[attr-defined]
+                told.add(part.lineno)  # type: ignore[attr-defined]
+                notes.refuse(
+                    part,
+                    f"`{field}` is a layer that is given, which no hyperparameter is",
+                    "make it in the constructor, of sizes, or write a class for each",
+                )

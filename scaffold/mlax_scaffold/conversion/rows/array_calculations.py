@@ -1,0 +1,374 @@
+"""What rows compute of arrays: shapes, axes, paddings, and calls of attention."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+
+from mlax_scaffold.conversion.rows.rows import MisfitError, is_silent, missing
+from mlax_scaffold.conversion.shapes.sizes import product
+from mlax_scaffold.conversion.source.trees import (
+    constant,
+    expression,
+    folded,
+    is_none,
+    literal,
+    marked,
+    name,
+    replaced,
+    self_attribute,
+)
+
+
+class ArrayCalculations:
+    """Expressions over arrays."""
+
+    first_input: str = "x"
+    keyed: bool
+    optional: dict[str, ast.expr]
+    """Weights that there are only where a condition on hyperparameters holds."""
+
+    def _biased(self, kind: Arg, a: Arg, axis: Arg, keepdims: Arg, ddof: Arg) -> Arg:
+        if literal(ddof) != 0:
+            raise MisfitError(f"`ddof={ast.unparse(ddof)}` (multiply by n / (n - 1))")
+        call = marked(f"word_{literal(kind)}(a)", a=a)
+        return _keywords(call, axis=axis, keepdims=keepdims)
+
+    def _unbiased(
+        self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg, unbiased: Arg, correction: Arg
+    ) -> Arg:
+        call = _keywords(
+            marked(f"word_{literal(kind)}(a)", a=x), axis=dim, keepdims=keepdim
+        )
+        given = literal(unbiased) if missing(correction) else literal(correction)
+        if given not in (0, 1):
+            raise MisfitError(f"a correction of `{ast.unparse(correction)}`")
+        if not given:
+            return call
+        axis = literal(dim)
+        number = (
+            expression("x.size", x=x)
+            if missing(dim)
+            else expression("x.shape[d]", x=x, d=dim)
+        )
+        if isinstance(axis, tuple | list):
+            number = marked("math.prod(x.shape[d] for d in dims)", x=x, dims=dim)
+        factor = "n / (n - 1)" if literal(kind) == "var" else "(n / (n - 1)) ** 0.5"
+        return expression(f"v * ({factor})", v=call, n=number)
+
+    def _norm(self, x: Arg, order: Arg, axis: Arg, keepdims: Arg) -> Arg:
+        value = literal(order) if _given(order) else 2
+        if value in (2, 2.0, "fro"):
+            return _keywords(
+                marked("word_l2_norm(x)", x=x), axis=axis, keepdims=keepdims
+            )
+        if value in (1, 1.0):
+            return _keywords(
+                marked("word_sum(jnp.abs(x))", x=x), axis=axis, keepdims=keepdims
+            )
+        raise MisfitError(f"a norm of order `{ast.unparse(order)}`")
+
+    def _tuple(self, sizes: Sequence[Arg]) -> Arg:
+        if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
+            return ast.Tuple(sizes[0].elts, ast.Load())
+        if len(sizes) == 1 and not isinstance(literal(sizes[0]), int):
+            [size] = sizes
+            return size.value if isinstance(size, ast.Starred) else size
+        return ast.Tuple(list(sizes), ast.Load())
+
+    def _reshaped(self, x: Arg, shape: list[Arg]) -> Arg:
+        if len(shape) == 1 and not isinstance(shape[0], ast.Tuple | ast.List):
+            return expression("x.reshape(s)", x=x, s=shape[0])
+        made = self._tuple(shape)
+        call = expression("x.reshape()", x=x)
+        assert isinstance(call, ast.Call)
+        assert isinstance(made, ast.Tuple)
+        call.args = made.elts
+        return call
+
+    def _permuted(self, x: Arg, dims: list[Arg]) -> Arg:
+        return marked("jnp.transpose(x, d)", x=x, d=self._tuple(dims))
+
+    def _tiled(self, x: Arg, sizes: list[Arg]) -> Arg:
+        return marked("jnp.tile(x, d)", x=x, d=self._tuple(sizes))
+
+    def _flipped(self, x: Arg, dims: list[Arg]) -> Arg:
+        axes = dims[0] if len(dims) == 1 else self._tuple(dims)
+        return marked("jnp.flip(x, axis=d)", x=x, d=axes)
+
+    def _expanded(self, x: Arg, sizes: list[Arg]) -> Arg:
+        made = self._tuple(sizes)
+        if isinstance(made, ast.Tuple):
+            kept = [
+                expression("x.shape[i]", x=x, i=constant(i - len(made.elts)))
+                if literal(e) == -1
+                else e
+                for i, e in enumerate(made.elts)
+            ]
+            made = ast.Tuple(kept, ast.Load())
+        return marked("jnp.broadcast_to(x, s)", x=x, s=made)
+
+    def _flattened(self, x: Arg, start: Arg, end: Arg) -> Arg:
+        first, last = literal(start), literal(end)
+        if last == -1 and first == 0:
+            return expression("x.reshape(-1)", x=x)
+        if last == -1 and first == 1:
+            return expression("x.reshape(x.shape[0], -1)", x=x)
+        if last == -1 and isinstance(first, int):
+            return expression("x.reshape(*x.shape[:a], -1)", x=x, a=start)
+        if isinstance(first, int) and isinstance(last, int):
+            return expression(
+                "x.reshape(*x.shape[:a], -1, *x.shape[b:])",
+                x=x,
+                a=start,
+                b=constant(last + 1),
+            )
+        raise MisfitError("`start_dim` and `end_dim` that are not literals")
+
+    def _unflattened(self, x: Arg, dim: Arg, sizes: Arg) -> Arg:
+        if literal(dim) == -1:
+            return expression("x.reshape(*x.shape[:-1], *s)", x=x, s=sizes)
+        return expression(
+            "x.reshape(*x.shape[:d], *s, *x.shape[d + 1:])", x=x, s=sizes, d=dim
+        )
+
+    def _after(self, dim: Arg) -> Arg:
+        value = literal(dim)
+        if not isinstance(value, int):
+            raise MisfitError("`dim` that is no literal")
+        return (
+            constant(())
+            if value == -1
+            else expression("x.shape[d:]", d=constant(value + 1))
+        )
+
+    def _parts(self, x: Arg, size: Arg, dim: Arg) -> Arg:
+        if isinstance(size, ast.List | ast.Tuple):
+            ends: list[Arg] = []
+            for part in size.elts[:-1]:
+                total = expression("a + b", a=ends[-1], b=part) if ends else part
+                ends.append(folded(total))
+            at: Arg = ast.List(ends, ast.Load())
+            made = _keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
+            if ends:
+                # For what follows shapes: jax leaves out the size of the last part.
+                last = size.elts[-1]
+                made.whole = folded(expression("a + b", a=ends[-1], b=last))  # type: ignore[attr-defined]
+            return made
+        # PyTorch gives the size of a part, and jax the number of parts.
+        at = expression("x.shape[d] // s", x=x, d=dim, s=size)
+        return _keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
+
+    def _extreme(self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg) -> Arg:
+        word = literal(kind)
+        if missing(dim):
+            return marked(f"jnp.{word}(x)", x=x)
+        if not isinstance(literal(dim), int) and not _is_axis(dim):
+            return marked(f"jnp.{word}imum(x, y)", x=x, y=dim)
+        values = _keywords(marked(f"jnp.{word}(x)", x=x), axis=dim, keepdims=keepdim)
+        at = _keywords(marked(f"jnp.arg{word}(x)", x=x), axis=dim, keepdims=keepdim)
+        return ast.Tuple([values, at], ast.Load())
+
+    def _top_k(self, x: Arg, k: Arg, dim: Arg) -> Arg:
+        if literal(dim) != -1:
+            raise MisfitError("`dim` other than the last axis")
+        return marked("lax.top_k(x, k)", x=x, k=k)
+
+    def _size(self, x: Arg, dim: Arg) -> Arg:
+        return (
+            expression("x.shape", x=x)
+            if missing(dim)
+            else expression("x.shape[d]", x=x, d=dim)
+        )
+
+    def _scaled(self, x: Arg, other: Arg, alpha: Arg) -> Arg:
+        text = "x + other" if literal(alpha) == 1 else "x + alpha * other"
+        return expression(text, x=x, other=other, alpha=alpha)
+
+    def _count(self, dtype: Arg) -> Arg | None:
+        """A dtype of integers or booleans; None of floating ones, which are that of the input here."""
+        return dtype if _given(dtype) and not is_silent("dtype", dtype) else None
+
+    def _of_dtype(self, dtype: Arg) -> Arg:
+        return self._count(dtype) or expression(f"{self.first_input}.dtype")
+
+    def _floating(self, x: Arg) -> Arg:
+        # What is computed here has the dtype of the input; of a comparison, numbers are made.
+        if isinstance(x, ast.Compare | ast.BoolOp):
+            return expression(f"x.astype({self.first_input}.dtype)", x=x)
+        return x
+
+    def _placed(self, x: Arg, args: list[Arg], dtype: Arg) -> Arg:
+        for arg in (*(args if isinstance(args, list) else ()), dtype):
+            if isinstance(arg, ast.Attribute) and arg.attr == "dtype":
+                return expression("x.astype(d)", x=x, d=arg)
+            if self._count(arg) is not None:
+                return expression("x.astype(d)", x=x, d=arg)
+        return self._floating(x)
+
+    def _meshgrid(self, args: list[Arg], indexing: Arg) -> Arg:
+        [first, *rest] = args
+        grid = marked("jnp.meshgrid(indexing=i)", i=indexing)
+        assert isinstance(grid, ast.Call)
+        if not rest and isinstance(first, ast.List | ast.Tuple):
+            args = list(first.elts)
+        grid.args = args
+        return grid
+
+    def _eye(self, n: Arg, dtype: Arg) -> Arg:
+        return marked("jnp.eye(n, dtype=d)", n=n, d=self._of_dtype(dtype))
+
+    def _filled(self, kind: Arg, sizes: list[Arg], dtype: Arg) -> Arg:
+        text = f"jnp.{literal(kind)}(s, d)"
+        return marked(text, s=self._tuple(sizes), d=self._of_dtype(dtype))
+
+    def _filled_like(self, kind: Arg, x: Arg, sizes: list[Arg], dtype: Arg) -> Arg:
+        own = expression("x.dtype", x=x)
+        kept = own if missing(dtype) else self._of_dtype(dtype)
+        return marked(f"jnp.{literal(kind)}(s, d)", s=self._tuple(sizes), d=kept)
+
+    def _full(self, size: Arg, value: Arg, dtype: Arg) -> Arg:
+        return marked("jnp.full(s, v, d)", s=size, v=value, d=self._of_dtype(dtype))
+
+    def _value(self, value: Arg, dtype: Arg) -> Arg:
+        if isinstance(literal(value), int | float):
+            return value
+        call = marked("jnp.asarray(v)", v=value)
+        return _keywords(call, dtype=self._count(dtype))
+
+    def _gelu_of(self, x: Arg, approximate: Arg) -> Arg:
+        return replaced(self._gelu(approximate), {"x": x})
+
+    def _gelu(self, approximate: Arg) -> Arg:
+        if literal(approximate) == "tanh":
+            return marked("word_gelu(x)")
+        return marked("word_gelu(x, approximate=False)")
+
+    def _softplus(self, beta: Arg) -> Arg:
+        if literal(beta) == 1.0:
+            return marked("jax.nn.softplus(x)")
+        return marked("jax.nn.softplus(beta * x) / beta", beta=beta)
+
+    def _powered_pool(
+        self, x: Arg, power: Arg, window: Arg, stride: Arg, dims: Arg
+    ) -> Arg:
+        """The root of the sums of powers in windows, as the averages times the numbers of elements."""
+        sizes = window.elts if isinstance(window, ast.Tuple | ast.List) else None
+        count = product(sizes) if sizes else expression("w**d", w=window, d=dims)
+        return marked(
+            "(word_avg_pool(x**p, spatial_dims=d, window=w, strides=s, padding=0) * n)**(1 / p)",
+            x=x, p=power, d=dims, w=window, s=stride if not is_none(stride) else window, n=count,
+        )  # fmt: skip
+
+    def _zero_pad(self, padding: Arg) -> Arg:
+        return self._padded(name("x"), padding, constant("constant"), constant(0))
+
+    def _padded(self, x: Arg, pad: Arg, mode: Arg, value: Arg) -> Arg:
+        amounts = pad.elts if isinstance(pad, ast.Tuple | ast.List) else []
+        number = literal(pad)
+        if isinstance(number, int):
+            amounts = [constant(number)] * 4
+        if len(amounts) % 2:
+            raise MisfitError("a padding that is no tuple of pairs")
+        pairs: list[Arg] = [
+            ast.Tuple([amounts[i], amounts[i + 1]], ast.Load())
+            for i in range(len(amounts) - 2, -1, -2)
+        ]
+        pads = expression("[(0, 0)] * (x.ndim - n) + p", x=x, n=constant(len(pairs)))
+        assert isinstance(pads, ast.BinOp)
+        pads.right = ast.List(pairs, ast.Load())
+        if not pairs:
+            # As many pairs as there are: those of the last axis come first.
+            pads = expression(
+                "[(0, 0)] * (x.ndim - len(p) // 2) "
+                "+ [(p[i], p[i + 1]) for i in range(len(p) - 2, -1, -2)]",
+                x=x,
+                p=pad,
+            )
+        modes = {
+            "constant": None,
+            "reflect": "reflect",
+            "replicate": "edge",
+            "circular": "wrap",
+        }
+        given = str(literal(mode))
+        if given not in modes:
+            raise MisfitError(f"`mode={ast.unparse(mode)}`")
+        filled = constant(modes[given]) if modes[given] else None
+        values = value if literal(value) != 0 and not filled else None
+        return _keywords(
+            marked("jnp.pad(x, p)", x=x, p=pads), mode=filled, constant_values=values
+        )
+
+    def _cross_entropy(
+        self, logits: Arg, target: Arg, ignored: Arg, reduction: Arg
+    ) -> Arg:
+        # Classes are the second axis of PyTorch, which is the last of two.
+        losses = marked("loss_ce(jnp.moveaxis(x, 1, -1), t)", x=logits, t=target)
+        losses = replaced(
+            losses,
+            {"loss_ce": name("@loss:softmax_cross_entropy_with_integer_labels")},
+        )
+        if literal(ignored) == -100:
+            return self._reduced(losses, reduction)
+        if literal(reduction) not in ("mean", "sum"):
+            raise MisfitError(f"`reduction={ast.unparse(reduction)}`")
+        text = f"word_{literal(reduction)}(v, where=t != i)"
+        return marked(text, v=losses, t=target, i=ignored)
+
+    def _reduced(self, x: Arg, reduction: Arg) -> Arg:
+        kind = literal(reduction)
+        if kind not in ("mean", "sum", "none"):
+            raise MisfitError(f"`reduction={ast.unparse(reduction)}`")
+        return x if kind == "none" else marked(f"word_{kind}(x)", x=x)
+
+    def _linear(self, x: Arg, weight: Arg, bias: Arg) -> Arg:
+        y = expression("x @ w.T", x=x, w=weight)
+        return y if is_none(bias) else expression("y + b", y=y, b=self._if_any(bias))
+
+    def _channelwise(self, y: Arg, bias: Arg, dims: Arg) -> Arg:
+        if is_none(bias):
+            return y
+        axes = ", None" * int(str(literal(dims)))
+        along = expression(f"b[:{axes}]", b=bias)
+        return expression("y + b", y=y, b=self._if_any(bias, along))
+
+    def _if_any(self, weight: Arg, value: Arg | None = None, none: float = 0.0) -> Arg:
+        """What is read of a weight; a number in its place where hyperparameters leave it out."""
+        condition = self.optional.get(self_attribute(weight) or "")
+        value = weight if value is None else value
+        if condition is None:
+            return value
+        return ast.IfExp(copy.deepcopy(condition), value, constant(none))
+
+    def _affine(self, y: Arg, weight: Arg, bias: Arg) -> Arg:
+        if not is_none(weight):
+            y = expression("y * w", y=y, w=self._if_any(weight, none=1.0))
+        return y if is_none(bias) else expression("y + b", y=y, b=self._if_any(bias))
+
+    def _last_axes(self, shape: Arg) -> Arg | None:
+        if isinstance(shape, ast.Tuple | ast.List) and len(shape.elts) > 1:
+            return constant(tuple(range(-len(shape.elts), 0)))
+        return None
+
+
+Arg = ast.expr
+
+
+def _is_axis(node: Arg) -> bool:
+    """Whether an argument is an axis by its name, and no other array."""
+    last = ast.unparse(node).rpartition(".")[2]
+    return last.rpartition("_")[2] in ("dim", "axis")
+
+
+def _given(node: Arg | None) -> bool:
+    return node is not None and not missing(node) and not is_none(node)
+
+
+def _keywords(call: Arg, **keywords: Arg | None) -> Arg:
+    assert isinstance(call, ast.Call)
+    for key, value in keywords.items():
+        if value is not None and not missing(value):
+            call.keywords.append(ast.keyword(key, value))
+    return call

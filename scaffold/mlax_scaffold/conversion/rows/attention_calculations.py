@@ -1,0 +1,110 @@
+"""What rows compute of attention and of cells."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.rows.array_calculations import Arg, _given, _keywords
+from mlax_scaffold.conversion.rows.rows import MisfitError, missing
+from mlax_scaffold.conversion.source.trees import expression, literal, marked, name
+
+
+class AttentionCalculations:
+    """Calls of attention, as the library takes them, and carries of cells."""
+
+    first_input: str
+    keyed: bool
+
+    def _attend(
+        self, f: Arg, x: Arg, k: Arg, v: Arg, inputs_k: Arg, inputs_v: Arg, mask: Arg
+    ) -> Arg:
+        key = k if _given(k) else inputs_k
+        value = v if _given(v) else inputs_v
+        key = key if _given(key) and ast.unparse(key) != ast.unparse(x) else None
+        same = (
+            _given(value) and key is not None and ast.unparse(value) == ast.unparse(key)
+        )
+        alone = _given(value) and ast.unparse(value) == ast.unparse(x)
+        value = (
+            value
+            if _given(value) and not same and not (alone and key is None)
+            else None
+        )
+        call = expression("f(x)", f=f, x=x)
+        return _keywords(
+            call, context=key, values=value, mask=mask if _given(mask) else None
+        )
+
+    def _allowed(self, mask: Arg) -> Arg:
+        # PyTorch's says where not to attend.
+        return expression("~m", m=mask) if _given(mask) else name("_")
+
+    def _encoded(self, f: Arg, x: Arg, mask: Arg, padding: Arg) -> Arg:
+        allowed = expression("~m", m=mask) if _given(mask) else None
+        if _given(padding):
+            there = expression("~m[:, None, None, :]", m=padding)
+            allowed = (
+                there if allowed is None else expression("a & b", a=allowed, b=there)
+            )
+        return _keywords(expression("f(x)", f=f, x=x), mask=allowed)
+
+    def _square_mask(self, size: Arg) -> Arg:
+        text = f"jnp.triu(jnp.full((n, n), -jnp.inf, {self.first_input}.dtype), 1)"
+        return marked(text, n=size)
+
+    def _swapped(self, carry: Arg) -> Arg:
+        if isinstance(carry, ast.Tuple) and len(carry.elts) == 2:
+            return ast.Tuple(carry.elts[::-1], ast.Load())
+        return expression("c[::-1]", c=carry)
+
+    def _scaled_attention(
+        self,
+        q: Arg,
+        k: Arg,
+        v: Arg,
+        mask: Arg,
+        is_causal: Arg,
+        scale: Arg,
+        dropped: Arg,
+    ) -> Arg:
+        # Heads stand before positions in PyTorch, and after them here.
+        made = [marked("jnp.swapaxes(a, -3, -2)", a=a) for a in (q, k, v)]
+        call = marked("word_dot_product_attention(q, k, v)")
+        assert isinstance(call, ast.Call)
+        call.args = made
+        causal = is_causal if literal(is_causal) is not False else None
+        call = _keywords(
+            call,
+            mask=mask if _given(mask) else None,
+            causal=causal,
+            scale=scale if _given(scale) else None,
+            **self._dropping(dropped),
+        )
+        return marked("jnp.swapaxes(y, -3, -2)", y=call)
+
+    def _attention_of_flax(
+        self,
+        q: Arg,
+        k: Arg,
+        v: Arg,
+        mask: Arg,
+        bias: Arg,
+        rate: Arg,
+        broadcast: Arg,
+    ) -> Arg:
+        call = marked("word_dot_product_attention(q, k, v)", q=q, k=k, v=v)
+        dropping = self._dropping(rate)
+        if dropping:
+            dropping["broadcast_dropout"] = broadcast
+        return _keywords(call, mask=mask, bias=bias, **dropping)
+
+    def _dropping(self, rate: Arg) -> dict[str, Arg]:
+        """The keywords of an attention that drops weights in training."""
+        if isinstance(rate, ast.IfExp) and ast.unparse(rate.test) == "self.training":
+            rate = rate.body if not literal(rate.orelse) else rate
+        if missing(rate) or not literal(rate):
+            return {}
+        if "self.training" in ast.unparse(rate) or not self.keyed:
+            raise MisfitError(f"dropout at a rate of `{ast.unparse(rate)}`")
+        key = expression("self.key() if self.training else None")
+        return {"dropout_key": key, "dropout_rate": rate}

@@ -1,0 +1,78 @@
+"""Functions of jax that widen half precision, as the strict words; methods of arrays likewise."""
+
+from __future__ import annotations
+
+from mlax_scaffold.conversion.rows.rows import Row
+from mlax_scaffold.conversion.rows.tables.activations import plain
+
+_REDUCTION = "(a, axis=_, dtype=_, out=_, keepdims=_)"
+_BIASED = "(a, axis=_, dtype=_, out=_, ddof=0, keepdims=_)"
+
+
+def _reduction(word: str) -> str:
+    return f"word.{word}(a, axis=axis, keepdims=keepdims)"
+
+
+_DROPOUT = "calc.dropout(x, rate)"
+_NN = {
+    "softmax": Row("(x, axis=_)", "word.softmax(x, axis=axis)"),
+    "log_softmax": Row("(x, axis=_)", "word.log_softmax(x, axis=axis)"),
+    "standardize": Row(
+        "(x, axis=_, epsilon=_)", "word.standardize(x, axis=axis, epsilon=epsilon)"
+    ),
+    "logsumexp": Row(
+        "(a, axis=_, b=_, keepdims=_)",
+        "word.logsumexp(a, axis=axis, keepdims=keepdims)",
+    ),
+}
+FUNCTIONS = {
+    "jax.numpy.mean": Row(_REDUCTION, _reduction("mean")),
+    "jax.numpy.sum": Row(_REDUCTION, _reduction("sum")),
+    "jax.numpy.prod": Row(_REDUCTION, _reduction("prod")),
+    "jax.numpy.var": Row(_BIASED, "calc.biased('var', a, axis, keepdims, ddof)"),
+    "jax.numpy.std": Row(_BIASED, "calc.biased('std', a, axis, keepdims, ddof)"),
+    "jax.numpy.linalg.norm": Row(
+        "(x, ord=_, axis=_, keepdims=_)", "calc.norm(x, ord, axis, keepdims)"
+    ),
+    "jax.scipy.special.logsumexp": _NN["logsumexp"],
+    **{f"jax.nn.{name}": row for name, row in _NN.items()},
+    **{
+        name.replace("jax.numpy", "numpy"): row
+        for name, row in {
+            "jax.numpy.mean": Row(_REDUCTION, _reduction("mean")),
+            "jax.numpy.sum": Row(_REDUCTION, _reduction("sum")),
+        }.items()
+    },
+    "jax.random.normal": Row(
+        "(key, shape=(), dtype=_)",
+        "jax.random.normal(calc.key(key), shape, calc.dtype(shape))",
+    ),
+    "jax.random.uniform": Row(
+        "(key, shape=(), dtype=_, minval=0.0, maxval=1.0)",
+        "jax.random.uniform(calc.key(key), shape, calc.dtype(shape), minval, maxval)",
+    ),
+    "jax.random.bernoulli": Row(
+        "(key, p=0.5, shape=_)", "word.bernoulli(calc.key(key), p=p, shape=shape)"
+    ),
+    "jax.random.gumbel": Row(
+        "(key, shape=(), dtype=_)",
+        "jax.random.gumbel(calc.key(key), shape, calc.dtype(shape))",
+    ),
+    "jax.random.categorical": Row(
+        "(key, logits, axis=_)",
+        "jax.random.categorical(calc.key(key), logits, axis=axis)",
+    ),
+    **plain("jax.nn"),
+    "jax.nn.identity": Row("(x)", "x"),
+}
+
+METHODS = {
+    name: Row("(a, axis=_, dtype=_, keepdims=_)", _reduction(name))
+    for name in ("mean", "sum", "prod")
+} | {
+    name: Row(
+        "(a, axis=_, dtype=_, ddof=0, keepdims=_)",
+        f"calc.biased('{name}', a, axis, keepdims, ddof)",
+    )
+    for name in ("var", "std")
+}

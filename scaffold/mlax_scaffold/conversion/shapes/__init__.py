@@ -1,0 +1,1 @@
+"""What is known of values: arrays by their axes, numbers, and structures of them."""

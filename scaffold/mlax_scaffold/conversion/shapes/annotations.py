@@ -1,0 +1,221 @@
+"""Shapes of inputs and results, as the words of a spec say them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeGuard
+
+from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
+from mlax_scaffold.conversion.shapes.values import Array, Several, Value
+from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
+
+_ALSO = {"height": "rows", "width": "columns", "depth": "slices", "time": "steps"}
+"""Other names of axes, where a hyperparameter has the first."""
+
+
+def symbols_named(
+    symbols: Symbols, env: Mapping[str, Value], fields: set[str]
+) -> dict[str, str]:
+    """A name for every axis whose size is unknown, by symbol."""
+    found: dict[str, str] = {}
+    # `*batch` stands for all that comes before the axes that are known.
+    taken = {"y", *(["batch", "rest"] if any(map(_leads, env.values())) else [])}
+    for value in flattened(env.values()):
+        for i, axis in enumerate(value.axes):
+            known = _unknown(symbols.find(axis))
+            if known is None or known.id in found:
+                continue
+            hint = symbols.hints.get(known.id, "")
+            wanted = hint if hint.isidentifier() and hint.strip("_") else ""
+            if not wanted:
+                first = i == 0 and len(value.axes) > 1 and not value.lead
+                wanted = "batch" if first else f"axis{i}"
+            made, count = wanted, 1
+            if made in fields:
+                made = wanted = _ALSO.get(wanted, wanted)
+            while made in found.values() or made in fields or made in taken:
+                count += 1
+                made = f"{wanted}{count}"
+            found[known.id] = made
+    return found
+
+
+def flattened(values: Iterable[Value]) -> Iterator[Array]:
+    """The arrays of inputs, with those of pairs."""
+    for value in values:
+        if isinstance(value, Several):
+            yield from flattened(value.items)
+        elif isinstance(value, Array):
+            yield value
+
+
+def _unknown(axis: ast.expr) -> ast.Name | None:
+    """The unknown size that an axis has, or has a multiple of."""
+    if isinstance(axis, ast.BinOp) and isinstance(axis.op, ast.Mult):
+        axis = axis.right if isinstance(axis.left, ast.Constant) else axis.left
+    return axis if isinstance(axis, ast.Name) and is_symbol(axis) else None
+
+
+def _leads(value: Value) -> bool:
+    return isinstance(value, Array) and value.lead
+
+
+def _leads_alone(value: Value) -> TypeGuard[Array]:
+    """Whether nothing is known of an array."""
+    return isinstance(value, Array) and value.lead and not value.axes
+
+
+def annotated(
+    symbols: Symbols,
+    argument: ast.arg,
+    value: Value,
+    texts: Mapping[str, str],
+    fields: set[str],
+    optional: bool,
+    env: Mapping[str, Value],
+) -> ast.expr:
+    """The type of an input, beside the others."""
+    text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+    if isinstance(value, Several) and all(isinstance(v, Array) for v in value.items):
+        arrays = [v for v in value.items if isinstance(v, Array)]
+        shapes = (shape_text(symbols, v, texts, fields) for v in arrays)
+        made = f"tuple[{', '.join(f'@word:Float[{s!r}]' for s in shapes)}]"
+    elif not isinstance(value, Array):
+        made = text if text in ("int", "float", "bool", "str") else "@word:PyTree"
+    elif re.match(r"['\"]?(dict|Dict|PyTree|tuple|Tuple|list|List)\b", text):
+        made = "@word:PyTree"
+    else:
+        shape = shape_text(symbols, value, texts, fields)
+        against = value.against
+        if against is not None and value.prefix is against.prefix and value.lead:
+            # All axes of the other one but those that are its own.
+            shape = shape.replace("*shape", "*batch")
+        elif not value.axes and value.lead and against is not None and against.axes:
+            axes = [_demanded(symbols, a, texts, fields) for a in against.axes]
+            # Of two inputs that begin with the same axes, each has them.
+            same = against.lead and any(
+                _leads_alone(v) and v.prefix is against.prefix for v in env.values()
+            )
+            first = ["*batch"] if against.lead else []
+            shape = " ".join(([] if same else ["#"]) + first + axes)
+        elif _leads_alone(value) and any(
+            isinstance(v, Array)
+            and v.against is not None
+            and v.against.axes
+            and v.against.prefix is value.prefix
+            for v in env.values()
+        ):
+            shape = "*batch"
+        made = f'@word:{value.kind}["{shape}"]'
+    made = made.replace("@word:", "_word_")
+    node = expression(f"{made} | None" if optional or "None" in text else made)
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and part.id.startswith("_word_"):
+            part.id = "@word:" + part.id[6:]
+    return node
+
+
+def result_type(
+    symbols: Symbols,
+    result: Value,
+    env: Mapping[str, Value],
+    texts: Mapping[str, str],
+    fields: set[str],
+) -> ast.expr | None:
+    """The type of the result; None where it is not wholly known."""
+    if not isinstance(result, Array) or isinstance(result, Several):
+        return None
+    first = next((v for v in env.values() if isinstance(v, Array)), None)
+    if first is None or (
+        result.lead and not (first.lead and result.prefix is first.prefix)
+    ):
+        return None
+    for axis in result.axes:
+        text = axis_text(symbols, axis, texts, fields)
+        if text in ("_", "1"):
+            return None
+    shape = shape_text(symbols, result, texts, fields)
+    if result.lead and first.axes and not result.axes:
+        # All axes that are left are those before what is known of the input.
+        shape = shape.replace("*shape", "*batch")
+    node = expression(f'_word_["{shape}"]')
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            part.id = "@word:Float"
+    return node
+
+
+def shape_text(
+    symbols: Symbols,
+    array: Array,
+    texts: Mapping[str, str],
+    fields: set[str],
+) -> str:
+    """The shape of an array in the grammar of specs."""
+    if array.whole:
+        return f"batch *{array.whole}"
+    axes = [axis_text(symbols, a, texts, fields) for a in array.axes]
+    if array.lead:
+        if array.prefix.some:
+            axes[:0] = ["batch", "*rest"]
+        elif not array.axes and array.prefix.bare > 1:
+            axes = ["batch", *["_"] * (array.prefix.bare - 1), "*rest"]
+        else:
+            axes.insert(0, "*batch" if array.axes else "*shape")
+    if not axes:
+        return ""
+    return " ".join(axes)
+
+
+def axis_text(
+    symbols: Symbols, axis: ast.expr, texts: Mapping[str, str], fields: set[str]
+) -> str:
+    """An axis: its name, its size, or `_`."""
+    known = symbols.find(axis)
+    return _told(known, texts, fields)
+
+
+def _demanded(
+    symbols: Symbols, axis: ast.expr, texts: Mapping[str, str], fields: set[str]
+) -> str:
+    """An axis of what a mask is broadcast to: one element fits where it has no name."""
+    known = symbols.find(axis)
+    sizes = [known]
+    for pair in symbols.demands:
+        both = [symbols.find(side) for side in pair]
+        if any(same(side, known) for side in both):
+            sizes += both
+    named = (_told(size, texts, fields) for size in sizes)
+    return next((text for text in named if text != "_"), "1")
+
+
+def _told(known: ast.expr, texts: Mapping[str, str], fields: set[str]) -> str:
+    """What a size is called."""
+    known = folded(known)
+    if isinstance(known, ast.Name) and known.id in texts:
+        return texts[known.id]
+    value = literal(known)
+    if isinstance(value, int):
+        return str(value)
+    text = ast.unparse(known).replace("self.", "")
+    for symbol, given in texts.items():
+        text = text.replace(symbol, given)
+    names = set(re.findall(r"[A-Za-z_]\w*", text))
+    known_names = {*fields, *texts.values()}
+    if (
+        "@" in text
+        or not names <= known_names
+        or not re.fullmatch(r"[\w +*/()-]+", text)
+    ):
+        return "_"
+    if (
+        ("//" in text and "-(" in text)
+        or ("(" in text and "/" in text)
+        or "/" in text.replace("//", "")
+    ):
+        return "_"
+    if "(" in text or "**" in text or text.startswith("-"):
+        return "_"
+    return text.replace(" ", "")

@@ -1,0 +1,78 @@
+"""Sizes that branches of a body choose, as setup tells them."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import operator
+from collections.abc import Iterable
+
+from mlax_scaffold.conversion.shapes.sizes import substituted
+from mlax_scaffold.conversion.shapes.values import Number, Value
+from mlax_scaffold.conversion.source.trees import literal, same, self_attribute
+
+
+def compares_sizes(condition: ast.expr) -> bool:
+    """Whether a condition is more than flags, texts, and what is None."""
+    match condition:
+        case ast.BoolOp(values=values):
+            return any(map(compares_sizes, values))
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return compares_sizes(inner)
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+            return False
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[several]):
+            found = literal(several)
+            texts = isinstance(found, tuple | list | set)
+            return not texts or not all(isinstance(f, str) for f in found)
+        case ast.Compare(ops=[ast.Eq() | ast.NotEq()], comparators=[one]):
+            return not isinstance(literal(one), str | bool)
+    return self_attribute(condition) is None
+
+
+def one_number(condition: ast.expr | None, one: Number, other: Number) -> Value:
+    """A number that branches set, as setup tells it; None where it does not."""
+    if same(one.value, other.value):
+        return one
+    if condition is None:
+        return None
+    chosen = ast.IfExp(copy.deepcopy(condition), one.value, other.value)
+    return Number(copy.deepcopy(chosen))
+
+
+def chosen_size(condition: ast.expr, a: ast.expr, b: ast.expr) -> ast.expr:
+    """A size that is one or the other; what both have is written once: `n + (1 if c else 0)`."""
+    match a:
+        case ast.BinOp(left=left, op=ast.Add(), right=right) if same(left, b):
+            return ast.BinOp(b, ast.Add(), ast.IfExp(condition, right, ast.Constant(0)))
+        case ast.BinOp(left=left, op=ast.Add(), right=right) if same(right, b):
+            return ast.BinOp(b, ast.Add(), ast.IfExp(condition, left, ast.Constant(0)))
+    return ast.IfExp(condition, a, b)
+
+
+_TESTS = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+def literal_test(test: ast.expr, setup: Iterable[ast.stmt]) -> bool | None:
+    """What a comparison of literal numbers says, and of attributes that are such; None of others."""
+    match test:
+        case ast.Compare(left=left, ops=[operation], comparators=[right]):
+            values = {
+                attribute: part.value
+                for part in setup
+                if isinstance(part, ast.Assign)
+                if (attribute := self_attribute(part.targets[0]))
+                if type(literal(part.value)) is int
+            }
+            sides = [literal(substituted(side, values)) for side in (left, right)]
+            compare = _TESTS.get(type(operation))
+            if compare is not None and all(type(side) is int for side in sides):
+                return bool(compare(*sides))
+    return None

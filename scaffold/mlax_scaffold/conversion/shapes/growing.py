@@ -1,0 +1,70 @@
+"""Shapes of arrays that become longer: padded, repeated, broadcast."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.shapes.indexing import Indexing
+from mlax_scaffold.conversion.shapes.values import Array, Number, Several, Shape, Value
+from mlax_scaffold.conversion.source.trees import expression, folded, literal
+
+
+class Growing(Indexing):
+    """Results of operations after which axes are longer."""
+
+    def padded(self, array: Array, widths: ast.expr) -> Value:
+        """Last axes that grow, after those that stay as they are."""
+        match widths:
+            case ast.BinOp(
+                left=ast.BinOp(left=ast.List(elts=[still])), right=ast.List(elts=grown)
+            ) if literal(still) == (0, 0):
+                pass
+            case _:
+                return None
+        if self.symbols.axis(array, -len(grown), "time") is None:
+            return None
+        axes = list(array.axes)
+        for i, pair in enumerate(grown, len(axes) - len(grown)):
+            if literal(pair) != (0, 0):
+                axes[i] = self.symbols.fresh("_")
+        return array.like(axes)
+
+    def broadcast(self, array: Array, shape: Value) -> Value:
+        """An array of the shape that is told, as far as it is."""
+        if isinstance(shape, Shape) and not shape.array.lead and shape.start is None:
+            return array.like(list(shape.array.axes))
+        if not isinstance(shape, Several):
+            return None
+        sizes = [literal(i.value) for i in shape.items if isinstance(i, Number)]
+        if sizes == [1] and len(shape.items) == 1:
+            # A number, such as the time of a vector field.
+            self.symbols.ranked(array, ())
+        axes = [
+            i.value if isinstance(i, Number) else self.symbols.fresh("_")
+            for i in shape.items
+        ]
+        return Array(axes, False, array.kind)
+
+    def repeated(self, array: Array, node: ast.Call, count: Value) -> Value:
+        """Each element of an axis several times."""
+        given = next((k.value for k in node.keywords if k.arg == "axis"), None)
+        if given is None and len(node.args) > 2:
+            given = node.args[2]
+        at = literal(given)
+        if not isinstance(at, int) or not isinstance(count, Number):
+            return None
+        axis = self.symbols.axis(array, at)
+        if axis is None:
+            return None
+        axes = list(array.axes)
+        axes[at] = folded(expression("a * b", a=axis, b=count.value))
+        return array.like(axes)
+
+    def counted(self, node: ast.Call, given: list[Value]) -> Value:
+        """The numbers below a size: as many as that."""
+        if len(given) == 2 and literal(node.args[0]) == 0:
+            given = given[1:]
+        if len(given) != 1 or not isinstance(given[0], Number):
+            return None
+        floating = any(k.arg == "dtype" for k in node.keywords)
+        return Array([given[0].value], False, "Float" if floating else "Int")

@@ -1,0 +1,63 @@
+"""Sizes of joined inputs of which only the sum is told: each is the size that its input is called after.
+
+`Linear(enc_dim * 2 + dec_dim, dim)` of `encoder_outputs` and `hidden` joined: the first is of `enc_dim * 2`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from itertools import permutations
+
+from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
+from mlax_scaffold.conversion.shapes.values import Array, Value
+
+
+def with_guessed_sums(symbols: Symbols, env: Mapping[str, Value]) -> None:
+    """Take such sizes to be so, where as many are unknown as there are terms."""
+    for left, right in list(symbols.demands):
+        for one, other in ((left, right), (right, left)):
+            unknown = _terms(symbols.find(one))
+            told = _terms(symbols.find(other))
+            if len(unknown) != len(told) or len(told) < 2:
+                continue
+            if not all(map(is_symbol, unknown)) or any(map(is_symbol, told)):
+                continue
+            owners = [_owner(symbols, env, u) for u in unknown]
+            orders = permutations(told)
+            best = max(orders, key=lambda o: sum(map(_alike, owners, o)))
+            for symbol, size in zip(unknown, best, strict=True):
+                symbols.equal(symbol, size)
+            break
+
+
+def _terms(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*_terms(node.left), *_terms(node.right)]
+    return [node]
+
+
+def _owner(symbols: Symbols, env: Mapping[str, Value], symbol: ast.expr) -> str:
+    """The input that has an axis of that size."""
+    for title, value in env.items():
+        if isinstance(value, Array) and any(
+            ast.unparse(symbols.find(a)) == ast.unparse(symbol) for a in value.axes
+        ):
+            return title
+    return ""
+
+
+def _alike(title: str, size: ast.expr) -> int:
+    """How much of the beginning of an input's name a size has in its own."""
+    found = 0
+    for part in ast.walk(size):
+        name = part.attr if isinstance(part, ast.Attribute) else ""
+        words = {*name.lower().split("_")}
+        for word in words:
+            count = 0
+            for a, b in zip(title.lower(), word, strict=False):
+                if a != b:
+                    break
+                count += 1
+            found = max(found, count)
+    return found

@@ -1,0 +1,176 @@
+"""Parts of arrays and shapes: indices, slices and new axes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mlax_scaffold.conversion.shapes.shape_functions import ShapeFunctions
+from mlax_scaffold.conversion.shapes.values import (
+    Array,
+    Each,
+    Number,
+    Record,
+    Several,
+    Shape,
+    Value,
+)
+from mlax_scaffold.conversion.source.trees import expression, folded, literal
+
+if TYPE_CHECKING:
+    pass
+
+
+class Indexing(ShapeFunctions):
+    """Indices."""
+
+    guesses: bool
+
+    def item(self, value: Value, index_node: ast.expr, index: Value) -> Value:
+        """An element or a part of a value."""
+        at = literal(index_node)
+        if isinstance(value, Shape):
+            if isinstance(at, int) and value.start is None and value.stop is None:
+                value.array.asked = max(value.array.asked, at)
+                value.array.asked_early |= value.array.lead
+                if at > 0 and value.array.lead and self.guesses:
+                    # Most inputs with such an axis are batches of sequences.
+                    rank = max(at + 1, 2 if value.array.kind == "Int" else 3)
+                    self.symbols.ranked(
+                        value.array, ("batch", "positions", "features", "_")[:rank]
+                    )
+                axis = self.symbols.axis(value.array, at)
+                return Number(axis) if axis is not None else None
+            if isinstance(index_node, ast.Slice) and index_node.step is None:
+                low = literal(index_node.lower) if index_node.lower else None
+                high = literal(index_node.upper) if index_node.upper else None
+                if low in (None, 0) or isinstance(low, int):
+                    high = high if isinstance(high, int) else None
+                    return Shape(
+                        value.array, low if isinstance(low, int) else None, high
+                    )
+            return None
+        if isinstance(value, Several):
+            if isinstance(at, int) and -len(value.items) <= at < len(value.items):
+                return value.items[at]
+            return None
+        if isinstance(value, Record):
+            return value.items.get(at) if isinstance(at, str | int) else None
+        if isinstance(value, Each):
+            if isinstance(index_node, ast.Slice):
+                begins = index_node.lower is None or literal(index_node.lower) == 0
+                return value if begins else Each(value.other, alike=value.alike)
+            return value.first if at == 0 else value.other
+        if isinstance(value, Number):
+            return Number(ast.Subscript(value.value, index_node, ast.Load()))
+        if isinstance(value, Array):
+            cut = isinstance(index_node, ast.Slice) and (
+                index_node.lower is not None or index_node.upper is not None
+            )
+            one = self.vectors and self.single and len(value.axes) == 1
+            if cut and one and value.lead:
+                # The one axis of one example.
+                self.symbols.ranked(value, ("features",))
+            return self._indexed(value, index_node)
+        return None
+
+    def _indexed(self, array: Array, index: ast.expr) -> Value:
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        if any(isinstance(p, ast.Constant) and p.value is ... for p in parts):
+            at = next(
+                i
+                for i, p in enumerate(parts)
+                if isinstance(p, ast.Constant) and p.value is ...
+            )
+            before, after = parts[:at], parts[at + 1 :]
+            unknown = array.lead and not array.axes
+            if unknown and not before and [_new(p) for p in after] == [True]:
+                return array.with_axis(-1)
+            for i in range(1, sum(not _new(p) for p in after) + 1):
+                self.symbols.axis(array, -i)
+            kept = len(array.axes) - sum(not _new(p) for p in after)
+            if kept < 0:
+                return None
+            tail = self._sliced(array.axes[kept:], after)
+            if tail is None:
+                return None
+            if array.lead:
+                made = [*array.axes[:kept], *tail]
+                return Array(made, True, array.kind) if before else array.like(made)
+            head = self._sliced(array.axes[:kept], before)
+            return (
+                Array([*head, *tail], False, array.kind) if head is not None else None
+            )
+        if array.lead and not self._counted(array, parts):
+            return None
+        if len(parts) == 2 and len(array.axes) > 1 and isinstance(parts[0], ast.Name):
+            first, second = map(ast.unparse, parts)
+            if first == second:
+                # The diagonal: both axes are as long.
+                self.symbols.equal(array.axes[0], array.axes[1])
+        made = self._sliced(array.axes, parts)
+        return Array(made, False, array.kind) if made is not None else None
+
+    def _counted(self, array: Array, parts: Sequence[ast.expr]) -> bool:
+        """Whether the indices say how many axes there are: `t[:, None]`, `logits[rows, rows]`."""
+        old = [p for p in parts if not _new(p)]
+        numbers = [p for p in old if not isinstance(p, ast.Slice | ast.Constant)]
+        widened = len(array.axes) < len(old) < len(parts)
+        if len(old) == len(parts) > 2 and not array.axes:
+            widened = all(isinstance(p, ast.Slice) for p in parts)
+        stepped = any(isinstance(p, ast.Slice) and p.step is not None for p in parts)
+        if len(old) == len(parts) == 2 and not array.axes and stepped:
+            # `x[:, ::2]`: every other column.
+            names = ("batch", "features")
+            return self.symbols.ranked(array, names)
+        if not widened and (len(numbers) < 2 or len(numbers) < len(parts)):
+            return False
+        names = ("batch", *(f"axis{i}" for i in range(1, len(old))))
+        return bool(old) and self.symbols.ranked(array, names)
+
+    def _sliced(
+        self, axes: Sequence[ast.expr], parts: Sequence[ast.expr]
+    ) -> list[ast.expr] | None:
+        rest, made = list(axes), []
+        for part in parts:
+            if _new(part):
+                made.append(ast.Constant(1))
+                continue
+            if not rest:
+                return None
+            axis = rest.pop(0)
+            if isinstance(part, ast.Slice):
+                made.append(self._length(axis, part))
+            elif not isinstance(literal(part), int):
+                return None
+        return [*made, *rest]
+
+    def _length(self, axis: ast.expr, part: ast.Slice) -> ast.expr:
+        low = literal(part.lower) if part.lower is not None else 0
+        if part.lower is None and part.upper is None and part.step is None:
+            return axis
+        if low == 0 and part.upper is not None and isinstance(literal(part.upper), int):
+            upper = literal(part.upper)
+            assert isinstance(upper, int)
+            if upper >= 0 and part.step is None:
+                return ast.Constant(upper)
+            if part.step is None:
+                return folded(expression("a - b", a=axis, b=ast.Constant(-upper)))
+        if (
+            part.upper is None
+            and part.step is None
+            and isinstance(low, int)
+            and low > 0
+        ):
+            return folded(expression("a - b", a=axis, b=ast.Constant(low)))
+        step = literal(part.step) if part.step is not None else None
+        if isinstance(step, int) and step > 1 and low in (0, 1) and part.upper is None:
+            return folded(expression("a // b", a=axis, b=ast.Constant(step)))
+        return self.symbols.fresh("_")
+
+
+def _new(part: ast.expr) -> bool:
+    if isinstance(part, ast.Constant):
+        return part.value is None
+    return isinstance(part, ast.Attribute) and part.attr == "newaxis"

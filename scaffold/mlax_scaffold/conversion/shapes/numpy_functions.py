@@ -1,0 +1,64 @@
+"""Functions of a file that setup calls: before there are arrays of jax, they are computed by NumPy."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Mapping
+
+from mlax_scaffold.conversion.output.description import Described
+from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
+from mlax_scaffold.conversion.source.trees import names
+
+_ENDING = "_of_numbers"
+
+
+def with_numpy_functions(
+    definitions: Iterable[Described], beside: list[ast.stmt]
+) -> list[ast.stmt]:
+    """What stands beside the definitions, with such functions; one that methods call too is there twice."""
+    known = {f.name: f for f in beside if isinstance(f, ast.FunctionDef)}
+    definitions = list(definitions)
+    early = _reached(known, (s for d in definitions for s in d.setup))
+    late = _reached(known, (m for d in definitions for m in d.methods))
+    early = {f for f in early if "@module:jnp" in ast.unparse(known[f])}
+    twice = {f: f"{f}{_ENDING}" for f in early & late}
+    made: list[ast.stmt] = []
+    for node in beside:
+        title = getattr(node, "name", "")
+        if title not in early:
+            made.append(node)
+            continue
+        if title in twice:
+            made.append(node)
+        static = numpy_of(copy.deepcopy(node))
+        _Renamed(twice).visit(static)
+        static.name = twice.get(title, title)  # type: ignore[attr-defined]
+        made.append(static)
+    for definition in definitions:
+        for node in definition.setup:
+            _Renamed(twice).visit(node)
+    return made
+
+
+def _reached(
+    known: Mapping[str, ast.FunctionDef], nodes: Iterable[ast.stmt]
+) -> set[str]:
+    """The functions that statements name, directly or not."""
+    queue = [n for node in nodes for n in names(node)]
+    found: set[str] = set()
+    while queue:
+        title = queue.pop()
+        if title in known and title not in found:
+            found.add(title)
+            queue += names(known[title])
+    return found
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, titles: Mapping[str, str]):
+        self.titles = titles
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        node.id = self.titles.get(node.id, node.id)
+        return node

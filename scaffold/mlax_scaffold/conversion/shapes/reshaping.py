@@ -1,0 +1,125 @@
+"""Arrays that are given another shape, as far as it is told."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from mlax_scaffold.conversion.shapes.growing import Growing
+from mlax_scaffold.conversion.shapes.sizes import product
+from mlax_scaffold.conversion.shapes.values import Array, Number, Value
+from mlax_scaffold.conversion.source.trees import expression, folded, literal
+
+
+class Reshaping(Growing):
+    """Results of `reshape`."""
+
+    def flat(self, array: Array) -> Value:
+        """All axes of an array as one, where all are known."""
+        if array.lead:
+            return None
+        return Array([product(array.axes)], False, array.kind)
+
+    def reshaped(
+        self, array: Array, nodes: Sequence[ast.expr], values: list[Value]
+    ) -> Value:
+        """An array of another shape; the one axis that is left open is what remains."""
+        sizes: list[ast.expr | None] = []
+        for node, value in zip(nodes, values, strict=False):
+            if isinstance(node, ast.Starred):
+                return self._starred(array, nodes, values)
+            sizes.append(value.value if isinstance(value, Number) else None)
+        if len(nodes) != len(values):
+            for value in values[len(sizes) :]:
+                sizes.append(value.value if isinstance(value, Number) else None)
+        open_ = [
+            i for i, s in enumerate(sizes) if s is not None and literal(folded(s)) == -1
+        ]
+        if open_ == [1] and self.in_heads(array, sizes):
+            open_ = []
+        places = nodes[0] if len(nodes) == 1 else None
+        begins = places.elts if isinstance(places, ast.Tuple | ast.List) else nodes
+        first = ast.unparse(begins[0]) if begins else ""
+        flattens = open_ == [1] and len(sizes) == 2 and first.endswith(".shape[0]")
+        if flattens and array.lead and not array.axes and not array.parts:
+            array.at_least_one()
+            array.flat = array.flat or self.symbols.fresh("features")
+            return Array([self.symbols.fresh("batch"), array.flat], False, array.kind)
+        if open_ == [0] and len(sizes) == 2 and sizes[1] is not None and array.lead:
+            # What all but the last axis are made one of.
+            last = None if array.axes else self.symbols.axis(array, -1)
+            if last is not None:
+                self.symbols.equal(last, sizes[1])
+        if len(open_) == 1 and not array.lead:
+            left = [ast.unparse(self.symbols.find(a)) for a in array.axes]
+            rest = list(array.axes)
+            matched = True
+            others = []
+            for i, size in enumerate(sizes):
+                if i == open_[0]:
+                    continue
+                text = ast.unparse(self.symbols.find(size)) if size is not None else ""
+                if text in left:
+                    at = left.index(text)
+                    left.pop(at)
+                    rest.pop(at)
+                elif size is not None:
+                    others.append(size)
+                else:
+                    matched = False
+            if matched:
+                size = product(rest)
+                if others:
+                    size = folded(expression("a // b", a=size, b=product(others)))
+                sizes[open_[0]] = size
+        elif open_:
+            sizes[open_[0]] = None
+        made = [
+            s if s is not None and literal(s) != -1 else self.symbols.fresh("_")
+            for s in sizes
+        ]
+        other = Array(made, False, array.kind)
+        other.source = array
+        return other
+
+    def _starred(
+        self, array: Array, nodes: Sequence[ast.expr], values: list[Value]
+    ) -> Value:
+        tail: list[ast.expr] = []
+        for value in values[1:]:
+            tail.append(
+                value.value if isinstance(value, Number) else self.symbols.fresh("_")
+            )
+        first = nodes[0]
+        if isinstance(first, ast.Starred) and ast.unparse(first).endswith(
+            (".shape[:-1]", "batch")
+        ):
+            open_ = [i for i, t in enumerate(tail) if literal(t) == -1]
+            if len(open_) == 1 and array.axes:
+                others = product(t for i, t in enumerate(tail) if i != open_[0])
+                size = expression("a // b", a=array.axes[-1], b=others)
+                tail[open_[0]] = folded(size)
+            return array.like([*array.axes[:-1], *tail])
+        match first:
+            case ast.Starred(
+                value=ast.Subscript(
+                    slice=ast.Slice(
+                        lower=None,
+                        upper=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(left)),
+                    )
+                )
+            ) if isinstance(left, int) and not array.lead and left < len(array.axes):
+                return Array([*array.axes[:-left], *map(self._told, tail)], False)
+            case ast.Starred(
+                value=ast.Subscript(
+                    slice=ast.Slice(lower=None, upper=ast.Constant(kept))
+                )
+            ) if isinstance(kept, int) and kept > 0 and not array.lead:
+                if [literal(t) for t in tail] == [-1]:
+                    tail = [product(array.axes[kept:])]
+                return Array([*array.axes[:kept], *map(self._told, tail)], False)
+        return Array([self._told(t) for t in tail], True, array.kind)
+
+    def _told(self, size: ast.expr) -> ast.expr:
+        """A size; a new one for one that is left open."""
+        return self.symbols.fresh("_") if literal(size) == -1 else size

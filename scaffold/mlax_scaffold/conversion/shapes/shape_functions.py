@@ -1,0 +1,369 @@
+"""What functions of arrays make of shapes: reductions, joints and parts."""
+
+from __future__ import annotations
+
+import ast
+from itertools import pairwise
+
+from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
+from mlax_scaffold.conversion.shapes.values import Array, Each, Number, Several, Value
+from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
+
+
+def _difference(end: ast.expr, start: ast.expr) -> ast.expr:
+    """What is between two places; of multiples of one size, a multiple of that."""
+    if literal(start) == 0:
+        return end
+    found = [_multiple(end), _multiple(start)]
+    (many, size), (less, other) = found
+    if same(size, other):
+        number = ast.Constant(many - less)
+        return folded(expression("n * a", n=number, a=size))
+    return folded(expression("a - b", a=end, b=start))
+
+
+def _multiple(node: ast.expr) -> tuple[int, ast.expr]:
+    """How many of what a size is."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            number = literal(one)
+            if isinstance(number, int):
+                return number, other
+    return 1, node
+
+
+class ShapeFunctions:
+    """Functions by what they do to axes."""
+
+    symbols: Symbols
+    divides: bool
+    channel_last: bool
+    vectors: bool
+    single: bool
+
+    def _axis(self, node: ast.Call, place: int) -> object:
+        for keyword in node.keywords:
+            if keyword.arg in ("axis", "axes"):
+                return literal(keyword.value)
+        return literal(node.args[place]) if len(node.args) > place else None
+
+    def _along(self, array: Array, node: ast.Call) -> None:
+        """An axis that something is computed along is there."""
+        axis = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
+        if isinstance(axis, int) and axis < 0:
+            self.symbols.axis(array, axis)
+
+    def transposed(self, array: Array, *, whole: bool) -> Value:
+        """The array with its axes in reversed order, or with its last two exchanged."""
+        if whole and array.lead and len(array.axes) < 3:
+            self.symbols.ranked(array, ("rows", "features"))
+        if whole and array.lead:
+            return None
+        if whole:
+            return Array(array.axes[::-1], False, array.kind)
+        if self.symbols.axis(array, -2) is None:
+            return None
+        axes = list(array.axes)
+        return array.like([*axes[:-2], axes[-1], axes[-2]])
+
+    def _reduced(self, array: Array, node: ast.Call, place: int) -> Value:
+        axis = self._axis(node, place)
+        keep = any(
+            k.arg == "keepdims" and literal(k.value) is True for k in node.keywords
+        )
+        if axis is None:
+            return Array([], False)
+        axes = axis if isinstance(axis, tuple | list) else (axis,)
+        axes = [a for a in axes if isinstance(a, int)]
+        if not axes:
+            return None
+        if array.lead:
+            if axes == [1, 2] and self.channel_last:
+                # Those of an image, before its channels.
+                image = ("batch", "height", "width", "channels")
+                self.symbols.ranked(array, image)
+            elif axes == [2, 3]:
+                image = ("batch", "channels", "height", "width")
+                self.symbols.ranked(array, image)
+            elif (
+                axes == [1]
+                and len(array.axes) == 1
+                and (array.prefix.some or (self.channel_last and not keep))
+            ):
+                # Those of sequences, whose positions a mask selects, or that are pooled.
+                self.symbols.ranked(array, ("batch", "positions", "features"))
+        if array.lead and self.vectors and not self.single and axes == [0]:
+            # What is mapped over is the one axis before those of an example.
+            self.symbols.ranked(array, ("items", *["_"] * len(array.axes)))
+        if array.lead:
+            if any(a >= 0 for a in axes):
+                return None
+            for a in axes:
+                self.symbols.axis(array, a)
+        count = len(array.axes)
+        if any(not -count <= a < count for a in axes):
+            return None
+        chosen = {a % count for a in axes}
+        made = [
+            ast.Constant(1) if i in chosen else a
+            for i, a in enumerate(array.axes)
+            if keep or i not in chosen
+        ]
+        return array.like(list(made))
+
+    def _named(
+        self, name: str, array: Array, node: ast.Call, given: list[Value]
+    ) -> Value:
+        args = node.args if len(node.args) == len(given) else node.args[1:]
+        numbers = [literal(a) for a in args]
+        if (
+            name == "swapaxes"
+            and len(numbers) == 2
+            and all(isinstance(n, int) for n in numbers)
+        ):
+            a, b = int(numbers[0]), int(numbers[1])  # type: ignore[arg-type]
+            if array.lead and {a, b} == {1, 2}:
+                # Positions and features, where heads are nothing that is known of.
+                self.symbols.ranked(array, ("batch", "positions", "features"))
+            if array.lead and {a, b} == {0, 1} and len(array.axes) < 3:
+                # Sequences, which a scan goes over by time.
+                self.symbols.ranked(array, ("batch", "time", "features"))
+            if array.lead:
+                if a >= 0 or b >= 0:
+                    return None
+                self.symbols.axis(array, min(a, b))
+            axes = list(array.axes)
+            if not all(-len(axes) <= i < len(axes) for i in (a, b)):
+                return None
+            axes[a], axes[b] = axes[b], axes[a]
+            return array.like(axes)
+        if name == "transpose":
+            order = numbers[0] if len(numbers) == 1 else tuple(numbers)
+            if isinstance(order, tuple | list):
+                order = [i for i in order if isinstance(i, int)]
+                if array.lead and not self.symbols.ranked(array, ["_"] * len(order)):
+                    return None
+                if len(order) == len(array.axes):
+                    return Array([array.axes[i] for i in order], False, array.kind)
+        return None
+
+    def _joined(self, node: ast.Call, each: Each, *, new: bool) -> Value:
+        """As many arrays as there are in a list, joined along an axis or a new one."""
+        axis = self._axis(node, 1)
+        axis = 0 if axis is None else axis
+        first = each.first
+        if not isinstance(first, Array) or not isinstance(axis, int) or first.lead:
+            return None
+        axes, count = list(first.axes), len(first.axes) + new
+        if not -count <= axis < count:
+            return None
+        if new:
+            axes.insert(axis % count, self.symbols.fresh("_"))
+        else:
+            axes[axis] = self.symbols.fresh("_")
+        return first.like(axes)
+
+    def _concatenated(self, node: ast.Call, several: Several) -> Value:
+        axis = self._axis(node, 1)
+        axis = 0 if axis is None else axis
+        arrays = [i for i in several.items if isinstance(i, Array)]
+        if len(arrays) != len(several.items) or not arrays or not isinstance(axis, int):
+            return None
+        ranks = {len(a.axes) for a in arrays if not a.lead}
+        if axis == 0 and self.vectors and self.single and not ranks:
+            for array in arrays:
+                if len(array.axes) == 1:
+                    # The one axis of one example.
+                    self.symbols.ranked(array, ("features",))
+        if axis >= 0 and len(ranks) == 1:
+            for array in arrays:
+                self.symbols.ranked(array, ["_"] * max(ranks))
+        if any(a.lead for a in arrays) and axis >= 0:
+            made = Array([], True, arrays[0].kind)
+            made.parts, made.along = arrays, axis
+            return made
+        sizes = [self.symbols.axis(a, axis) for a in arrays]
+        if any(s is None for s in sizes):
+            return None
+        known = [self.symbols.find(size) for size in sizes if size is not None]
+        total = known[0]
+        for size in known[1:]:
+            total = folded(expression("a + b", a=total, b=size))
+        if len({ast.unparse(size) for size in known}) == 1 and len(known) > 1:
+            number = ast.Constant(len(known))
+            total = folded(expression("n * a", n=number, a=known[0]))
+        first = arrays[0]
+        axes = list(first.axes)
+        for other in arrays[1:]:
+            for i in range(1, min(len(axes), len(other.axes)) + 1):
+                if -i != axis and len(axes) - i != axis:
+                    self.symbols.equal(axes[-i], other.axes[-i])
+        axes[axis] = total
+        return first.like(axes)
+
+    def _tiled(self, array: Array, times: Value) -> Value:
+        """An array that is repeated along each of its axes."""
+        items = times.items if isinstance(times, Several) else []
+        if array.lead and len(items) > 1:
+            self.symbols.ranked(array, ("batch", *["_"] * (len(items) - 1)))
+        if array.lead or len(items) != len(array.axes):
+            return None
+        axes: list[ast.expr] = []
+        for axis, number in zip(array.axes, items, strict=True):
+            if not isinstance(number, Number):
+                return None
+            size = self.symbols.find(axis)
+            if literal(size) == 1 or literal(number.value) == 1:
+                axes.append(size if literal(number.value) == 1 else number.value)
+            else:
+                axes.append(folded(expression("n * a", n=number.value, a=size)))
+        return array.like(axes)
+
+    def _stacked(self, node: ast.Call, several: Several) -> Value:
+        axis, first = self._axis(node, 1), several.items[0]
+        axis = 0 if axis is None else axis
+        if not isinstance(first, Array) or not isinstance(axis, int):
+            return None
+        if first.lead and axis >= 0:
+            return None
+        axes = list(first.axes)
+        axes.insert(
+            len(axes) + axis + 1 if axis < 0 else axis, ast.Constant(len(several.items))
+        )
+        return first.like(axes)
+
+    def _split(self, array: Array, node: ast.Call) -> Value:
+        at = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
+        if isinstance(at, int) and at > 0 and array.lead and len(array.tail) == 1:
+            # Whose parts these are is the last axis where nothing tells of others.
+            self.symbols.ranked(array, ("batch", *["_"] * at))
+        axis = self._axis(node, 2)
+        axis = 0 if axis is None else axis
+        if isinstance(axis, int) and axis > 0 and array.lead and not array.axes:
+            array.prefix.bare = max(array.prefix.bare, axis + 1)
+        if (
+            axis == 0
+            and self.vectors
+            and self.single
+            and array.lead
+            and len(array.axes) == 1
+        ):
+            # The one axis of one example.
+            self.symbols.ranked(array, ("features",))
+        given = node.args[1] if len(node.args) > 1 else None
+        for keyword in node.keywords:
+            if keyword.arg == "indices_or_sections":
+                given = keyword.value
+        if isinstance(given, ast.List | ast.Tuple) and isinstance(axis, int):
+            whole = getattr(node, "whole", None)
+            size = self.symbols.axis(array, axis) if whole is not None else None
+            if size is not None and whole is not None:
+                self.symbols.equal(size, whole)
+            return self._split_at(array, given.elts, axis)
+        parts = literal(given)
+        if not isinstance(axis, int) or (array.lead and axis >= 0):
+            return None
+        size = self.symbols.axis(array, axis)
+        if size is None or not isinstance(parts, int):
+            return None
+        if self.divides and is_symbol(self.symbols.find(size)):
+            part = self.symbols.fresh("half" if parts == 2 else "part")
+            known = expression("a * b", a=ast.Constant(parts), b=part)
+            self.symbols.equal(size, known)
+            size = self.symbols.find(size)
+        share = folded(expression("a // b", a=size, b=ast.Constant(parts)))
+        if isinstance(size, ast.BinOp) and isinstance(size.op, ast.Mult):
+            for one, other in ((size.left, size.right), (size.right, size.left)):
+                if literal(one) == parts:
+                    share = other
+        axes = list(array.axes)
+        axes[axis] = share
+        return Several([array.like(list(axes)) for _ in range(parts)])
+
+    def _split_at(self, array: Array, ends: list[ast.expr], axis: int) -> Value:
+        """The parts between places along an axis."""
+        if array.lead and axis >= 0:
+            return None
+        size = self.symbols.axis(array, axis)
+        if size is None:
+            return None
+        places = [ast.Constant(0), *ends, self.symbols.find(size)]
+        parts: list[Value] = []
+        for start, end in pairwise(places):
+            axes = list(array.axes)
+            axes[axis] = _difference(end, start)
+            parts.append(array.like(axes))
+        return Several(parts)
+
+    def _expanded(self, array: Array, axis: object) -> Value:
+        if isinstance(axis, int) and array.lead and not array.axes:
+            return array.with_axis(axis)
+        if isinstance(axis, int) and array.lead and axis >= 0:
+            return array.with_axis(axis)
+        if not isinstance(axis, int):
+            return None
+        axes = list(array.axes)
+        if axis < 0:
+            for i in range(1, -axis):
+                self.symbols.axis(array, -i)
+            axes = list(array.axes)
+        axes.insert(len(axes) + axis + 1 if axis < 0 else axis, ast.Constant(1))
+        return array.like(axes)
+
+    def in_heads(self, array: Array, sizes: list[ast.expr | None]) -> bool:
+        """Whether features of sequences are divided: `x.view(x.size(0), -1, heads, features // heads)`."""
+        found = array.lead and len(array.axes) <= 1 and sizes[0] is None
+        if found := found and len(sizes) == 4 and all(sizes[2:]):
+            self.symbols.ranked(array, ("batch", "positions", "features"))
+            sizes[:2] = array.axes[:2]
+        return found
+
+    def _squeezed(self, array: Array, node: ast.Call) -> Value:
+        axis = self._axis(node, 1)
+        if not isinstance(axis, int) or (array.lead and axis >= 0):
+            return None
+        if self.symbols.axis(array, axis) is None:
+            return None
+        axes = list(array.axes)
+        axes.pop(axis)
+        return array.like(axes)
+
+    def _unstacked(self, array: Array, node: ast.Call) -> Value:
+        """The arrays along an axis whose size is known."""
+        axis = self._axis(node, 1)
+        if not isinstance(axis, int) or (array.lead and axis >= 0):
+            return None
+        size = self.symbols.axis(array, axis)
+        count = literal(self.symbols.find(size)) if size is not None else None
+        if type(count) is not int or not 0 < count < 10:
+            return None
+        axes = list(array.axes)
+        axes.pop(axis)
+        return Several([array.like(list(axes)) for _ in range(count)])
+
+    def _einsum(self, node: ast.Call, given: list[Value]) -> Value:
+        text = literal(node.args[0]) if node.args else None
+        if not isinstance(text, str) or "->" not in text:
+            return None
+        operands, _, result = text.replace(" ", "").partition("->")
+        sizes: dict[str, ast.expr] = {}
+        dots = False
+        for letters, value in zip(operands.split(","), given, strict=False):
+            if not isinstance(value, Array):
+                continue
+            plain = letters.replace("...", "")
+            dots = dots or "..." in letters
+            if "..." not in letters:
+                self.symbols.ranked(value, list(plain))
+            for i, letter in enumerate(reversed(plain), 1):
+                if "..." in letters and not letters.endswith(plain):
+                    break
+                axis = self.symbols.axis(value, -i)
+                if axis is None:
+                    continue
+                if letter in sizes:
+                    self.symbols.equal(sizes[letter], axis)
+                sizes[letter] = axis
+        plain = result.replace("...", "")
+        axes = [sizes.get(letter) or self.symbols.fresh("_") for letter in plain]
+        return Array(axes, "..." in result)

@@ -1,0 +1,164 @@
+"""What a class of a file makes of its inputs, for those that are built on it."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Mapping
+
+from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol, substituted
+from mlax_scaffold.conversion.shapes.values import Array, Prefix, Several, Value
+
+_OF_IMAGES = frozenset({"height", "width", "depth", "time"})
+
+
+class Signature:
+    """What a class of the file makes of its inputs, for those that are built on it."""
+
+    def __init__(
+        self,
+        symbols: Symbols,
+        inputs: list[Value],
+        result: Value,
+        fields: list[str],
+        derived: Mapping[str, ast.expr],
+    ):
+        prefixes: dict[int, Prefix] = {}
+
+        def told(axis: ast.expr) -> ast.expr:
+            # What the class computes of its arguments, another one does not have.
+            return substituted(symbols.find(axis), derived)
+
+        self.inputs = [_frozen(told, i, prefixes) for i in inputs]
+        self.output = _frozen(told, result, prefixes)
+        self.fields = fields
+        self.hints = {k: h for k, h in symbols.hints.items() if h in _OF_IMAGES}
+        """Sizes that are chosen as those of images and series are."""
+
+    def result(self, symbols: Symbols, call: ast.Call, given: list[Value]) -> Value:
+        """The result for these arguments of the declaration, and these inputs."""
+        values = dict(zip(self.fields, call.args, strict=False))
+        values |= {k.arg: k.value for k in call.keywords if k.arg}
+        renamed: dict[str, ast.expr] = {}
+
+        def made(value: Value) -> Value:
+            if isinstance(value, Array):
+                first = given[0] if given else None
+                shared = value.lead and self.shares(value) and isinstance(first, Array)
+                axes = [
+                    substituted(_fresh(symbols, a, renamed, self.hints), values)
+                    for a in value.axes
+                ]
+                if shared and isinstance(first, Array):
+                    return _behind(symbols, first, self._known(), axes)
+                return Array(axes, value.lead, value.kind)
+            if isinstance(value, Several):
+                return Several([made(i) for i in value.items])
+            return None
+
+        for expected, actual in zip(self.inputs, given, strict=False):
+            if isinstance(expected, Array) and isinstance(actual, Array):
+                axes = [
+                    substituted(_fresh(symbols, a, renamed, self.hints), values)
+                    for a in expected.axes
+                ]
+                wanted = Array(axes, expected.lead, expected.kind)
+                numeric = (wanted.kind, actual.kind) == ("Float", "Bool")
+                if wanted.kind == "Int" or (numeric and expected.lead):
+                    actual.kind = wanted.kind
+                if not wanted.lead and actual.lead:
+                    symbols.ranked(actual, ["_"] * len(wanted.axes))
+                for i in range(1, len(wanted.axes) + 1):
+                    axis = symbols.axis(actual, -i)
+                    if axis is not None:
+                        symbols.equal(axis, wanted.axes[-i])
+        for expected, actual in zip(self.inputs, given, strict=False):
+            flat = expected.flat if isinstance(expected, Array) else None
+            if flat is not None and isinstance(actual, Array) and actual.lead:
+                fresh = _fresh(symbols, flat, renamed, self.hints)
+                if not actual.axes and actual.flat is None:
+                    actual.at_least_one()
+                    actual.flat = substituted(fresh, values)
+        for expected, actual in zip(self.inputs, given, strict=False):
+            against = expected.against if isinstance(expected, Array) else None
+            if against is None or not isinstance(actual, Array):
+                continue
+            whole = made(against)
+            told = actual.against is not None
+            if (
+                actual.lead
+                and not actual.axes
+                and isinstance(whole, Array)
+                and not told
+            ):
+                actual.broadcast_to(whole)
+        return made(self.output)
+
+    def pairs(self) -> list[int]:
+        """The places of inputs that are pairs of arrays."""
+        return [i for i, v in enumerate(self.inputs) if isinstance(v, Several)]
+
+    def _known(self) -> int:
+        """How many axes are known of the first input."""
+        first = self.inputs[0]
+        return len(first.axes) if isinstance(first, Array) else 0
+
+    def shares(self, value: Array) -> bool:
+        """Whether a result has the first axes of the first input."""
+        first = self.inputs[0] if self.inputs else None
+        return isinstance(first, Array) and first.prefix is value.prefix and first.lead
+
+
+def _behind(symbols: Symbols, first: Array, known: int, axes: list[ast.expr]) -> Array:
+    """The axes of a result, behind those of its input that nothing is known of."""
+    before = first.axes[: max(0, len(first.axes) - known)]
+    # The very same axes are had in common.
+    same_places = zip(axes, first.axes[len(before) :], strict=False)
+    kept = [
+        b if ast.unparse(symbols.find(a)) == ast.unparse(symbols.find(b)) else a
+        for a, b in same_places
+    ]
+    if len(axes) == known and all(
+        k is b for k, b in zip(kept, first.axes[len(before) :], strict=False)
+    ):
+        # What is found out of the result later is so of the array itself.
+        return first
+    return first.like([*before, *kept, *axes[len(kept) :]])
+
+
+def _frozen(
+    told: Callable[[ast.expr], ast.expr], value: Value, prefixes: dict[int, Prefix]
+) -> Value:
+    if isinstance(value, Array):
+        prefix = prefixes.setdefault(
+            id(value.prefix),
+            Prefix([told(a) for a in value.prefix.axes], value.lead),
+        )
+        made = Array([told(a) for a in value.tail], kind=value.kind, prefix=prefix)
+        if value.flat is not None:
+            made.flat = told(value.flat)
+        against = value.against
+        if against is not None and value.lead and not value.axes and against.axes:
+            frozen = _frozen(told, against, prefixes)
+            made.against = frozen if isinstance(frozen, Array) else None
+        return made
+    if isinstance(value, Several):
+        return Several([_frozen(told, i, prefixes) for i in value.items])
+    return None
+
+
+def _fresh(
+    symbols: Symbols,
+    node: ast.expr,
+    renamed: dict[str, ast.expr],
+    hints: Mapping[str, str],
+) -> ast.expr:
+    class Fresh(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            if not is_symbol(node):
+                return node
+            if node.id not in renamed:
+                renamed[node.id] = symbols.fresh(hints.get(node.id, "_"))
+            return copy.deepcopy(renamed[node.id])
+
+    return Fresh().visit(copy.deepcopy(node))

@@ -1,0 +1,337 @@
+"""Shapes as far as they are known: axes as expressions of hyperparameters, and unknown ones as symbols."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Mapping
+from typing import TypeGuard
+
+from mlax_scaffold.conversion.shapes.values import Array, Prefix
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    folded,
+    literal,
+    name,
+    names,
+    replaced,
+    same,
+)
+
+
+class Symbols:
+    """Unknown sizes, and what they turn out to be."""
+
+    def __init__(self, constants: Mapping[str, object] | None = None) -> None:
+        self.known: dict[str, ast.expr] = {}
+        self.constants: dict[str, ast.expr] = {
+            k: ast.Constant(v) for k, v in (constants or {}).items() if type(v) is int
+        }
+        """Numbers of the file, by name, such as those of its channels."""
+        self.hints: dict[str, str] = {}
+        self.demands: list[tuple[ast.expr, ast.expr]] = []
+        """Sizes that have to be the same, though neither is unknown as a whole."""
+        self.count = 0
+
+    def fresh(self, hint: str) -> ast.Name:
+        """A new unknown size."""
+        self.count += 1
+        made = name(f"@size:{self.count}")
+        self.hints[made.id] = hint
+        return made
+
+    def find(self, node: ast.expr) -> ast.expr:
+        """The expression with what is known of its symbols."""
+        if is_symbol(node):
+            assert isinstance(node, ast.Name)
+            known = self.known.get(node.id)
+            return node if known is None else self.find(known)
+        if not any(is_symbol(n) for n in ast.walk(node)):
+            return node
+        symbols = self
+
+        class Known(ast.NodeTransformer):
+            def visit_Name(self, node: ast.Name) -> ast.expr:
+                return copy.deepcopy(symbols.find(node)) if is_symbol(node) else node
+
+        return folded(Known().visit(copy.deepcopy(node)))
+
+    def equal(self, left: ast.expr, right: ast.expr) -> None:
+        """Take two sizes to be the same, where one of them is unknown."""
+        left, right = self._number(self.find(left)), self._number(self.find(right))
+        left, right = _without_common(left, right)
+        if same(left, right):
+            return
+        one, other = _symbol(left), _symbol(right)
+        if one is not None and other is not None and one.id in self.hints:
+            # What a declaration waits for becomes what the input has.
+            told = self.hints.get(other.id, "_" if one.id in self.hints else "")
+            one, other = (one, other) if told.strip("_") else (other, one)
+            self.known[one.id] = other
+        elif one is not None and not self._within(one, right):
+            self.known[one.id] = right
+        elif other is not None and not self._within(other, left):
+            self.known[other.id] = left
+        else:
+            self.demands.append((left, right))
+
+    def _number(self, node: ast.expr) -> ast.expr:
+        """A size, with the numbers that the file has names for."""
+        if self.constants.keys() & names(node):
+            return folded(replaced(copy.deepcopy(node), self.constants))
+        return node
+
+    def _within(self, symbol: ast.Name, node: ast.expr) -> bool:
+        return any(
+            isinstance(n, ast.Name) and n.id == symbol.id for n in ast.walk(node)
+        )
+
+    def axis(self, array: Array, index: int, hint: str = "features") -> ast.expr | None:
+        """An axis, from the end where the index is negative; an unknown one begins to be known."""
+        if index < 0:
+            while array.lead and len(array.axes) < -index:
+                array.grow(self.fresh(hint if index == -1 else f"axis{-index}"))
+            return array.axes[index] if len(array.axes) >= -index else None
+        if array.lead or index >= len(array.axes):
+            return None
+        return array.axes[index]
+
+    def ranked(self, array: Array, hints: Iterable[str]) -> bool:
+        """Take an array to have so many axes."""
+        wanted = list(hints)
+        if not array.lead:
+            return len(array.axes) == len(wanted)
+        if len(array.axes) > len(wanted):
+            return False
+        if array.widened is not None and self._narrowed(array, wanted):
+            return True
+        missing = wanted[: len(wanted) - len(array.axes)]
+        for axis, hint in zip(array.axes, wanted[len(missing) :], strict=True):
+            if isinstance(axis, ast.Name) and is_symbol(axis):
+                self.hints.setdefault(axis.id, hint)
+        array.prefix.axes[:0] = [self.fresh(h) for h in missing]
+        array.prefix.open = False
+        for part in array.parts:
+            if self.ranked(part, wanted):
+                pairs = zip(array.axes, part.axes, strict=True)
+                for i, (mine, axis) in enumerate(pairs):
+                    if i != array.along:
+                        self.equal(mine, axis)
+        if array.parts and all(not part.lead for part in array.parts):
+            sizes = [part.axes[array.along] for part in array.parts]
+            self.equal(array.axes[array.along], _sum(sizes))
+        return True
+
+    def _narrowed(self, array: Array, wanted: list[str]) -> bool:
+        """Take the array that has one axis less to have one less than so many."""
+        assert array.widened is not None
+        inner, at = array.widened
+        if not inner.lead or not -len(wanted) <= at < len(wanted):
+            return False
+        at %= len(wanted)
+        if not self.ranked(inner, wanted[:at] + wanted[at + 1 :]):
+            return False
+        whole = [*inner.axes[:at], ast.Constant(1), *inner.axes[at:]]
+        for mine, axis in zip(reversed(array.axes), reversed(whole), strict=False):
+            self.equal(mine, axis)
+        array.tail[:] = whole
+        array.prefix = Prefix([], False)
+        return True
+
+    def together(self, left: Array, right: Array) -> Array:
+        """The result of an operation of two arrays that are broadcast."""
+        left.told_by(right)
+        right.told_by(left)
+        for a, b in zip(reversed(left.axes), reversed(right.axes), strict=False):
+            one = any(isinstance(s, ast.Constant) and s.value == 1 for s in (a, b))
+            if not one:
+                self.equal(a, b)
+        for one, other in ((left, right), (right, left)):
+            self._along_new(one, other)
+            if one.lead and not one.axes and len(other.axes) == 1 and not other.lead:
+                axis = self.axis(one, -1)
+                if axis is not None:
+                    self.equal(axis, other.axes[0])
+                return one
+            if one.lead and not one.axes and _is_of_channels(other):
+                # A weight for each channel, before axes that are of no matter to it.
+                for i in range(1, len(other.axes) + 1):
+                    axis = self.axis(one, -i)
+                    if axis is not None and literal(other.axes[-i]) != 1:
+                        self.equal(axis, other.axes[-i])
+                return one
+            if one.lead and not one.axes and other.axes:
+                if 0 < one.asked < len(other.axes) and not other.lead:
+                    self._as_asked(one, other)
+                    return one
+                whole = self._longer(other)
+                one.broadcast_to(whole)
+                return whole
+        if left.lead and right.lead and not left.axes and left is not right:
+            right.broadcast_to(left)
+        longer, other = left, right
+        if len(right.axes) > len(left.axes) or (right.lead and not left.lead):
+            longer, other = right, left
+        axes = list(longer.axes)
+        for i in range(1, min(len(axes), len(other.axes)) + 1):
+            value = axes[-i]
+            if isinstance(value, ast.Constant) and value.value == 1:
+                axes[-i] = other.axes[-i]
+        if all(a is b for a, b in zip(axes, longer.axes, strict=True)):
+            # What is found out of the result later is so of the array itself.
+            return longer
+        return longer.like(axes)
+
+    def _along_new(self, array: Array, other: Array) -> None:
+        """What is combined with an array that has a new axis before its last ones has that axis."""
+        known = len(array.axes)
+        before = other.axes[: len(other.axes) - known]
+        if not array.lead or other.lead or not known or len(before) < 2:
+            return
+        if literal(before[-1]) == 1 and literal(before[0]) != 1:
+            self.ranked(array, ("batch", *["_"] * (len(other.axes) - 1)))
+            for mine, axis in zip(array.axes, other.axes, strict=True):
+                if literal(axis) != 1:
+                    self.equal(mine, axis)
+
+    def batched(self, left: Array, right: Array) -> None:
+        """Take two stacks of matrices, whose axes are known, to be of the same batches."""
+        if not left.lead and not right.lead and len(left.axes) == len(right.axes):
+            for one, other in zip(left.axes[:-2], right.axes[:-2], strict=True):
+                if 1 not in (literal(one), literal(other)):
+                    self.equal(one, other)
+
+    def _longer(self, array: Array) -> Array:
+        """What an array becomes with one that may be longer where it has a single element."""
+        if not any(literal(a) == 1 for a in array.axes):
+            return array
+        return array.like(
+            [self.fresh("_") if literal(a) == 1 else a for a in array.axes]
+        )
+
+    def _as_asked(self, array: Array, other: Array) -> None:
+        """An array whose axes are read by number has as many as what is added to it."""
+        hints = ("batch", "positions", "features")
+        count = len(other.axes)
+        self.ranked(array, hints if count == 3 else ("batch", *["_"] * (count - 1)))
+        for mine, axis in zip(array.axes, other.axes, strict=True):
+            if literal(axis) != 1:
+                self.equal(mine, axis)
+
+    def settled(self, array: Array) -> None:
+        """The number of axes of an input, where the axes that are read by number tell it."""
+        if not array.lead or array.whole:
+            return
+        least = max(array.prefix.least, array.first if array.tail else 0)
+        if not array.asked and not least:
+            return
+        count = least + len(array.tail)
+        if array.asked:
+            least = 3 if array.kind != "Int" else 2
+            count = max(count, array.asked + 1 + len(array.tail), least)
+        hints = ["batch", "positions", "features"] + ["_"] * count
+        self.ranked(array, hints[:count])
+
+
+def _without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """Two sizes without what is added to both, or what both are multiplied by."""
+    match left, right:
+        case (
+            ast.BinOp(left=whole, op=ast.FloorDiv(), right=by),
+            ast.BinOp(left=other_whole, op=ast.FloorDiv(), right=other_by),
+        ) if same(by, other_by) and (is_symbol(whole) or is_symbol(other_whole)):
+            return whole, other_whole
+    one, other = _factors(left), _factors(right)
+    if len(one) > 1 and len(other) > 1:
+        for factor in list(one):
+            at = next((i for i, f in enumerate(other) if same(f, factor)), None)
+            if at is not None and not is_symbol(factor):
+                one.remove(factor)
+                other.pop(at)
+        if len(one) == 1 or len(other) == 1:
+            return product(one), product(other)
+    first, second = _doubled(left), _doubled(right)
+    if not (_is_sum(first) and _is_sum(second)):
+        return left, right
+    pairs = ((first.left, first.right), (first.right, first.left))
+    rest = ((second.left, second.right), (second.right, second.left))
+    found = [(b, d) for a, b in pairs for c, d in rest if same(a, c)]
+    return _without_common(*found[0]) if found else (left, right)
+
+
+def _factors(node: ast.expr) -> list[ast.expr]:
+    """What a size is the product of: `p**2 * c` is that of p, p and c."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _factors(left) + _factors(right)
+        case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int() as n)):
+            return [base] * n if 0 < n < 5 else [node]
+    return [node]
+
+
+def _is_sum(node: ast.expr) -> TypeGuard[ast.BinOp]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+
+
+def _is_of_channels(array: Array) -> bool:
+    """Whether an array is of one axis, and others are added behind it: `w[:, None, None]`."""
+    sizes = [literal(axis) for axis in array.axes]
+    return (
+        not array.lead
+        and len(sizes) > 1
+        and sizes[-1] == 1
+        and sum(size != 1 for size in sizes) == 1
+    )
+
+
+def _doubled(node: ast.expr) -> ast.expr:
+    """Twice a size, as it added to itself."""
+    match node:
+        case ast.BinOp(left=ast.Constant(value=2), op=ast.Mult(), right=size):
+            return ast.BinOp(size, ast.Add(), size)
+    return node
+
+
+def _sum(sizes: Iterable[ast.expr]) -> ast.expr:
+    made: ast.expr = ast.Constant(0)
+    for size in sizes:
+        made = expression("a + b", a=made, b=size) if literal(made) != 0 else size
+    return made
+
+
+def _symbol(node: ast.expr) -> ast.Name | None:
+    return node if isinstance(node, ast.Name) and is_symbol(node) else None
+
+
+_MARKS = ("word", "layer", "loss", "module", "own")
+
+
+def is_symbol(node: ast.AST) -> bool:
+    """Whether a node stands for an unknown size."""
+    return (
+        isinstance(node, ast.Name)
+        and node.id.startswith("@")
+        and node.id.partition(":")[0][1:] not in _MARKS
+    )
+
+
+def product(sizes: Iterable[ast.expr]) -> ast.expr:
+    """The product of sizes."""
+    made: ast.expr = ast.Constant(1)
+    for size in sizes:
+        made = expression("a * b", a=made, b=size)
+    return folded(made)
+
+
+def substituted(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
+    """An expression with values in the place of `self.name`."""
+
+    class Fields(ast.NodeTransformer):
+        def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+            self.generic_visit(node)
+            if isinstance(node.value, ast.Name) and node.value.id == "self":
+                value = values.get(node.attr)
+                return copy.deepcopy(value) if value is not None else node
+            return node
+
+    return folded(Fields().visit(copy.deepcopy(node)))

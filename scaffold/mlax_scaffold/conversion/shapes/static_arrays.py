@@ -1,0 +1,142 @@
+"""Arrays that are computed of hyperparameters alone, by NumPy."""
+
+from __future__ import annotations
+
+import ast
+from typing import TypeVar
+
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    folded,
+    literal,
+    name,
+)
+
+Tree = TypeVar("Tree", bound=ast.AST)
+
+
+class _Numpy(ast.NodeTransformer):
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return name("@module:np") if node.id == "@module:jnp" else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        text = ast.unparse(node.func)
+        if text == "@module:np.expand_dims":
+            return node
+        # NumPy has its own dtypes; what reads the array casts it.
+        kept = [a for a in node.args if not ast.unparse(a).endswith(".dtype")]
+        node.args = kept
+        node.keywords = [k for k in node.keywords if k.arg != "dtype"]
+        if text.endswith(".astype") and "bool" not in map(ast.unparse, node.args):
+            return node.func.value if isinstance(node.func, ast.Attribute) else node
+        if text.startswith("@word:"):
+            word = text[6:]
+            node.func = ast.Attribute(name("@module:np"), word, ast.Load())
+        if text.startswith("@module:lax."):
+            node.func = ast.Attribute(name("@module:np"), text[12:], ast.Load())
+        return node
+
+
+def numpy_of(node: Tree) -> Tree:
+    """The same expression, computed by NumPy when hyperparameters are known."""
+    return _Numpy().visit(node)
+
+
+_MADE = ("zeros", "ones", "empty", "full")
+_SAME = (
+    *("exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "square", "abs", "power"),
+    *("tril", "triu", "asarray", "array", "flip", "negative", "reciprocal"),
+)
+
+
+def static_shape(setup: list[ast.stmt], node: ast.expr) -> list[ast.expr] | None:
+    """The shape of an array that setup computes; None where its statements do not tell it."""
+    match node:
+        case ast.Name() | ast.Attribute():
+            return _assigned_shape(setup, ast.unparse(node))
+        case ast.BinOp(left=left, right=right):
+            return _broadcast(static_shape(setup, left), static_shape(setup, right))
+        case ast.Subscript(value=value, slice=ast.Constant(value=None)):
+            inner = static_shape(setup, value)
+            return [ast.Constant(1), *inner] if inner is not None else None
+        case ast.Constant(value=int() | float()):
+            return []
+        case ast.Call(func=func, args=[first, *rest], keywords=keywords):
+            axis = next((literal(k.value) for k in keywords if k.arg == "axis"), 0)
+            return _called_shape(setup, ast.unparse(func), first, rest, axis)
+    return None
+
+
+def _called_shape(
+    setup: list[ast.stmt],
+    text: str,
+    first: ast.expr,
+    rest: list[ast.expr],
+    axis: object,
+) -> list[ast.expr] | None:
+    last = text.rpartition(".")[2]
+    if last in _MADE:
+        return list(first.elts) if isinstance(first, ast.Tuple) else [first]
+    if last == "arange" and not rest:
+        return [first]
+    if last == "arange" and len(rest) == 2 and literal(first) == 0:
+        return [expression("n // s", n=rest[0], s=rest[1])]
+    if last == "concatenate" and isinstance(first, ast.Tuple | ast.List):
+        return _joined(setup, first.elts, axis)
+    inner = static_shape(setup, first)
+    if last == "expand_dims" and inner is not None and rest:
+        at = literal(rest[0])
+        if isinstance(at, int):
+            place = at if at >= 0 else len(inner) + 1 + at
+            return [*inner[:place], ast.Constant(1), *inner[place:]]
+        return None
+    if last == "outer" and rest:
+        other = static_shape(setup, rest[0])
+        return [*inner, *other] if inner is not None and other is not None else None
+    return inner if last in _SAME else None
+
+
+def _joined(
+    setup: list[ast.stmt], parts: list[ast.expr], axis: object
+) -> list[ast.expr] | None:
+    """The shape of arrays of one shape that are joined along their last axis."""
+    shapes = [static_shape(setup, part) for part in parts]
+    first = shapes[0]
+    if axis != -1 or not first or any(s is None for s in shapes):
+        return None
+    texts = {ast.unparse(s[-1]) for s in shapes if s}
+    if len(texts) != 1:
+        return None
+    return [*first[:-1], _times(len(shapes), first[-1])]
+
+
+def _times(count: int, size: ast.expr) -> ast.expr:
+    """A size so many times; of halves, the whole."""
+    match size:
+        case ast.BinOp(left=whole, op=ast.FloorDiv(), right=by) if literal(by) == count:
+            return whole
+    return folded(expression("n * a", n=ast.Constant(count), a=size))
+
+
+def _assigned_shape(setup: list[ast.stmt], text: str) -> list[ast.expr] | None:
+    """The shape of what was last assigned to a whole name, of what stood above it."""
+    for place in reversed(range(len(setup))):
+        part = setup[place]
+        if isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) == text:
+            return static_shape(setup[:place], part.value)
+    return None
+
+
+def _broadcast(
+    left: list[ast.expr] | None, right: list[ast.expr] | None
+) -> list[ast.expr] | None:
+    if left is None or right is None:
+        # A number that is computed of hyperparameters changes no shape.
+        return left if left is not None else right
+    longer, other = (left, right) if len(left) >= len(right) else (right, left)
+    made = list(longer)
+    for i in range(1, len(other) + 1):
+        if literal(made[-i]) == 1:
+            made[-i] = other[-i]
+    return made

@@ -1,0 +1,1 @@
+"""A file of somebody's code, and what its names and libraries mean."""

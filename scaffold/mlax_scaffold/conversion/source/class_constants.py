@@ -1,0 +1,47 @@
+"""Numbers that classes of a file hold, read by the class: `Bottleneck.expansion`."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+
+from mlax_scaffold.conversion.source.trees import literal
+
+
+def without_class_constants(tree: ast.Module) -> None:
+    """Write them where they are read, in place."""
+    known = {
+        (node.name, place): value
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+        for place, value in _constants(node).items()
+    }
+    if known:
+        _Reads(known).visit(tree)
+
+
+def _constants(node: ast.ClassDef) -> dict[str, ast.expr]:
+    found: dict[str, ast.expr] = {}
+    for part in node.body:
+        match part:
+            case (
+                ast.Assign(targets=[ast.Name(id=place)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=place), value=ast.expr() as value)
+            ):
+                if isinstance(literal(value), bool | int | float | str):
+                    found[place] = value
+    return found
+
+
+class _Reads(ast.NodeTransformer):
+    def __init__(self, known: Mapping[tuple[str, str], ast.expr]):
+        self.known = known
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        owner = node.value.id if isinstance(node.value, ast.Name) else ""
+        value = self.known.get((owner, node.attr))
+        if value is None or not isinstance(node.ctx, ast.Load):
+            return node
+        return ast.copy_location(copy.deepcopy(value), node)

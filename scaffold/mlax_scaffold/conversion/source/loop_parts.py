@@ -1,0 +1,81 @@
+"""Loops, looked at: what they run over, and what they end with."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_name,
+)
+
+
+def _iterated(node: ast.For, last: ast.expr) -> ast.expr | None:
+    """What a loop goes over, where an expression is its element."""
+    if is_name(last, ast.unparse(node.target)):
+        return copy.deepcopy(node.iter)
+    if (
+        isinstance(node.iter, ast.Call)
+        and is_name(node.iter.func, "enumerate")
+        and isinstance(node.target, ast.Tuple)
+        and is_name(last, ast.unparse(node.target.elts[1]))
+    ):
+        return copy.deepcopy(node.iter.args[0])
+    return None
+
+
+def unnumbered(generator: ast.comprehension, used: set[str]) -> None:
+    """A loop without the number of the pass, and without a name, where nothing uses it."""
+    source, target = generator.iter, generator.target
+    if isinstance(target, ast.Name) and target.id not in used:
+        generator.target = ast.Name("_", ast.Store())
+    if (
+        isinstance(source, ast.Call)
+        and is_name(source.func, "enumerate")
+        and isinstance(target, ast.Tuple)
+        and isinstance(target.elts[0], ast.Name)
+        and target.elts[0].id not in used
+    ):
+        generator.iter, generator.target = source.args[0], target.elts[1]
+
+
+def _stride(larger: ast.expr, size: ast.expr) -> ast.expr | None:
+    """The s of -(-size // s)."""
+    match larger:
+        case ast.UnaryOp(
+            op=ast.USub(), operand=ast.BinOp(op=ast.FloorDiv(), left=left, right=s)
+        ):
+            if isinstance(left, ast.UnaryOp) and ast.unparse(
+                left.operand
+            ) == ast.unparse(size):
+                return s
+    return None
+
+
+def _last_of(source: ast.expr) -> ast.expr:
+    if (
+        isinstance(source, ast.Call)
+        and is_name(source.func, "range")
+        and len(source.args) == 1
+    ):
+        return expression("n - 1", n=source.args[0])
+    if isinstance(source, ast.Tuple | ast.List) and source.elts:
+        return source.elts[-1]
+    if isinstance(source, ast.Call) and is_name(source.func, "reversed"):
+        return _first_of(source.args[0])
+    if isinstance(source, ast.Call) and is_name(source.func, "tuple"):
+        return _last_of(source.args[0])
+    if isinstance(source, ast.Subscript) and ast.unparse(source.slice) == ":-1":
+        return expression("s[-2]", s=source.value)
+    return expression("s[-1]", s=source)
+
+
+def _first_of(source: ast.expr) -> ast.expr:
+    if isinstance(source, ast.Subscript) and ast.unparse(source.slice) == ":-1":
+        return expression("s[0]", s=source.value)
+    return expression("s[0]", s=source)
+
+
+def _one(attribute: str) -> str:
+    return attribute[:-1] if attribute.endswith("s") else f"{attribute}_"
