@@ -107,6 +107,37 @@ class Original:
             made[parameter] = holder(**held)
         return made
 
+    def check_made(self, thing: Any, arguments: MappingOf[str, Any]) -> None:
+        """Skip the test where a class cannot be made with these arguments alone.
+
+        It may be handed layers, which what was converted makes itself.
+        """
+        if not isinstance(thing, type):
+            return
+        known = inspect.signature(thing).parameters.values()
+        named = [p for p in known if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        open_ended = len(named) < len(known)
+        drawn = ("key", "rngs", *self.keys)
+        missing = [
+            p.name
+            for p in named
+            if p.default is p.empty and p.name not in (*arguments, *drawn)
+        ]
+        extra = (
+            []
+            if open_ended
+            else [n for n in arguments if n not in {p.name for p in named}]
+        )
+        if missing or extra:
+            what = " and ".join(
+                f"{verb} {', '.join(names)}"
+                for verb, names in (("also takes", missing), ("does not take", extra))
+                if names
+            )
+            pytest.skip(
+                f"{self.thing} of {self.path} {what}: compare it where it is made with these"
+            )
+
     def given_flags(self) -> dict[str, Any]:
         """Its flags as they are in inference."""
         called = [f for f in self.flags if "." not in f]
@@ -133,12 +164,18 @@ class _Settings(types.SimpleNamespace):
         return default if found is None else found
 
 
+def _as_they_are(weights: Any) -> Any:
+    return weights
+
+
 @dataclass(frozen=True)
 class Built:
     """A layer of somebody's: its weights, and how it is run with others of the same structure."""
 
     weights: Any
     run: Callable[[Any], Run]
+    settled: Callable[[Any], Any] = _as_they_are
+    """Other weights, as they fit each other: those that are shared, or computed of others."""
 
 
 def _taken(made: Any, **given: Any) -> dict[str, Any]:
@@ -252,8 +289,13 @@ def _torch(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
         for name, value in (*part.named_buffers(recurse=False), *vars(part).items())
         if isinstance(value, torch.Tensor) and value.is_floating_point()
     }
-    # Buffers that are not saved, and tensors that are plain attributes.
-    beside = {k: held for k, held in beside.items() if k not in saved}
+    # Buffers that are not saved, and tensors that are plain attributes, but for what norms of
+    # weights compute in each call.
+    beside = {
+        k: held
+        for k, held in beside.items()
+        if not {k, f"{k}_orig", f"{k}_g"} & saved.keys()
+    }
 
     def bound(weights: Any) -> Run:
         given = {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
@@ -263,7 +305,27 @@ def _torch(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
         return tensors(lambda *x: module(*x, **flags))
 
     held = saved | {name: value for name, (_, _, value) in beside.items()}
-    return Built({k: np.asarray(v.detach()) for k, v in held.items()}, bound)
+    shared: dict[int, str] = {}
+    first = {
+        k: shared.setdefault(v.data_ptr(), k) for k, v in saved.items() if v.numel()
+    }
+
+    def settled(weights: Any) -> Any:
+        made = {k: weights[first.get(k, k)] for k in weights}
+        for name in weights:
+            if name.endswith("weight_u"):
+                _settle_norm(made, name.removesuffix("_u"))
+        return made
+
+    weights = {k: np.asarray(v.detach()) for k, v in held.items()}
+    return Built(weights, bound, settled)
+
+
+def _settle_norm(weights: dict[str, Any], name: str) -> None:
+    """Make the vectors of `spectral_norm` singular ones, as they are after a few steps of training."""
+    matrix = np.reshape(weights[f"{name}_orig"], (len(weights[f"{name}_u"]), -1))
+    left, _, right = np.linalg.svd(matrix, full_matrices=False)
+    weights[f"{name}_u"], weights[f"{name}_v"] = left[:, 0], right[0]
 
 
 def tensors(run: Run) -> Run:

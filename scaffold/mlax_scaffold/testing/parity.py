@@ -58,19 +58,22 @@ def assert_parity(
     """
     thing = original.load(near)
     arrays = list(_drawn(inputs, integers, booleans).values())
-    source = BUILT[original.framework](
-        thing, original, original.arguments(hyperparameters, thing), arrays
-    )
+    arguments = original.arguments(hyperparameters, thing)
+    original.check_made(thing, arguments)
+    source = BUILT[original.framework](thing, original, arguments, arrays)
     keyed = "key" in inspect.signature(layer.init).parameters
     key = {"key": jax.random.key(1)} if keyed else {}
     model = layer.init(**key, **hyperparameters)
-    framework = _SOURCES.get(original.framework, "mlax")
-    mapping = _in_order(map_weights(source.weights, model, framework))
-    weights = _moved(source.weights, mapping)
+    weights = source.weights
+    if jax.tree.leaves(model[:2]):
+        framework = _SOURCES.get(original.framework, "mlax")
+        mapping = _in_order(map_weights(weights, model, framework))
+        weights = source.settled(_moved(weights, mapping))
+        model = load_mapped(mapping, weights, model)
     run = source.run(weights)
     for _ in range(mapped):
         run = jax.vmap(run)
-    trainables, state, hyperparams = load_mapped(mapping, weights, model)
+    trainables, state, hyperparams = model
     x = arrays[0] if len(arrays) == 1 else tuple(arrays)
     y, _ = layer.fwd(x, trainables, state, hyperparams, inference_mode=True)
     _assert_same(y, run(*arrays), original, rtol, atol)

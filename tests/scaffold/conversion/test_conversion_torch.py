@@ -583,3 +583,35 @@ def test_labels_that_are_flattened_as_their_scores_are_have_their_shape():
         )
     ).text
     assert "targets: Int['b t'] | None=None" in text
+
+
+def test_a_mask_that_may_not_be_there_is_inverted_where_it_is():
+    text = converted(
+        module(
+            "Thing",
+            "self.attn = nn.MultiheadAttention(dim, 4, batch_first=True)\n"
+            "self.enc = nn.TransformerEncoderLayer(dim, 4, batch_first=True)",
+            "x, mask=None, pad=None: h, _ = self.attn(x, x, x, attn_mask=mask); "
+            "return self.enc(h, src_mask=mask, src_key_padding_mask=pad)",
+        )
+    ).text
+    assert "self.attn(x, mask=None if mask is None else ~mask)" in text
+    there = "~pad[:, None, None, :]"
+    assert (
+        f"mask=(None if pad is None else {there}) if mask is None else "
+        f"~mask if pad is None else ~mask & {there})"
+    ) in " ".join(text.split()).replace("( ", "(").replace(" )", ")")
+
+
+def test_a_depth_beside_sides_of_an_image_is_a_count():
+    text = converted(
+        module(
+            "Thing",
+            "self.embed = nn.Linear(height * width, dim)\n"
+            "self.layers = nn.ModuleList([nn.Linear(dim, dim) for _ in range(depth)])",
+            "x: x = self.embed(x.flatten(1)); "
+            "x = [layer(x) for layer in self.layers][-1]; return x",
+            "dim, height, width, depth",
+        )
+    ).text
+    assert '"depth": 2' in text.replace("'", '"')

@@ -49,6 +49,7 @@ from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value, is_asked_early
+from mlax_scaffold.conversion.source.arguments_of import absent_by_default
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.library import tidied
 from mlax_scaffold.conversion.source.loop_parts import unnumbered
@@ -134,6 +135,7 @@ class ClassReader(ClassMethods):
         with_counts(call)
         inputs = self._inputs(call)
         builder.calculations.first_input = inputs[0].arg if inputs else "x"
+        builder.calculations.absent = absent_by_default(self.node)
         for given in filter(_static_type, inputs):
             self.notes.refuse(
                 given,

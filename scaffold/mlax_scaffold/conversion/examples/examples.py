@@ -123,7 +123,7 @@ def _large_enough(
     values: Mapping[str, object], setup: Iterable[ast.stmt]
 ) -> dict[str, object]:
     """Heights and widths that leave something of an image for each layer of setup."""
-    sides = [name for name in ("height", "width", "depth") if name in values]
+    sides = [name for name in ("height", "width") if name in values]
     sizes = [
         part
         for statement in setup

@@ -14,6 +14,7 @@ class AttentionCalculations:
 
     first_input: str
     keyed: bool
+    absent: set[str]
 
     def _attend(
         self, f: Arg, x: Arg, k: Arg, v: Arg, inputs_k: Arg, inputs_v: Arg, mask: Arg
@@ -36,16 +37,32 @@ class AttentionCalculations:
         )
 
     def _allowed(self, mask: Arg) -> Arg:
-        # PyTorch's says where not to attend.
-        return expression("~m", m=mask) if _given(mask) else name("_")
+        return self._inverted(mask) if _given(mask) else name("_")
+
+    def _inverted(self, mask: Arg, allowed: str = "~m") -> Arg:
+        """PyTorch's says where not to attend."""
+        if self._may_be_none(mask):
+            return expression(f"None if m is None else {allowed}", m=mask)
+        return expression(allowed, m=mask)
+
+    def _may_be_none(self, mask: Arg) -> bool:
+        return isinstance(mask, ast.Name) and mask.id in self.absent
 
     def _encoded(self, f: Arg, x: Arg, mask: Arg, padding: Arg) -> Arg:
-        allowed = expression("~m", m=mask) if _given(mask) else None
-        if _given(padding):
-            there = expression("~m[:, None, None, :]", m=padding)
-            allowed = (
-                there if allowed is None else expression("a & b", a=allowed, b=there)
-            )
+        there = "~m[:, None, None, :]"
+        if not (_given(mask) and _given(padding)):
+            one = self._inverted(padding, there) if _given(padding) else None
+            one = self._inverted(mask) if _given(mask) else one
+            return _keywords(expression("f(x)", f=f, x=x), mask=one)
+        first, second = expression("~m", m=mask), expression(there, m=padding)
+        allowed = expression("a & b", a=first, b=second)
+        if self._may_be_none(padding):
+            parts = {"a": first, "p": padding, "both": allowed}
+            allowed = expression("a if p is None else both", **parts)
+        if self._may_be_none(mask):
+            other = self._inverted(padding, there)
+            parts = {"b": other, "m": mask, "both": allowed}
+            allowed = expression("b if m is None else both", **parts)
         return _keywords(expression("f(x)", f=f, x=x), mask=allowed)
 
     def _square_mask(self, size: Arg) -> Arg:

@@ -45,6 +45,8 @@ class Calculations(
     """Whether random numbers are drawn with `self.key()`."""
     holes: int = field(default=0)
     optional: dict[str, ast.expr] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)
+    """Inputs of methods that may be None."""
     lengths: dict[str, int] = field(default_factory=dict)
     """How many sizes hyperparameters hold by default, of which a window is one."""
 

@@ -23,6 +23,17 @@ def defaults_of(given: ast.arguments) -> dict[str, ast.expr]:
     return found | {a.arg: d for a, d in named if d is not None}
 
 
+def absent_by_default(node: ast.ClassDef) -> set[str]:
+    """The parameters of methods that are None where nothing is given."""
+    methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+    return {
+        name
+        for method in methods
+        for name, default in defaults_of(method.args).items()
+        if isinstance(default, ast.Constant) and default.value is None
+    }
+
+
 def without_arguments(given: ast.arguments, gone: Container[str]) -> None:
     """Take parameters out, in place."""
     defaults = defaults_of(given)

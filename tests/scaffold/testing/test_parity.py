@@ -1,0 +1,87 @@
+"""The comparison with the code that was converted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mlax_scaffold.testing.originals import Original, _settle_norm
+from mlax_scaffold.testing.parity import assert_parity
+
+CODE = """
+class Twice:
+    def __call__(self, x):
+        return {factor} * x
+
+
+class Handed:
+    def __init__(self, width, layer):
+        self.width = width
+
+    def __call__(self, x):
+        return x
+"""
+
+
+class Double:
+    """A layer without weights."""
+
+    @staticmethod
+    def init(**_):
+        return (), (), None
+
+    @staticmethod
+    def fwd(x, trainables, non_trainables, hyperparams, inference_mode=False):
+        return 2 * x, non_trainables
+
+
+def compare(
+    folder: Path, thing: str, hyperparameters: dict[str, int], factor: float = 2
+) -> None:
+    (folder / "code.py").write_text(CODE.format(factor=factor))
+    given = {name: name for name in hyperparameters}
+    original = Original("code.py", thing, "plain", parameters=given)
+    assert_parity(
+        Double,
+        original,
+        hyperparameters=hyperparameters,
+        inputs={"x": (2, 3)},
+        near=str(folder / "test.py"),
+    )
+
+
+def test_what_has_no_weights_is_compared(tmp_path: Path):
+    compare(tmp_path, "Twice", {})
+    with pytest.raises(AssertionError, match="Not equal"):
+        compare(tmp_path, "Twice", {}, factor=2.5)
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "said"),
+    [
+        ({"width": 3}, "also takes layer: compare it where it is made with these"),
+        ({"wide": 3}, "also takes width, layer and does not take wide: compare"),
+    ],
+)
+def test_what_is_handed_layers_is_compared_where_it_is_made(
+    tmp_path: Path, hyperparameters: dict[str, int], said: str
+):
+    with pytest.raises(pytest.skip.Exception, match=f"Handed of code.py {said}"):
+        compare(tmp_path, "Handed", hyperparameters)
+
+
+def test_norms_of_weights_are_those_of_their_numbers():
+    """PyTorch divides by u W v in inference, whatever the vectors are."""
+    random = np.random.default_rng(0)
+    weights = {
+        "a.weight_orig": random.normal(size=(4, 2, 3)),
+        "a.weight_u": random.normal(size=4),
+        "a.weight_v": random.normal(size=6),
+    }
+    _settle_norm(weights, "a.weight")
+    matrix = weights["a.weight_orig"].reshape(4, 6)
+    norm = weights["a.weight_u"] @ matrix @ weights["a.weight_v"]
+    np.testing.assert_allclose(norm, jnp.linalg.norm(matrix, 2), rtol=1e-5)
