@@ -193,6 +193,17 @@ def test_every_folder_of_these_parts_is_a_room():
     assert {room_of(path) for part, path in modules() if part in parts} == set(ROOMS)
 
 
+def test_private_names_stay_in_their_modules():
+    wrong = {
+        f"{path.relative_to(PACKAGE)} imports {name}"
+        for _, path in modules()
+        for name in imported(path.read_text(encoding="utf-8"))
+        if name.startswith("mlax_scaffold.") and name.rpartition(".")[2].startswith("_")
+        if not PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py").is_file()
+    }
+    assert not wrong
+
+
 def test_a_wrong_import_would_be_seen(tmp_path: Path):
     module = tmp_path / "module.py"
     module.write_text("def f():\n    from mlax_scaffold.render import text\n")

@@ -18,7 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-Run = Callable[..., Any]
+from mlax_scaffold.testing.built import Built, Run, is_array
+from mlax_scaffold.testing.tensors import layer_of_torch
+
 _PREFIX = "original_"
 """What the modules begin with that are imported here."""
 _OFF = ("train", "training", "is_training", "is_train", "enable_dropout")
@@ -164,20 +166,6 @@ class _Settings(types.SimpleNamespace):
         return default if found is None else found
 
 
-def _as_they_are(weights: Any) -> Any:
-    return weights
-
-
-@dataclass(frozen=True)
-class Built:
-    """A layer of somebody's: its weights, and how it is run with others of the same structure."""
-
-    weights: Any
-    run: Callable[[Any], Run]
-    settled: Callable[[Any], Any] = _as_they_are
-    """Other weights, as they fit each other: those that are shared, or computed of others."""
-
-
 def _taken(made: Any, **given: Any) -> dict[str, Any]:
     """What a constructor, or a function, takes of these."""
     called = made.__init__ if isinstance(made, type) else made
@@ -279,77 +267,6 @@ def _haiku(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
     )
 
 
-def _torch(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
-    torch = importlib.import_module("torch")
-    module, flags = cls(**arguments).eval(), original.given_flags()
-    saved = dict(module.state_dict())
-    beside = {
-        f"{path}.{name}".removeprefix("."): (part, name, value)
-        for path, part in module.named_modules()
-        for name, value in (*part.named_buffers(recurse=False), *vars(part).items())
-        if isinstance(value, torch.Tensor) and value.is_floating_point()
-    }
-    # Buffers that are not saved, and tensors that are plain attributes, but for what norms of
-    # weights compute in each call.
-    beside = {
-        k: held
-        for k, held in beside.items()
-        if not {k, f"{k}_orig", f"{k}_g"} & saved.keys()
-    }
-
-    def bound(weights: Any) -> Run:
-        given = {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
-        for name, (part, attribute, _) in beside.items():
-            setattr(part, attribute, given.pop(name))
-        module.load_state_dict(given)
-        return tensors(lambda *x: module(*x, **flags))
-
-    held = saved | {name: value for name, (_, _, value) in beside.items()}
-    shared: dict[int, str] = {}
-    first = {
-        k: shared.setdefault(v.data_ptr(), k) for k, v in saved.items() if v.numel()
-    }
-
-    def settled(weights: Any) -> Any:
-        made = {k: weights[first.get(k, k)] for k in weights}
-        for name in weights:
-            if name.endswith("weight_u"):
-                _settle_norm(made, name.removesuffix("_u"))
-        return made
-
-    weights = {k: np.asarray(v.detach()) for k, v in held.items()}
-    return Built(weights, bound, settled)
-
-
-def _settle_norm(weights: dict[str, Any], name: str) -> None:
-    """Make the vectors of `spectral_norm` singular ones, as they are after a few steps of training."""
-    matrix = np.reshape(weights[f"{name}_orig"], (len(weights[f"{name}_u"]), -1))
-    left, _, right = np.linalg.svd(matrix, full_matrices=False)
-    weights[f"{name}_u"], weights[f"{name}_v"] = left[:, 0], right[0]
-
-
-def tensors(run: Run) -> Run:
-    """A function over tensors of PyTorch as one over arrays."""
-    torch = importlib.import_module("torch")
-
-    def called(*x: Any, **given: Any) -> Any:
-        with torch.no_grad():
-            y = run(
-                *(torch.from_numpy(np.array(a)) for a in x),
-                **{
-                    k: torch.from_numpy(np.array(v)) if _is_array(v) else v
-                    for k, v in given.items()
-                },
-            )
-        return jax.tree.map(np.asarray, y)
-
-    return called
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray | jax.Array)
-
-
 def _plain(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
     """An object whose attributes are arrays, or hold such."""
     made = cls(**arguments, **original.given_keys())
@@ -371,7 +288,7 @@ def _plain(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
 
 def _replaced(value: Any, name: str, other: Callable[[str, Any], Any]) -> Any:
     """What an object holds with other arrays, which are named by their places."""
-    if _is_array(value):
+    if is_array(value):
         floating = jnp.issubdtype(value.dtype, jnp.floating)
         return other(name, value) if floating else value
 
@@ -426,7 +343,7 @@ def _is_shape(value: Any) -> bool:
 
 
 BUILT: MappingOf[str, Callable[[Any, Original, Any, Any], Built]] = {
-    "torch": _torch,
+    "torch": layer_of_torch,
     "flax": _flax,
     "nnx": _nnx,
     "equinox": _equinox,

@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mlax_scaffold.testing.originals import BUILT, Original, tensors
+from mlax_scaffold.testing.originals import BUILT, Original
+from mlax_scaffold.testing.tensors import tensors
 from mlax_scaffold.weights import load_mapped, map_weights
 from mlax_scaffold.weights.arrays import names_in, parse
 from mlax_scaffold.weights.mapping import Mapping

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mlax_scaffold.testing.originals import Original, _settle_norm
+from mlax_scaffold.testing.originals import Original
 from mlax_scaffold.testing.parity import assert_parity
+from mlax_scaffold.testing.tensors import settle_norm
 
 CODE = """
 class Twice:
@@ -81,7 +82,7 @@ def test_norms_of_weights_are_those_of_their_numbers():
         "a.weight_u": random.normal(size=4),
         "a.weight_v": random.normal(size=6),
     }
-    _settle_norm(weights, "a.weight")
+    settle_norm(weights, "a.weight")
     matrix = weights["a.weight_orig"].reshape(4, 6)
     norm = weights["a.weight_u"] @ matrix @ weights["a.weight_v"]
     np.testing.assert_allclose(norm, jnp.linalg.norm(matrix, 2), rtol=1e-5)

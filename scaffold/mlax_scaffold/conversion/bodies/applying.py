@@ -11,7 +11,7 @@ from mlax_scaffold.conversion.rows.tables import CALLS
 from mlax_scaffold.conversion.shapes.layer_shapes import arguments
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.interfaces import Interface
-from mlax_scaffold.conversion.source.loop_parts import _one
+from mlax_scaffold.conversion.source.loop_parts import one_of
 from mlax_scaffold.conversion.source.trees import (
     expression,
     literal,
@@ -29,7 +29,7 @@ class Applying(Scanning):
     def _reference(self, attribute: str) -> ast.expr:
         known = self.builder.attributes[attribute]
         if known.kind == "layers" and self.loop is not None:
-            return name(_one(attribute))
+            return name(one_of(attribute))
         return expression(f"self.{attribute}")
 
     def _arguments(self, args: list[ast.expr]) -> tuple[list[ast.expr], list[Value]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from mlax_scaffold.conversion.bodies.looping import Looping
 from mlax_scaffold.conversion.declarations.array_shapes import pointwise
-from mlax_scaffold.conversion.declarations.declaring import _is_initializer
+from mlax_scaffold.conversion.declarations.declaring import is_initializer
 from mlax_scaffold.conversion.declarations.parted_inputs import PartedInputs, ends
 from mlax_scaffold.conversion.declarations.reading import Environment
 from mlax_scaffold.conversion.shapes.chosen_sizes import (
@@ -28,7 +28,7 @@ from mlax_scaffold.conversion.shapes.values import (
     Value,
 )
 from mlax_scaffold.conversion.source.loop_parts import (
-    _stride,
+    stride_of,
 )
 from mlax_scaffold.conversion.source.requirements import plain_text
 from mlax_scaffold.conversion.source.trees import (
@@ -192,7 +192,7 @@ class Bodies(Looping):
                     self.symbols.equal(axis, size.value)
 
     def _assign(self, node: ast.Assign, target: ast.expr) -> list[ast.stmt]:
-        makes = _is_initializer(node.value) or self._makes_initializer(node.value)
+        makes = is_initializer(node.value) or self._makes_initializer(node.value)
         if isinstance(target, ast.Name) and makes:
             self.makers[target.id] = self.static(node.value)
             return []
@@ -373,7 +373,7 @@ class Bodies(Looping):
         for a, b in [(self.symbols.find(a), self.symbols.find(b)) for a, b in pairs]:
             if ast.unparse(a) == ast.unparse(b):
                 continue
-            stride = _stride(a, b) or _stride(b, a)
+            stride = stride_of(a, b) or stride_of(b, a)
             known = self.builder.fields.get(self_attribute(stride or a) or "")
             several = known is not None and known.word.startswith("Sizes")
             made = (

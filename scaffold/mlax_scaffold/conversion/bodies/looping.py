@@ -10,9 +10,9 @@ from mlax_scaffold.conversion.lists.literal_loops import literal_passes
 from mlax_scaffold.conversion.shapes.sizes import is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Each, Loop, Number, Value
 from mlax_scaffold.conversion.source.loop_parts import (
-    _iterated,
-    _last_of,
-    _one,
+    iterated_over,
+    last_of,
+    one_of,
 )
 from mlax_scaffold.conversion.source.trees import (
     expression,
@@ -257,7 +257,7 @@ class Looping(Calling):
                     copy.deepcopy(node.target), copy.deepcopy(node.iter), [], 0
                 )
                 others = ast.ListComp(copy.deepcopy(last), [generator])
-                star = ast.Starred(_iterated(node, last) or others, ast.Load())
+                star = ast.Starred(iterated_over(node, last) or others, ast.Load())
                 taken = {*targets(node.target), *self.builder.fields}
                 local_ = next(n for n in _ENTRIES if n not in taken)
                 self._widths(entry, local_, ast.Tuple([first, star], ast.Load()))
@@ -312,7 +312,7 @@ class Looping(Calling):
             return last
         source = node.iter
         if isinstance(node.target, ast.Name):
-            return replaced(last, {node.target.id: _last_of(source)})
+            return replaced(last, {node.target.id: last_of(source)})
         if isinstance(node.target, ast.Tuple) and isinstance(source, ast.ListComp):
             last_pass = expression("s[-1]", s=source)
             parts = {
@@ -325,10 +325,10 @@ class Looping(Calling):
             if is_name(source.func, "enumerate"):
                 ends = [
                     expression("len(s) - 1", s=source.args[0]),
-                    _last_of(source.args[0]),
+                    last_of(source.args[0]),
                 ]
             else:
-                ends = [_last_of(a) for a in source.args]
+                ends = [last_of(a) for a in source.args]
             parts = {
                 t.id: e
                 for t, e in zip(node.target.elts, ends, strict=False)
@@ -355,7 +355,7 @@ class Looping(Calling):
                     [ast.Name(number, ast.Store()), node.target], ast.Store()
                 )
                 node.iter = ast.Call(name("enumerate"), [node.iter], [])
-        parts = {_one(a): expression(f"self.{a}[{number}]") for a in lists}
+        parts = {one_of(a): expression(f"self.{a}[{number}]") for a in lists}
         node.body = [with_names(part, parts) for part in node.body]
 
     def _zip(self, node: ast.For, new: list[str]) -> None:
@@ -370,7 +370,7 @@ class Looping(Calling):
             if not lists:
                 return
         used = {n for part in node.body for n in names(part)}
-        bound: list[ast.expr] = [ast.Name(_one(a), ast.Store()) for a in lists]
+        bound: list[ast.expr] = [ast.Name(one_of(a), ast.Store()) for a in lists]
         sources: list[ast.expr] = [expression(f"self.{a}") for a in lists]
         if set(targets(node.target)) & used:
             bound.insert(0, node.target)

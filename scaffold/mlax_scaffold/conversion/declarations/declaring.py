@@ -206,7 +206,7 @@ class Declaring(Reading):
 _INITIALIZERS = frozenset((*INITIALIZERS, *OWN_INITIALIZERS))
 
 
-def _is_initializer(node: ast.expr) -> bool:
+def is_initializer(node: ast.expr) -> bool:
     head = node.func if isinstance(node, ast.Call) else node
     if not isinstance(head, ast.Name) or not head.id.startswith("@word:"):
         return False

@@ -7,8 +7,8 @@ import copy
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.conversion.rows.array_leaves import (
-    _leaf,
-    _shape,
+    leaf_of,
+    shape_of,
 )
 from mlax_scaffold.conversion.rows.initializer_calculations import uniform_between
 from mlax_scaffold.conversion.rows.translation import Translator
@@ -77,7 +77,7 @@ def _dtype(translator: Translator, node: ast.expr) -> ast.expr | None:
 
 
 def _plain(translator: Translator, node: ast.expr) -> Initial | None:
-    found = _leaf(translator, node)
+    found = leaf_of(translator, node)
     if found is None:
         return _called(translator, node)
     kind, shape, extra = found
@@ -112,7 +112,7 @@ def _called(translator: Translator, node: ast.expr) -> Initial | None:
         known = True
     if not known:
         return None
-    return Initial(function, _shape(translator, [node.args[1]]))
+    return Initial(function, shape_of(translator, [node.args[1]]))
 
 
 def _scaled(translator: Translator, node: ast.expr) -> Initial | None:
@@ -155,7 +155,8 @@ def _computed(translator: Translator, node: ast.expr) -> Initial | None:
     leaves = [
         (part, found)
         for part in ast.walk(node)
-        if isinstance(part, ast.expr) and (found := _leaf(translator, part)) is not None
+        if isinstance(part, ast.expr)
+        and (found := leaf_of(translator, part)) is not None
     ]
     outer = [
         (part, found)

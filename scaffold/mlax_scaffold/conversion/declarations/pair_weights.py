@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.handed.layer_functions import _bound
+from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
 from mlax_scaffold.conversion.lists.key_loops import splits
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -158,7 +158,7 @@ class _Calls(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         function = self.origin.functions.get(getattr(node.func, "id", ""))
-        known = _bound(function, node) if function is not None else None
+        known = bound_arguments(function, node) if function is not None else None
         if function is None or known is None or self.depth >= _DEEP:
             return node
         inner = MadeWeights(self.origin, self.depth + 1)

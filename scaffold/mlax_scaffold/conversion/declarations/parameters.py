@@ -30,7 +30,7 @@ class Parameters:
 
     def _fields(self, function: ast.FunctionDef) -> None:
         builder, around = self.builder, self.translator.around
-        given = _arguments(function)
+        given = arguments_given(function)
         defaults = _defaults(function)
         conflicts = self._conflicts(function)
         texts = documented(docstring(builder.node) + "\n" + docstring(function))
@@ -119,7 +119,7 @@ class Parameters:
 
     def _conflicts(self, function: ast.FunctionDef) -> dict[str, str]:
         """New names of parameters whose names attributes of another kind have."""
-        given = {a.arg for a in _arguments(function)}
+        given = {a.arg for a in arguments_given(function)}
         found: dict[str, str] = {}
         for node in ast.walk(self.builder.node):
             if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
@@ -199,7 +199,7 @@ LEFT_OUT = frozenset(
 )
 
 
-def _arguments(function: ast.FunctionDef) -> list[ast.arg]:
+def arguments_given(function: ast.FunctionDef) -> list[ast.arg]:
     given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
     return [a for a in given if a.arg not in ("self", "cls")]
 

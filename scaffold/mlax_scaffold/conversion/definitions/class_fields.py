@@ -189,7 +189,7 @@ def partial_of(origin: Origin, node: ast.expr | None) -> ast.Call | None:
     return ast.Call(node.args[0], node.args[1:], node.keywords)
 
 
-def _kind(argument: ast.arg) -> str:
+def kind_of(argument: ast.arg) -> str:
     text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
     if (
         "Int" in text
@@ -217,7 +217,7 @@ def _kind(argument: ast.arg) -> str:
     return "Float"
 
 
-def _static_type(argument: ast.arg) -> bool:
+def static_type(argument: ast.arg) -> bool:
     text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
     return text in ("int", "float", "bool", "str")
 

@@ -19,7 +19,7 @@ from mlax_scaffold.conversion.declarations.weight_dtypes import (
     weight_of,
 )
 from mlax_scaffold.conversion.definitions.class_fields import (
-    _static_type,
+    static_type,
 )
 from mlax_scaffold.conversion.definitions.class_methods import ClassMethods, optional
 from mlax_scaffold.conversion.definitions.constructor import (
@@ -136,7 +136,7 @@ class ClassReader(ClassMethods):
         inputs = self._inputs(call)
         builder.calculations.first_input = inputs[0].arg if inputs else "x"
         builder.calculations.absent = absent_by_default(self.node)
-        for given in filter(_static_type, inputs):
+        for given in filter(static_type, inputs):
             self.notes.refuse(
                 given,
                 f"`{given.arg}` is a number of Python, and what a layer is given is arrays",
@@ -164,7 +164,7 @@ class ClassReader(ClassMethods):
         env: dict[str, Value] = {
             **told(
                 self.symbols,
-                (a for a in inputs if not _static_type(a)),
+                (a for a in inputs if not static_type(a)),
                 [f.name for f in builder.fields.values() if f.word == "Size"],
             )
         }

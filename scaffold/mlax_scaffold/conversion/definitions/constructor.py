@@ -12,12 +12,12 @@ from mlax_scaffold.conversion.declarations.initializing import initialized, is_f
 from mlax_scaffold.conversion.declarations.lists import Lists
 from mlax_scaffold.conversion.declarations.modules import Modules
 from mlax_scaffold.conversion.declarations.parameters import (
-    _arguments,
+    arguments_given,
     documented,
 )
 from mlax_scaffold.conversion.declarations.tied_weights import tied
 from mlax_scaffold.conversion.definitions.constructor_weights import (
-    _assigned_in_calls,
+    assigned_in_calls,
 )
 from mlax_scaffold.conversion.definitions.derived_values import DerivedValues
 from mlax_scaffold.conversion.forms.frozen_weights import freezes
@@ -58,7 +58,7 @@ class Constructor(DerivedValues):
         """What fills the weights of all layers, and the attributes that it has filled."""
         self.drawn: dict[str, ast.expr] = {}
         """Locals that hold random numbers, which are written where weights begin with them."""
-        self.assigned: set[str] = _assigned_in_calls(builder.node)
+        self.assigned: set[str] = assigned_in_calls(builder.node)
 
     def read(self, function: ast.FunctionDef | None) -> None:
         """Read the constructor; a class without one has none of it all."""
@@ -68,7 +68,7 @@ class Constructor(DerivedValues):
         around = self.translator.around
         around.static = True
         around.keys |= set(KEYS) | {
-            a.arg for a in _arguments(function) if a.arg in KEYS
+            a.arg for a in arguments_given(function) if a.arg in KEYS
         }
         body = without_docstring(function.body)
         self.lists.prepare(body)

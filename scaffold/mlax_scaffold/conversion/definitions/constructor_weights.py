@@ -224,7 +224,7 @@ def _is_index(node: ast.AST, attribute: str) -> bool:
     )
 
 
-def _assigned_in_calls(node: ast.AST) -> set[str]:
+def assigned_in_calls(node: ast.AST) -> set[str]:
     """Attributes that methods other than the constructor assign."""
     found: set[str] = set()
     for method in getattr(node, "body", []):

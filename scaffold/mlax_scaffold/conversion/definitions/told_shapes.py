@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from mlax_scaffold.conversion.definitions.class_fields import _kind
+from mlax_scaffold.conversion.definitions.class_fields import kind_of
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array
 from mlax_scaffold.conversion.source.trees import expression
@@ -41,7 +41,7 @@ def told(
                     axes.append(sizes[word])
         plain = all(w.isidentifier() or w.isdecimal() for w in known)
         told = bool(axes) and plain
-        made[given.arg] = Array(axes if told else [], not told, _kind(given))
+        made[given.arg] = Array(axes if told else [], not told, kind_of(given))
     return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.forms.leaf_functions import _as_lambda
+from mlax_scaffold.conversion.forms.leaf_functions import as_lambda
 from mlax_scaffold.conversion.forms.straightened import straighten
 from mlax_scaffold.conversion.source.trees import names, replaced, targets
 
@@ -21,7 +21,7 @@ def with_inner_functions(function: ast.FunctionDef) -> ast.FunctionDef:
         if isinstance(part, ast.FunctionDef) and not part.decorator_list:
             inner = copy.deepcopy(part)
             straighten(inner)
-            whole = _as_lambda(inner)
+            whole = as_lambda(inner)
             if whole is not None and not _given_more(part):
                 known[part.name], lambdas[part.name] = part, whole
     bound = [t for part in made.body for t in targets(part)]

@@ -50,7 +50,7 @@ def straight(function: ast.FunctionDef) -> Straight | None:
                 else:
                     known[local] = made
             case ast.FunctionDef(name=title):
-                inner = _as_lambda(part)
+                inner = as_lambda(part)
                 if inner is None or set(_given(part)) & set(known):
                     return None
                 known[title] = replaced(inner, known)
@@ -61,7 +61,7 @@ def straight(function: ast.FunctionDef) -> Straight | None:
     return None
 
 
-def _as_lambda(function: ast.FunctionDef) -> ast.Lambda | None:
+def as_lambda(function: ast.FunctionDef) -> ast.Lambda | None:
     """A function of straight lines as one expression."""
     made = straight(function)
     if made is None:
@@ -100,7 +100,7 @@ def _reads(body: list[ast.stmt], local: str) -> int:
 
 def returned(maker: ast.FunctionDef | None, call: ast.Call) -> ast.Lambda | None:
     """The function that a function returns where it is called; None: it returns something else."""
-    whole = _as_lambda(maker) if maker is not None else None
+    whole = as_lambda(maker) if maker is not None else None
     if whole is None or not isinstance(whole.body, ast.Lambda) or call.keywords:
         return None
     made = called(ast.Call(whole, copy.deepcopy(call.args), []))
@@ -140,7 +140,7 @@ def called(node: ast.expr) -> ast.expr:
     return visited(Called(), node)
 
 
-def _next(value: ast.expr) -> ast.expr:
+def next_part(value: ast.expr) -> ast.expr:
     text = ast.unparse(value)
     return (
         expression("self.step")

@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Collection
 
-from mlax_scaffold.conversion.handed.layer_functions import _bound
+from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
 from mlax_scaffold.conversion.rows.tables.initializers import IN_PLACE
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, replaced, without_docstring
@@ -34,7 +34,7 @@ class _Calls(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         function = self.fills.get(getattr(node.func, "id", ""))
-        known = _bound(function, node) if function is not None else None
+        known = bound_arguments(function, node) if function is not None else None
         if function is None or known is None:
             return node
         layer = known[function.args.args[0].arg]

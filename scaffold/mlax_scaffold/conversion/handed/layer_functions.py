@@ -159,7 +159,7 @@ class _Calls(ast.NodeTransformer):
 
     def _returned(self, function: ast.FunctionDef, call: ast.Call) -> ast.expr | None:
         """What a call returns, where the function only lists layers; None for others."""
-        known = _bound(function, call)
+        known = bound_arguments(function, call)
         if known is None:
             return None
         lists: dict[str, list[ast.expr]] = {}
@@ -220,7 +220,9 @@ class _Calls(ast.NodeTransformer):
         return ast.Call(made, [], []) if known else None
 
 
-def _bound(function: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr] | None:
+def bound_arguments(
+    function: ast.FunctionDef, call: ast.Call
+) -> dict[str, ast.expr] | None:
     """The arguments of a call by parameter; None where they are not to be told."""
     given = function.args
     if given.vararg or given.kwarg or given.posonlyargs:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 from mlax_scaffold.conversion.forms.leaf_functions import (
     Decided,
     Straight,
-    _next,
     bare,
+    next_part,
     returned,
     straight,
 )
@@ -295,7 +295,7 @@ class PerLeaf:
                     return leaf._norm(node)
                 if full in INCREMENTS:
                     value = visited(self, node.args[0])
-                    return _next(value)
+                    return next_part(value)
                 if full.startswith("optax") and full.rpartition(".")[2] in LEAVES:
                     row = LEAVES[full.rpartition(".")[2]]
                     node.args = [visited(self, a) for a in node.args]

@@ -33,12 +33,12 @@ class ArrayCalculations:
         if literal(ddof) != 0:
             raise MisfitError(f"`ddof={ast.unparse(ddof)}` (multiply by n / (n - 1))")
         call = marked(f"word_{literal(kind)}(a)", a=a)
-        return _keywords(call, axis=axis, keepdims=keepdims)
+        return with_keywords(call, axis=axis, keepdims=keepdims)
 
     def _unbiased(
         self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg, unbiased: Arg, correction: Arg
     ) -> Arg:
-        call = _keywords(
+        call = with_keywords(
             marked(f"word_{literal(kind)}(a)", a=x), axis=dim, keepdims=keepdim
         )
         given = literal(unbiased) if missing(correction) else literal(correction)
@@ -58,13 +58,13 @@ class ArrayCalculations:
         return expression(f"v * ({factor})", v=call, n=number)
 
     def _norm(self, x: Arg, order: Arg, axis: Arg, keepdims: Arg) -> Arg:
-        value = literal(order) if _given(order) else 2
+        value = literal(order) if is_given(order) else 2
         if value in (2, 2.0, "fro"):
-            return _keywords(
+            return with_keywords(
                 marked("word_l2_norm(x)", x=x), axis=axis, keepdims=keepdims
             )
         if value in (1, 1.0):
-            return _keywords(
+            return with_keywords(
                 marked("word_sum(jnp.abs(x))", x=x), axis=axis, keepdims=keepdims
             )
         raise MisfitError(f"a norm of order `{ast.unparse(order)}`")
@@ -150,7 +150,7 @@ class ArrayCalculations:
                 total = expression("a + b", a=ends[-1], b=part) if ends else part
                 ends.append(folded(total))
             at: Arg = ast.List(ends, ast.Load())
-            made = _keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
+            made = with_keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
             if ends:
                 # For what follows shapes: jax leaves out the size of the last part.
                 last = size.elts[-1]
@@ -158,7 +158,7 @@ class ArrayCalculations:
             return made
         # PyTorch gives the size of a part, and jax the number of parts.
         at = expression("x.shape[d] // s", x=x, d=dim, s=size)
-        return _keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
+        return with_keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
 
     def _extreme(self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg) -> Arg:
         word = literal(kind)
@@ -166,8 +166,10 @@ class ArrayCalculations:
             return marked(f"jnp.{word}(x)", x=x)
         if not isinstance(literal(dim), int) and not _is_axis(dim):
             return marked(f"jnp.{word}imum(x, y)", x=x, y=dim)
-        values = _keywords(marked(f"jnp.{word}(x)", x=x), axis=dim, keepdims=keepdim)
-        at = _keywords(marked(f"jnp.arg{word}(x)", x=x), axis=dim, keepdims=keepdim)
+        values = with_keywords(
+            marked(f"jnp.{word}(x)", x=x), axis=dim, keepdims=keepdim
+        )
+        at = with_keywords(marked(f"jnp.arg{word}(x)", x=x), axis=dim, keepdims=keepdim)
         return ast.Tuple([values, at], ast.Load())
 
     def _top_k(self, x: Arg, k: Arg, dim: Arg) -> Arg:
@@ -188,7 +190,7 @@ class ArrayCalculations:
 
     def _count(self, dtype: Arg) -> Arg | None:
         """A dtype of integers or booleans; None of floating ones, which are that of the input here."""
-        return dtype if _given(dtype) and not is_silent("dtype", dtype) else None
+        return dtype if is_given(dtype) and not is_silent("dtype", dtype) else None
 
     def _of_dtype(self, dtype: Arg) -> Arg:
         return self._count(dtype) or expression(f"{self.first_input}.dtype")
@@ -235,7 +237,7 @@ class ArrayCalculations:
         if isinstance(literal(value), int | float):
             return value
         call = marked("jnp.asarray(v)", v=value)
-        return _keywords(call, dtype=self._count(dtype))
+        return with_keywords(call, dtype=self._count(dtype))
 
     def _gelu_of(self, x: Arg, approximate: Arg) -> Arg:
         return replaced(self._gelu(approximate), {"x": x})
@@ -297,7 +299,7 @@ class ArrayCalculations:
             raise MisfitError(f"`mode={ast.unparse(mode)}`")
         filled = constant(modes[given]) if modes[given] else None
         values = value if literal(value) != 0 and not filled else None
-        return _keywords(
+        return with_keywords(
             marked("jnp.pad(x, p)", x=x, p=pads), mode=filled, constant_values=values
         )
 
@@ -362,11 +364,11 @@ def _is_axis(node: Arg) -> bool:
     return last.rpartition("_")[2] in ("dim", "axis")
 
 
-def _given(node: Arg | None) -> bool:
+def is_given(node: Arg | None) -> bool:
     return node is not None and not missing(node) and not is_none(node)
 
 
-def _keywords(call: Arg, **keywords: Arg | None) -> Arg:
+def with_keywords(call: Arg, **keywords: Arg | None) -> Arg:
     assert isinstance(call, ast.Call)
     for key, value in keywords.items():
         if value is not None and not missing(value):

@@ -25,7 +25,7 @@ _UNIFORM = ("rand", "uniform", "random")
 _ARRAYS = ("torch.", "jax.numpy.", "numpy.", "jax.random.")
 
 
-def _leaf(
+def leaf_of(
     translator: Translator, node: ast.expr
 ) -> tuple[str, ast.expr, ast.expr | None] | None:
     """The kind, the shape and the value of an array that is made of nothing else."""
@@ -49,11 +49,11 @@ def _leaf(
                 return None
             low, high = _pair(args, keywords)
             if last == "normal":
-                return "normal", _shape(translator, [size]), None
+                return "normal", shape_of(translator, [size]), None
             pair = ast.Tuple(
                 [translator.expression(low), translator.expression(high)], ast.Load()
             )
-            return "between", _shape(translator, [size]), pair
+            return "between", shape_of(translator, [size]), pair
         if full == "torch.normal":
             return None
     given = keywords.get("shape") or keywords.get("size")
@@ -61,12 +61,12 @@ def _leaf(
     if last in ("full",):
         return (
             "value",
-            _shape(translator, sizes[:1]),
+            shape_of(translator, sizes[:1]),
             translator.expression(node.args[1]),
         )
     if of_jax and last == "truncated_normal":
         shape = given or (args[2] if len(args) > 2 else ast.Tuple([], ast.Load()))
-        return "truncated", _shape(translator, [shape]), None
+        return "truncated", shape_of(translator, [shape]), None
     if of_jax and last in ("normal", "uniform"):
         sizes = sizes[:1]
         low, high = keywords.get("minval"), keywords.get("maxval")
@@ -77,7 +77,7 @@ def _leaf(
                 translator.expression(low or constant(0.0)),
                 translator.expression(high or constant(1.0)),
             ]
-            shape = _shape(translator, sizes)
+            shape = shape_of(translator, sizes)
             return "between", shape, ast.Tuple(pair, ast.Load())
     elif full.startswith(("jax.numpy.", "numpy.")) and not full.startswith(
         "numpy.random"
@@ -112,7 +112,7 @@ def _leaf(
         ("uniform", _UNIFORM),
     ):
         if last in known:
-            return kind, _shape(translator, sizes), None
+            return kind, shape_of(translator, sizes), None
     return None
 
 
@@ -150,7 +150,7 @@ def _pair(
     return low, high
 
 
-def _shape(translator: Translator, sizes: list[ast.expr]) -> ast.expr:
+def shape_of(translator: Translator, sizes: list[ast.expr]) -> ast.expr:
     made = [translator.expression(s) for s in sizes]
     if len(made) == 1:
         if isinstance(made[0], ast.Tuple | ast.List):

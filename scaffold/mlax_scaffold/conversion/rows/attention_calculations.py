@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.rows.array_calculations import Arg, _given, _keywords
+from mlax_scaffold.conversion.rows.array_calculations import (
+    Arg,
+    is_given,
+    with_keywords,
+)
 from mlax_scaffold.conversion.rows.rows import MisfitError, missing
 from mlax_scaffold.conversion.source.trees import expression, literal, marked, name
 
@@ -19,25 +23,27 @@ class AttentionCalculations:
     def _attend(
         self, f: Arg, x: Arg, k: Arg, v: Arg, inputs_k: Arg, inputs_v: Arg, mask: Arg
     ) -> Arg:
-        key = k if _given(k) else inputs_k
-        value = v if _given(v) else inputs_v
-        key = key if _given(key) and ast.unparse(key) != ast.unparse(x) else None
+        key = k if is_given(k) else inputs_k
+        value = v if is_given(v) else inputs_v
+        key = key if is_given(key) and ast.unparse(key) != ast.unparse(x) else None
         same = (
-            _given(value) and key is not None and ast.unparse(value) == ast.unparse(key)
+            is_given(value)
+            and key is not None
+            and ast.unparse(value) == ast.unparse(key)
         )
-        alone = _given(value) and ast.unparse(value) == ast.unparse(x)
+        alone = is_given(value) and ast.unparse(value) == ast.unparse(x)
         value = (
             value
-            if _given(value) and not same and not (alone and key is None)
+            if is_given(value) and not same and not (alone and key is None)
             else None
         )
         call = expression("f(x)", f=f, x=x)
-        return _keywords(
-            call, context=key, values=value, mask=mask if _given(mask) else None
+        return with_keywords(
+            call, context=key, values=value, mask=mask if is_given(mask) else None
         )
 
     def _allowed(self, mask: Arg) -> Arg:
-        return self._inverted(mask) if _given(mask) else name("_")
+        return self._inverted(mask) if is_given(mask) else name("_")
 
     def _inverted(self, mask: Arg, allowed: str = "~m") -> Arg:
         """PyTorch's says where not to attend."""
@@ -50,10 +56,10 @@ class AttentionCalculations:
 
     def _encoded(self, f: Arg, x: Arg, mask: Arg, padding: Arg) -> Arg:
         there = "~m[:, None, None, :]"
-        if not (_given(mask) and _given(padding)):
-            one = self._inverted(padding, there) if _given(padding) else None
-            one = self._inverted(mask) if _given(mask) else one
-            return _keywords(expression("f(x)", f=f, x=x), mask=one)
+        if not (is_given(mask) and is_given(padding)):
+            one = self._inverted(padding, there) if is_given(padding) else None
+            one = self._inverted(mask) if is_given(mask) else one
+            return with_keywords(expression("f(x)", f=f, x=x), mask=one)
         first, second = expression("~m", m=mask), expression(there, m=padding)
         allowed = expression("a & b", a=first, b=second)
         if self._may_be_none(padding):
@@ -63,7 +69,7 @@ class AttentionCalculations:
             other = self._inverted(padding, there)
             parts = {"b": other, "m": mask, "both": allowed}
             allowed = expression("b if m is None else both", **parts)
-        return _keywords(expression("f(x)", f=f, x=x), mask=allowed)
+        return with_keywords(expression("f(x)", f=f, x=x), mask=allowed)
 
     def _square_mask(self, size: Arg) -> Arg:
         text = f"jnp.triu(jnp.full((n, n), -jnp.inf, {self.first_input}.dtype), 1)"
@@ -90,11 +96,11 @@ class AttentionCalculations:
         assert isinstance(call, ast.Call)
         call.args = made
         causal = is_causal if literal(is_causal) is not False else None
-        call = _keywords(
+        call = with_keywords(
             call,
-            mask=mask if _given(mask) else None,
+            mask=mask if is_given(mask) else None,
             causal=causal,
-            scale=scale if _given(scale) else None,
+            scale=scale if is_given(scale) else None,
             **self._dropping(dropped),
         )
         return marked("jnp.swapaxes(y, -3, -2)", y=call)
@@ -113,7 +119,7 @@ class AttentionCalculations:
         dropping = self._dropping(rate)
         if dropping:
             dropping["broadcast_dropout"] = broadcast
-        return _keywords(call, mask=mask, bias=bias, **dropping)
+        return with_keywords(call, mask=mask, bias=bias, **dropping)
 
     def _dropping(self, rate: Arg) -> dict[str, Arg]:
         """The keywords of an attention that drops weights in training."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from mlax_scaffold.conversion.rows.array_calculations import (
     Arg,
     ArrayCalculations,
-    _given,
-    _keywords,
+    is_given,
+    with_keywords,
 )
 from mlax_scaffold.conversion.rows.attention_calculations import AttentionCalculations
 from mlax_scaffold.conversion.rows.initializer_calculations import (
@@ -161,7 +161,9 @@ class Calculations(
         return folded(expression("t // h", t=total, h=heads))
 
     def _product(self, given: Arg, heads: Arg, size: Arg) -> Arg:
-        return given if _given(given) else folded(expression("h * s", h=heads, s=size))
+        return (
+            given if is_given(given) else folded(expression("h * s", h=heads, s=size))
+        )
 
     def _final(self, sizes: Arg) -> Arg:
         elements = self._elements(sizes)
@@ -192,7 +194,7 @@ class Calculations(
             call = expression(
                 "L(n, f)", L=name("@layer:Linear"), n=self._last(), f=features
             )
-            return _keywords(call, use_bias=use_bias, dot_general=product, **given)
+            return with_keywords(call, use_bias=use_bias, dot_general=product, **given)
         ends = tuple(range(-number, 0))
         if axes not in (-1, (-1,), ends, list(ends)):
             raise MisfitError(f"`axis={ast.unparse(axis)}`, which is not the last axes")
@@ -203,7 +205,7 @@ class Calculations(
             n=ast.Tuple(list(holes), ast.Load()),
             f=features if several else ast.Tuple([features], ast.Load()),
         )
-        return _keywords(
+        return with_keywords(
             call,
             axis=constant(ends) if number > 1 else None,
             use_bias=use_bias,
@@ -229,7 +231,7 @@ class Calculations(
         )
 
     def _given(self, value: Arg) -> Arg:
-        return constant(_given(value))
+        return constant(is_given(value))
 
     def _unless_none(self, value: Arg) -> Arg | None:
         return None if is_none(value) or missing(value) else value
@@ -261,7 +263,7 @@ class Calculations(
         return constant(value.lower()) if isinstance(value, str) else text
 
     def _either(self, first: Arg, second: Arg) -> Arg:
-        return first if _given(first) else second
+        return first if is_given(first) else second
 
     def _some(self, padding: Arg) -> Arg | None:
         return None if literal(padding) in (0, (0, 0)) else padding
@@ -285,7 +287,7 @@ class Calculations(
     def _final_activation(self, final: Arg, activation: Arg) -> Arg | None:
         if literal(final) is False:
             return None
-        return activation if _given(activation) else marked("jax.nn.relu")
+        return activation if is_given(activation) else marked("jax.nn.relu")
 
     def _named(self, activation: Arg) -> Arg:
         if literal(activation) == "gelu":

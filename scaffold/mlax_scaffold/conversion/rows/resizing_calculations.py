@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.rows.array_calculations import Arg, _keywords
+from mlax_scaffold.conversion.rows.array_calculations import Arg, with_keywords
 from mlax_scaffold.conversion.rows.rows import MisfitError, missing
 from mlax_scaffold.conversion.source.trees import (
     constant,
@@ -32,7 +32,7 @@ class ResizingCalculations:
     def _resized(self, x: Arg, size: Arg, factor: Arg, mode: Arg) -> Arg:
         """An image of another size; of so many times its size, by the layer."""
         if is_none(size):
-            layer = _keywords(
+            layer = with_keywords(
                 ast.Call(
                     name("@layer:Upsample"),
                     [self._upsampled(mode), self._whole(factor)],

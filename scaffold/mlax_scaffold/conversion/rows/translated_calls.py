@@ -235,7 +235,7 @@ class TranslatedCalls(ast.NodeTransformer):
         return replaced(function.body, dict(zip(parameters, given, strict=True)))
 
 
-def _with(maker: ast.Call, node: ast.Call) -> ast.Call:
+def with_argument(maker: ast.Call, node: ast.Call) -> ast.Call:
     """A call of a partial one."""
     keywords = {k.arg: k for k in (*maker.keywords, *node.keywords)}
     made = ast.Call(

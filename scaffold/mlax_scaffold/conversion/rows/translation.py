@@ -12,7 +12,10 @@ from mlax_scaffold.conversion.rows.tables.activations import VALUES
 from mlax_scaffold.conversion.rows.tables.initializers import (
     VALUES as INITIALIZER_VALUES,
 )
-from mlax_scaffold.conversion.rows.translated_calls import TranslatedCalls, _with
+from mlax_scaffold.conversion.rows.translated_calls import (
+    TranslatedCalls,
+    with_argument,
+)
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -28,14 +31,14 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import (
-    _SCALARS,
-    _TORCH_VALUES,
     FOREIGN,
     HAIKU,
     PADDINGS,
+    SCALARS,
     SEQUENTIAL,
+    TORCH_VALUES,
     Surroundings,
-    _dotted,
+    dotted_name,
 )
 
 
@@ -135,8 +138,8 @@ class Translator(TranslatedCalls):
             return name(f"@word:{INITIALIZER_VALUES[full]}")
         if full in PADDINGS:
             return ast.Constant(PADDINGS[full])
-        if full in _TORCH_VALUES:
-            text = _TORCH_VALUES[full]
+        if full in TORCH_VALUES:
+            text = TORCH_VALUES[full]
             if ":" not in text:
                 return name(text)
             module, _, rest = text.partition(".")
@@ -150,7 +153,7 @@ class Translator(TranslatedCalls):
             if text.startswith("word."):
                 return name("@word:" + text[5:])
             module, _, rest = text.partition(".")
-            return _dotted(f"@module:{module}", rest)
+            return dotted_name(f"@module:{module}", rest)
         if (
             full.startswith("numpy.")
             and full.count(".") == 1
@@ -211,10 +214,10 @@ class Translator(TranslatedCalls):
             if made is not None:
                 return made
         if isinstance(node.func, ast.Name) and node.func.id in self.around.makers:
-            node = _with(self.around.makers[node.func.id], node)
+            node = with_argument(self.around.makers[node.func.id], node)
         elif isinstance(node.func, ast.Attribute):
             maker = self.around.makers.get(ast.unparse(node.func))
-            node = node if maker is None else _with(maker, node)
+            node = node if maker is None else with_argument(maker, node)
         if isinstance(node.func, ast.Name) and node.func.id in self.own:
             return self._own(node, self.own[node.func.id])
         full = self.origin.qualified(node.func)
@@ -222,8 +225,8 @@ class Translator(TranslatedCalls):
             return self._generic(node, name(f"@call:{full.rpartition('.')[2]}"))
         if full in ("functools.partial",) and node.args:
             return self._partial(node)
-        if full in _SCALARS and len(node.args) == 1 and self._is_number(node.args[0]):
-            call = ast.Call(_dotted("@module:math", _SCALARS[full]), node.args, [])
+        if full in SCALARS and len(node.args) == 1 and self._is_number(node.args[0]):
+            call = ast.Call(dotted_name("@module:math", SCALARS[full]), node.args, [])
             self.generic_visit(call)
             return call
         if full in (
@@ -318,7 +321,7 @@ class Translator(TranslatedCalls):
     def _infinity(self, node: ast.expr) -> ast.expr | None:
         text = node.value if isinstance(node, ast.Constant) else None
         if isinstance(text, str) and text.lstrip("-+").lower() in ("inf", "infinity"):
-            inf = _dotted("@module:jnp", "inf")
+            inf = dotted_name("@module:jnp", "inf")
             return ast.UnaryOp(ast.USub(), inf) if text.startswith("-") else inf
         return None
 
@@ -341,7 +344,7 @@ class Translator(TranslatedCalls):
     def _makes_array(self, node: ast.AST) -> bool:
         """Whether an expression calls a function of a library that makes an array."""
         full = self.origin.qualified(node.func) if isinstance(node, ast.Call) else ""
-        array = full.startswith(_ARRAYS) and full not in _SCALARS
+        array = full.startswith(_ARRAYS) and full not in SCALARS
         return array or is_name(node, ARRAY)
 
     numbers: frozenset[str] = frozenset()

@@ -11,7 +11,7 @@ from mlax_scaffold.conversion.source.trees import (
 )
 
 
-def _iterated(node: ast.For, last: ast.expr) -> ast.expr | None:
+def iterated_over(node: ast.For, last: ast.expr) -> ast.expr | None:
     """What a loop goes over, where an expression is its element."""
     if is_name(last, ast.unparse(node.target)):
         return copy.deepcopy(node.iter)
@@ -40,7 +40,7 @@ def unnumbered(generator: ast.comprehension, used: set[str]) -> None:
         generator.iter, generator.target = source.args[0], target.elts[1]
 
 
-def _stride(larger: ast.expr, size: ast.expr) -> ast.expr | None:
+def stride_of(larger: ast.expr, size: ast.expr) -> ast.expr | None:
     """The s of -(-size // s)."""
     match larger:
         case ast.UnaryOp(
@@ -53,7 +53,7 @@ def _stride(larger: ast.expr, size: ast.expr) -> ast.expr | None:
     return None
 
 
-def _last_of(source: ast.expr) -> ast.expr:
+def last_of(source: ast.expr) -> ast.expr:
     if (
         isinstance(source, ast.Call)
         and is_name(source.func, "range")
@@ -65,7 +65,7 @@ def _last_of(source: ast.expr) -> ast.expr:
     if isinstance(source, ast.Call) and is_name(source.func, "reversed"):
         return _first_of(source.args[0])
     if isinstance(source, ast.Call) and is_name(source.func, "tuple"):
-        return _last_of(source.args[0])
+        return last_of(source.args[0])
     if isinstance(source, ast.Subscript) and ast.unparse(source.slice) == ":-1":
         return expression("s[-2]", s=source.value)
     return expression("s[-1]", s=source)
@@ -77,5 +77,5 @@ def _first_of(source: ast.expr) -> ast.expr:
     return expression("s[0]", s=source)
 
 
-def _one(attribute: str) -> str:
+def one_of(attribute: str) -> str:
     return attribute[:-1] if attribute.endswith("s") else f"{attribute}_"

@@ -81,7 +81,7 @@ HAIKU = (*("haiku.get_parameter", "haiku.get_state", "haiku.set_state"),)
 FOREIGN = ("torch", "flax", "equinox", "haiku", "optax", "tensorflow", "keras")
 
 
-_TORCH_VALUES = {
+TORCH_VALUES = {
     "torch.inf": "@module:jnp.inf",
     "torch.pi": "@module:math.pi",
     "torch.float32": "@module:jnp.float32",
@@ -103,7 +103,7 @@ PADDINGS = {"haiku.pad.causal": "CAUSAL", "haiku.pad.valid": "VALID"}
 depend on strides."""
 
 
-_SCALARS = {
+SCALARS = {
     "numpy.sqrt": "sqrt",
     "numpy.log": "log",
     "numpy.exp": "exp",
@@ -125,7 +125,7 @@ def flags(names_: list[str]) -> dict[str, ast.expr]:
     return found
 
 
-def _dotted(first: str, rest: str) -> ast.expr:
+def dotted_name(first: str, rest: str) -> ast.expr:
     node: ast.expr = name(first)
     for part in rest.split("."):
         node = ast.Attribute(node, part, ast.Load())

@@ -5,21 +5,21 @@ from __future__ import annotations
 from mlax_scaffold.conversion.rows.rows import Row
 from mlax_scaffold.conversion.rows.tables.activations import plain
 
-_KERNEL = (
+KERNEL = (
     "kernel_initializer=kernel_init, bias_initializer=bias_init, "
     "precision=calc.unless_none(precision)"
 )
-_OUT = (
+OUT = (
     "out_kernel_initializer=calc.unless_none(out_kernel_init), "
     "out_bias_initializer=calc.unless_none(out_bias_init)"
 )
-_OVER = "axis_name=calc.axis_name(axis_name)"
+OVER = "axis_name=calc.axis_name(axis_name)"
 _LAYERS = {
     "Dense": Row(
         "(features, use_bias=True, kernel_init=_, bias_init=_, precision=_, dot_general=_, "
         "dot_general_cls=None)",
         "layer.Linear(calc.last(), features, use_bias=use_bias, "
-        f"dot_general=calc.unless_none(dot_general), {_KERNEL})",
+        f"dot_general=calc.unless_none(dot_general), {KERNEL})",
     ),
     "DenseGeneral": Row(
         "(features, axis=-1, batch_dims=(), use_bias=True, kernel_init=_, bias_init=_, "
@@ -35,7 +35,7 @@ _LAYERS = {
         "strides=calc.window(strides), padding=padding, dilation=kernel_dilation, "
         "input_dilation=input_dilation, groups=feature_group_count, channel_last=True, "
         "use_bias=use_bias, "
-        f"conv_general_dilated=calc.unless_none(conv_general_dilated), {_KERNEL})",
+        f"conv_general_dilated=calc.unless_none(conv_general_dilated), {KERNEL})",
     ),
     "ConvTranspose": Row(
         "(features, kernel_size, strides=1, padding='SAME', kernel_dilation=1, use_bias=True, "
@@ -43,7 +43,7 @@ _LAYERS = {
         "layer.ConvTranspose(calc.rank(kernel_size), calc.last(), features, "
         "calc.window(kernel_size), strides=calc.window(strides), padding=padding, "
         "dilation=kernel_dilation, channel_last=True, flip_kernel=transpose_kernel, "
-        f"use_bias=use_bias, {_KERNEL})",
+        f"use_bias=use_bias, {KERNEL})",
     ),
     "Embed": Row(
         "(num_embeddings, features, embedding_init=_)",
@@ -53,18 +53,18 @@ _LAYERS = {
         "(epsilon=1e-6, use_bias=True, use_scale=True, bias_init=_, scale_init=_, "
         "reduction_axes=-1, feature_axes=-1, axis_name=_)",
         "layer.LayerNorm(calc.last(), axis=reduction_axes, use_scale=use_scale, use_bias=use_bias, "
-        f"epsilon=epsilon, {_OVER}, "
+        f"epsilon=epsilon, {OVER}, "
         "scale_initializer=scale_init, bias_initializer=bias_init)",
     ),
     "RMSNorm": Row(
         "(epsilon=1e-6, use_scale=True, scale_init=_, reduction_axes=-1, axis_name=_)",
-        f"layer.RMSNorm(calc.last(), use_scale=use_scale, epsilon=epsilon, {_OVER}, "
+        f"layer.RMSNorm(calc.last(), use_scale=use_scale, epsilon=epsilon, {OVER}, "
         "scale_initializer=scale_init)",
     ),
     "GroupNorm": Row(
         "(num_groups=32, group_size=None, epsilon=1e-6, use_bias=True, use_scale=True, bias_init=_, "
         "scale_init=_, axis_name=_)",
-        f"layer.GroupNorm(calc.groups(num_groups, group_size), calc.last(), {_OVER}, "
+        f"layer.GroupNorm(calc.groups(num_groups, group_size), calc.last(), {OVER}, "
         "channel_last=True, "
         "use_scale=use_scale, use_bias=use_bias, epsilon=epsilon, scale_initializer=scale_init, "
         "bias_initializer=bias_init)",
@@ -78,7 +78,7 @@ _LAYERS = {
         "(use_running_average=_, axis=-1, momentum=0.99, epsilon=1e-5, use_bias=True, "
         "use_scale=True, bias_init=_, scale_init=_, axis_name=_)",
         "layer.BatchNorm(calc.last(), channel_last=True, use_scale=use_scale, use_bias=use_bias, "
-        f"{_OVER}, "
+        f"{OVER}, "
         "momentum=momentum, epsilon=epsilon, scale_initializer=scale_init, "
         "bias_initializer=bias_init)",
     ),
@@ -93,7 +93,7 @@ _LAYERS = {
         "layer.MultiHeadAttention(calc.last(), num_heads, "
         "head_features=calc.share(qkv_features, num_heads), out_features=out_features, "
         "use_bias=use_bias, dropout_rate=dropout_rate, "
-        f"broadcast_dropout=calc.if_dropped(dropout_rate, broadcast_dropout), {_OUT}, {_KERNEL})",
+        f"broadcast_dropout=calc.if_dropped(dropout_rate, broadcast_dropout), {OUT}, {KERNEL})",
     ),
     "LSTMCell": Row("(features)", "layer.LSTMCell(calc.last(), features)"),
     "OptimizedLSTMCell": Row("(features)", "layer.LSTMCell(calc.last(), features)"),

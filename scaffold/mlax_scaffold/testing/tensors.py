@@ -1,0 +1,79 @@
+"""What PyTorch's code computes, over arrays."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import jax
+import numpy as np
+
+from mlax_scaffold.testing.built import Built, Run, is_array
+
+
+def layer_of_torch(cls: Any, original: Any, arguments: Any, arrays: Any) -> Built:
+    """A layer of PyTorch in inference; its weights are those that it would save, and buffers beside them."""
+    torch = importlib.import_module("torch")
+    module, flags = cls(**arguments).eval(), original.given_flags()
+    saved = dict(module.state_dict())
+    beside = {
+        f"{path}.{name}".removeprefix("."): (part, name, value)
+        for path, part in module.named_modules()
+        for name, value in (*part.named_buffers(recurse=False), *vars(part).items())
+        if isinstance(value, torch.Tensor) and value.is_floating_point()
+    }
+    # Buffers that are not saved, and tensors that are plain attributes, but for what norms of
+    # weights compute in each call.
+    beside = {
+        k: held
+        for k, held in beside.items()
+        if not {k, f"{k}_orig", f"{k}_g"} & saved.keys()
+    }
+
+    def bound(weights: Any) -> Run:
+        given = {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
+        for name, (part, attribute, _) in beside.items():
+            setattr(part, attribute, given.pop(name))
+        module.load_state_dict(given)
+        return tensors(lambda *x: module(*x, **flags))
+
+    held = saved | {name: value for name, (_, _, value) in beside.items()}
+    shared: dict[int, str] = {}
+    first = {
+        k: shared.setdefault(v.data_ptr(), k) for k, v in saved.items() if v.numel()
+    }
+
+    def settled(weights: Any) -> Any:
+        made = {k: weights[first.get(k, k)] for k in weights}
+        for name in weights:
+            if name.endswith("weight_u"):
+                settle_norm(made, name.removesuffix("_u"))
+        return made
+
+    weights = {k: np.asarray(v.detach()) for k, v in held.items()}
+    return Built(weights, bound, settled)
+
+
+def settle_norm(weights: dict[str, Any], name: str) -> None:
+    """Make the vectors of `spectral_norm` singular ones, as they are after a few steps of training."""
+    matrix = np.reshape(weights[f"{name}_orig"], (len(weights[f"{name}_u"]), -1))
+    left, _, right = np.linalg.svd(matrix, full_matrices=False)
+    weights[f"{name}_u"], weights[f"{name}_v"] = left[:, 0], right[0]
+
+
+def tensors(run: Run) -> Run:
+    """A function over tensors of PyTorch as one over arrays."""
+    torch = importlib.import_module("torch")
+
+    def called(*x: Any, **given: Any) -> Any:
+        with torch.no_grad():
+            y = run(
+                *(torch.from_numpy(np.array(a)) for a in x),
+                **{
+                    k: torch.from_numpy(np.array(v)) if is_array(v) else v
+                    for k, v in given.items()
+                },
+            )
+        return jax.tree.map(np.asarray, y)
+
+    return called
