@@ -83,7 +83,8 @@ def made(key: Any, tree: Any, dtype: DTypeLike | None) -> tuple[Any, Any, Any]:
         )
     single = isinstance(tree, _Array | _Layer) and leaves == [tree]
     keys = [key] if single else arrays.declared_keys(key, len(leaves)) if leaves else []
-    return _made(tree, iter(keys), dtype)
+    # By their indices, as in other layers: iterating is another operation in newer jax.
+    return _made(tree, (keys[i] for i in range(len(leaves))), dtype)
 
 
 def _keyed(tree: Any) -> Iterator[Any]:
