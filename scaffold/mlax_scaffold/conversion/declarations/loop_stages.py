@@ -13,6 +13,7 @@ import copy
 from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.conversion.lists.stages import Parameters
+from mlax_scaffold.conversion.source.loop_parts import applied
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute, targets
 from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
@@ -208,24 +209,13 @@ def _called_whole(origin: Origin, owner: ast.ClassDef, place: str) -> bool:
         if self_attribute(part) in attributes
     ]
     whole = [
-        part for part in ast.walk(owner) if isinstance(part, ast.For) and _applied(part)
+        part
+        for part in ast.walk(owner)
+        if isinstance(part, ast.For) and _is_applied(part)
     ]
     return bool(reads) and all(any(r is w.iter for w in whole) for r in reads)
 
 
-def _applied(node: ast.For) -> bool:
-    """`for layer in self.layers: x = layer(x)`."""
-    match node:
-        case ast.For(
-            target=ast.Name(id=layer),
-            body=[
-                ast.Assign(
-                    targets=[ast.Name(id=to)],
-                    value=ast.Call(
-                        func=ast.Name(id=called), args=[ast.Name(id=given)], keywords=[]
-                    ),
-                )
-            ],
-        ):
-            return called == layer and to == given
-    return False
+def _is_applied(node: ast.For) -> bool:
+    call = applied(node)
+    return call is not None and not call.keywords

@@ -42,7 +42,7 @@ _RESIZES = ("torch.nn.functional.interpolate", "torch.nn.functional.upsample")
 
 def without_aligned_images(origin: Origin) -> None:
     """Write such calls as those of a function, and of a class, which the file has then, in place."""
-    if not any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    if not origin.uses("torch"):
         return
     calls = _Calls(origin)
     calls.visit(origin.tree)

@@ -12,7 +12,7 @@ _OF_NUMBERS = ("all", "any", "allclose", "isnan", "isfinite", "isinf", "equal", 
 
 def without_array_assertions(origin: Origin, thing: str, notes: Notes) -> None:
     """Leave them out in place, which is told of the class or the function that is converted."""
-    if not any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    if not origin.uses("torch"):
         return
     for node in origin.tree.body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef):

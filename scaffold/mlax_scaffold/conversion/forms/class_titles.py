@@ -11,7 +11,7 @@ from mlax_scaffold.conversion.source.trees import self_attribute
 
 def with_class_titles(origin: Origin, thing: str) -> None:
     """Give such classes other names in place; the one that is converted has the name that it is given."""
-    if not any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    if not origin.uses("torch"):
         return
     attributes = {a for p in ast.walk(origin.tree) if (a := self_attribute(p))}
     taken = {*origin.classes, *origin.functions, *origin.imports, *origin.assigned}

@@ -18,7 +18,7 @@ _LOOPS = ("modules", "named_modules", "parameters", "named_parameters", "childre
 
 def without_conditional_rules(origin: Origin, thing: str, notes: Notes) -> None:
     """Write such statements of what a class is made of so, in place."""
-    if not any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    if not origin.uses("torch"):
         return
     used = used_by(origin, thing)
     for node in origin.classes.values():

@@ -23,7 +23,7 @@ _NEW = ("new_zeros", "new_ones", "new_full", "new_empty")
 def without_device_code(origin: Origin) -> None:
     """Write in place what is left of it where there is no GPU."""
     torch = next((n for n, full in origin.imports.items() if full == "torch"), "")
-    if any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    if origin.uses("torch"):
         _Devices(origin, torch or _TORCH).visit(origin.tree)
         if not torch:
             origin.tree.body[:0] = ast.parse(f"import torch as {_TORCH}").body

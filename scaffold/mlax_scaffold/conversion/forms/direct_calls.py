@@ -10,7 +10,7 @@ from mlax_scaffold.conversion.source.trees import self_attribute
 
 def without_direct_calls(origin: Origin) -> None:
     """Write them as such in place; what a class calls `forward` of its own stays."""
-    if any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    if origin.uses("torch"):
         _Direct().visit(origin.tree)
 
 

@@ -11,6 +11,7 @@ import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
+from mlax_scaffold.conversion.source.arguments_of import beside_self
 from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -20,9 +21,7 @@ from mlax_scaffold.conversion.source.trees import is_name, literal, names
 def with_file_tables(origin: Origin, thing: str, notes: Notes) -> None:
     """Write them into the class in place, which is told."""
     node = origin.classes.get(thing)
-    if node is None or not any(
-        full.partition(".")[0] == "torch" for full in origin.imports.values()
-    ):
+    if node is None or not origin.uses("torch"):
         return
     start = next((m for m in node.body if getattr(m, "name", "") == "__init__"), None)
     if not isinstance(start, ast.FunctionDef) or start.args.posonlyargs:
@@ -57,10 +56,7 @@ def _calls(
     origin: Origin, node: ast.ClassDef, start: ast.FunctionDef
 ) -> Iterator[dict[str, ast.expr]]:
     """What calls of the class give it, with the literals that locals and constants of the file are."""
-    inputs = ast.arguments(
-        [], start.args.args[1:], start.args.vararg, start.args.kwonlyargs,
-        start.args.kw_defaults, start.args.kwarg, start.args.defaults,
-    )  # fmt: skip
+    inputs = beside_self(start.args, open_ended=True)
     constants = {n: a.value for n, a in origin.assigned.items() if a.value is not None}
     scopes: list[ast.AST] = [*origin.functions.values()]
     scopes += [s for s in origin.tree.body if not isinstance(s, ast.ClassDef)]

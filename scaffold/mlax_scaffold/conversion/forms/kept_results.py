@@ -10,7 +10,7 @@ from mlax_scaffold.conversion.source.trees import is_none, self_attribute
 
 def without_kept_results(origin: Origin) -> None:
     """Write such attributes as locals in place, where the file never reads them."""
-    if not any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    if not origin.uses("torch"):
         return
     read = {
         p.attr

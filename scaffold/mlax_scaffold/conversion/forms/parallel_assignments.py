@@ -20,7 +20,7 @@ from mlax_scaffold.conversion.source.trees import (
 
 def without_parallel_assignments(origin: Origin) -> None:
     """Write them so in place, where no value reads what another one is bound to."""
-    if not any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    if not origin.uses("torch"):
         return
     for function in ast.walk(origin.tree):
         if isinstance(function, ast.FunctionDef) and function.name == "__init__":

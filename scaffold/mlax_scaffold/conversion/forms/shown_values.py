@@ -28,7 +28,7 @@ def without_shown_values(origin: Origin, notes: Notes) -> None:
         if isinstance(p, ast.Attribute) and isinstance(p.ctx, ast.Load)
         if id(p) not in called
     }
-    torch = any(full.partition(".")[0] == "torch" for full in origin.imports.values())
+    torch = origin.uses("torch")
     for node in origin.classes.values():
         kept = read | _registered(node)
         for method in node.body:

@@ -25,7 +25,7 @@ _ASKS = ("callable", "isfunction", "inspect.isfunction")
 
 def without_small_helpers(origin: Origin) -> None:
     """Write them out in place, in a file of PyTorch."""
-    if not any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    if not origin.uses("torch"):
         return
     known: dict[str, Callable[[ast.Call], ast.expr | None]] = {}
     asked = {

@@ -13,7 +13,7 @@ _PADS = ("torch.nn.functional.pad",)
 
 def with_tuple_paddings(origin: Origin) -> None:
     """Write `F.pad(x, p)` with the elements of `p`, in place, and say what the parameter is."""
-    if not any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    if not origin.uses("torch"):
         return
     for node in origin.classes.values():
         start = next(

@@ -14,7 +14,7 @@ from mlax_scaffold.conversion.source.trees import replaced, self_attribute
 
 def without_default_functions(origin: Origin) -> None:
     """Write them so in place, where a layer takes the function's place under one condition."""
-    if not any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    if not origin.uses("torch"):
         return
     for node in origin.classes.values():
         start = next(

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
+from mlax_scaffold.conversion.source.arguments_of import beside_self
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -146,10 +147,7 @@ class _Written(ast.NodeTransformer):
         start = _method(self.owner, "__init__")
         assert start is not None
         inner = self.layer.start.args
-        given = ast.arguments(
-            [], inner.args[1:], None, inner.kwonlyargs,
-            inner.kw_defaults, None, inner.defaults,
-        )  # fmt: skip
+        given = beside_self(inner)
         try:
             bound = bind(given, self.call)
         except MisfitError:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
+from mlax_scaffold.conversion.source.arguments_of import beside_self
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     is_name,
@@ -124,10 +125,7 @@ def _handed(
     )
     if start is None or start.args.vararg or start.args.kwarg:
         return None
-    inputs = ast.arguments(
-        [], start.args.args[1:], None, start.args.kwonlyargs,
-        start.args.kw_defaults, None, start.args.defaults,
-    )  # fmt: skip
+    inputs = beside_self(start.args)
     try:
         bound = bind(inputs, calls[0])
     except MisfitError:

@@ -10,6 +10,7 @@ from mlax_scaffold.conversion.handed.handed_keywords import HandedOn, Unset
 from mlax_scaffold.conversion.lists.stages import Parameters
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
 from mlax_scaffold.conversion.source.arguments_of import (
+    beside_self,
     defaults_of,
     method_of,
     stored_names,
@@ -190,10 +191,7 @@ class _Reads(ast.NodeTransformer):
             for s in start.body
             if isinstance(s, ast.Assign) and self_attribute(s.targets[0]) == attribute
         ]
-        inputs = ast.arguments(
-            [], start.args.args[1:], None, start.args.kwonlyargs,
-            start.args.kw_defaults, None, start.args.defaults,
-        )  # fmt: skip
+        inputs = beside_self(start.args)
         try:
             bound = bind(inputs, call)
         except MisfitError:

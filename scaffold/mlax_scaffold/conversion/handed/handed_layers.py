@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from mlax_scaffold.conversion.forms.small_helpers import without_copies
 from mlax_scaffold.conversion.handed.handed_classes import Renamed, Special
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
-from mlax_scaffold.conversion.source.arguments_of import method_of
+from mlax_scaffold.conversion.source.arguments_of import beside_self, method_of
 from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -28,7 +28,7 @@ _NEVER = (f"{_NN}Parameter", f"{_NN}functional", f"{_NN}init")
 
 def without_handed_layers(origin: Origin, thing: str) -> None:
     """Write such classes in place; the one that is converted is handed what the first call hands it."""
-    if not any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    if not origin.uses("torch"):
         return
     handed = {n: found for n, c in origin.classes.items() if (found := _taken(c))}
     if not handed:
@@ -127,10 +127,7 @@ class _Handed(ast.NodeTransformer):
         owner = self.origin.classes[title]
         start = method_of(owner, "__init__")
         assert start is not None
-        inputs = ast.arguments(
-            [], start.args.args[1:], None, start.args.kwonlyargs,
-            start.args.kw_defaults, None, start.args.defaults,
-        )  # fmt: skip
+        inputs = beside_self(start.args)
         try:
             bound = bind(inputs, node)
         except MisfitError:

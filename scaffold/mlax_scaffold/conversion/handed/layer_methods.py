@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
+from mlax_scaffold.conversion.source.arguments_of import beside_self
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     replaced,
@@ -193,10 +194,7 @@ class _Calls(ast.NodeTransformer):
             self.generic_visit(node)
             return node
         given = builder.method.args
-        inputs = ast.arguments(
-            [], given.args[1:], None, given.kwonlyargs, given.kw_defaults, None,
-            given.defaults,
-        )  # fmt: skip
+        inputs = beside_self(given)
         try:
             bound = bind(inputs, call)
         except MisfitError:

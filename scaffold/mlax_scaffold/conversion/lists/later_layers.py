@@ -14,7 +14,7 @@ from mlax_scaffold.conversion.source.trees import names, self_attribute, targets
 
 def with_wrapping_layers(origin: Origin) -> None:
     """Write such layers of all classes of PyTorch as one, in place, before it is told what wraps them."""
-    if any(full.partition(".")[0] == "torch" for full in origin.imports.values()):
+    if origin.uses("torch"):
         for node in origin.classes.values():
             for method in node.body:
                 if isinstance(method, ast.FunctionDef) and method.name == "__init__":

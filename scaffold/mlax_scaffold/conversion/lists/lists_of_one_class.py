@@ -17,6 +17,7 @@ from mlax_scaffold.conversion.lists.list_sources import Piece, Sources
 from mlax_scaffold.conversion.rows.rows import places_of
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.source.loop_parts import applied
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     is_name,
@@ -237,7 +238,7 @@ class OneClass:
         whole = [
             part.iter
             for part in ast.walk(self.owner)
-            if isinstance(part, ast.For) and _applies(part)
+            if isinstance(part, ast.For) and applied(part)
         ]
         return bool(reads) and all(any(r is w for w in whole) for r in reads)
 
@@ -378,19 +379,3 @@ class OneClass:
                 found.append(made)
         self.start.body = found
         return True
-
-
-def _applies(node: ast.For) -> bool:
-    """`for layer in self.layers: x = layer(x)`."""
-    match node:
-        case ast.For(
-            target=ast.Name(id=layer),
-            body=[
-                ast.Assign(
-                    targets=[ast.Name(id=to)],
-                    value=ast.Call(func=ast.Name(id=called), args=[ast.Name(id=given)]),
-                )
-            ],
-        ):
-            return called == layer and to == given
-    return False

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, Row, bind, missing
+from mlax_scaffold.conversion.source.arguments_of import beside_self
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     replaced,
@@ -89,10 +90,7 @@ def _of_class(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr | 
     )
     if start is None:
         return None
-    inputs = ast.arguments(
-        [], start.args.args[1:], start.args.vararg, start.args.kwonlyargs,
-        start.args.kw_defaults, start.args.kwarg, start.args.defaults,
-    )  # fmt: skip
+    inputs = beside_self(start.args, open_ended=True)
     try:
         bound = bind(inputs, call)
     except MisfitError:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.output.description import Described
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
-from mlax_scaffold.conversion.source.trees import names
+from mlax_scaffold.conversion.source.trees import names, reached
 
 _ENDING = "_of_numbers"
 
@@ -19,8 +19,8 @@ def with_numpy_functions(
     """What stands beside the definitions, with such functions; one that methods call too is there twice."""
     known = {f.name: f for f in beside if isinstance(f, ast.FunctionDef)}
     definitions = list(definitions)
-    early = _reached(known, (s for d in definitions for s in d.setup))
-    late = _reached(known, (m for d in definitions for m in d.methods))
+    early = reached(known, [n for d in definitions for s in d.setup for n in names(s)])
+    late = reached(known, [n for d in definitions for m in d.methods for n in names(m)])
     early = {f for f in early if "@module:jnp" in ast.unparse(known[f])}
     twice = {f: f"{f}{_ENDING}" for f in early & late}
     made: list[ast.stmt] = []
@@ -39,20 +39,6 @@ def with_numpy_functions(
         for node in definition.setup:
             _Renamed(twice).visit(node)
     return made
-
-
-def _reached(
-    known: Mapping[str, ast.FunctionDef], nodes: Iterable[ast.stmt]
-) -> set[str]:
-    """The functions that statements name, directly or not."""
-    queue = [n for node in nodes for n in names(node)]
-    found: set[str] = set()
-    while queue:
-        title = queue.pop()
-        if title in known and title not in found:
-            found.add(title)
-            queue += names(known[title])
-    return found
 
 
 class _Renamed(ast.NodeTransformer):

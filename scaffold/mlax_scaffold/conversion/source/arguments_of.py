@@ -23,6 +23,19 @@ def defaults_of(given: ast.arguments) -> dict[str, ast.expr]:
     return found | {a.arg: d for a, d in named if d is not None}
 
 
+def beside_self(given: ast.arguments, *, open_ended: bool = False) -> ast.arguments:
+    """What a method is given beside the object; where it is open-ended, what takes all else, too."""
+    return ast.arguments(
+        posonlyargs=[],
+        args=given.args[1:],
+        vararg=given.vararg if open_ended else None,
+        kwonlyargs=given.kwonlyargs,
+        kw_defaults=given.kw_defaults,
+        kwarg=given.kwarg if open_ended else None,
+        defaults=given.defaults,
+    )
+
+
 def absent_by_default(node: ast.ClassDef) -> set[str]:
     """The parameters of methods that are None where nothing is given."""
     methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]

@@ -79,3 +79,21 @@ def _first_of(source: ast.expr) -> ast.expr:
 
 def one_of(attribute: str) -> str:
     return attribute[:-1] if attribute.endswith("s") else f"{attribute}_"
+
+
+def applied(node: ast.For) -> ast.Call | None:
+    """The call of `for layer in self.layers: x = layer(x)`; None of another loop."""
+    match node:
+        case ast.For(
+            target=ast.Name(id=layer),
+            body=[
+                ast.Assign(
+                    targets=[ast.Name(id=to)],
+                    value=ast.Call(
+                        func=ast.Name(id=called), args=[ast.Name(id=given)]
+                    ) as call,
+                )
+            ],
+        ) if called == layer and to == given:
+            return call
+    return None

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import names
+from mlax_scaffold.conversion.source.trees import reached
 
 
 def used_by(origin: Origin, thing: str) -> set[str]:
     """What of the file a class or a function is made of, and itself; all where the file has no such name."""
     nodes = {**origin.classes, **origin.functions}
-    queue = [thing] if thing in nodes else [*nodes]
-    found: set[str] = set()
-    while queue:
-        title = queue.pop()
-        if title in nodes and title not in found:
-            found.add(title)
-            queue += names(nodes[title])
-    return found
+    return reached(nodes, [thing] if thing in nodes else [*nodes])

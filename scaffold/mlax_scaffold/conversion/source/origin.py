@@ -162,6 +162,10 @@ class Origin:
                 return long + full[len(short) :]
         return full
 
+    def uses(self, package: str) -> bool:
+        """Whether the file imports something of a package."""
+        return any(f.partition(".")[0] == package for f in self.imports.values())
+
     def bases(self, node: ast.ClassDef) -> set[str]:
         """The full names of the classes that a class is built on, directly or not."""
         found: set[str] = set()

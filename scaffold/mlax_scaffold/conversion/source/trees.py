@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 ARRAY = "_array_"
 """The name of an array in an expression that is written around it."""
@@ -121,6 +121,18 @@ def literal(node: ast.AST | list[ast.expr] | None) -> object:
 def names(node: ast.AST) -> set[str]:
     """The names that are read or bound in a tree."""
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def reached(known: Mapping[str, ast.AST], start: Iterable[str]) -> set[str]:
+    """Those of the known names that some names lead to, directly or not."""
+    found: set[str] = set()
+    queue = [*start]
+    while queue:
+        title = queue.pop()
+        if title in known and title not in found:
+            found.add(title)
+            queue += names(known[title])
+    return found
 
 
 def same(left: ast.AST, right: ast.AST) -> bool:
