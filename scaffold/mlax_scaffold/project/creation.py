@@ -28,7 +28,6 @@ from mlax_scaffold.project.converting import (
 )
 from mlax_scaffold.project.names import check_free, check_name, find_like
 from mlax_scaffold.project.parity import parity_test
-from mlax_scaffold.project.processes import warm
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.proof_program import IMPORT_FAILED
 from mlax_scaffold.project.running import missing_packages
@@ -98,7 +97,7 @@ class Creation:
         return self._plan(*self._made())
 
     def run(self) -> Created:
-        """Generate, prove and write. The caller holds the mutex.
+        """Generate, prove and write. The caller holds the mutex, and has warmed what proves it.
 
         Raises:
             UsageError: the name will not do.
@@ -106,13 +105,12 @@ class Creation:
             FindingsError: what was generated does not import, or fails its tests.
             ConflictError: a file that would be written was edited by hand.
         """
-        with warm(library=self.workspace.is_library):
-            spec, made = self._made()
-            for left in reversed(range(_ROUNDS)):
-                try:
-                    return self._created(spec, made)
-                except SpecError as error:
-                    spec, made = self._mended(spec, error, left)
+        spec, made = self._made()
+        for left in reversed(range(_ROUNDS)):
+            try:
+                return self._created(spec, made)
+            except SpecError as error:
+                spec, made = self._mended(spec, error, left)
         raise AssertionError("the last round raises what it found")
 
     def _created(self, spec: SpecFile, made: Generation) -> Created:
