@@ -72,6 +72,7 @@ from mlax_scaffold.conversion.handed.passed_keywords import without_passed_keywo
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
 from mlax_scaffold.conversion.lists.later_layers import with_wrapping_layers
+from mlax_scaffold.conversion.output.choices import with_choices
 from mlax_scaffold.conversion.output.description import Described, Trial
 from mlax_scaffold.conversion.output.leftovers import refuse_leftovers
 from mlax_scaffold.conversion.output.printing import Printer, renamed_locals
@@ -224,6 +225,7 @@ def convert(
             f"arrays is converted by `mlax-scaffold new-function NAME --from {path}:{thing}`"
         )
     refuse_leftovers(origin, notes, spec)
+    spec = with_choices(spec)
     for definition in spec.definitions:
         methods = (
             definition.methods

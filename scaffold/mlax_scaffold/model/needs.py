@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlax_scaffold.model.definition import Definition, Method, MethodRole, Role
+from mlax_scaffold.model.definition import (
+    Definition,
+    Method,
+    MethodRole,
+    Reference,
+    Role,
+)
 from mlax_scaffold.model.library import Library, Traits
 
 
@@ -101,15 +107,29 @@ def _needs(
         (entries and whole.training)
         or dynamic
         or any(m.training for m in own)
-        or any(t.training for t in used),
+        or any(t.training for t in used)
+        # Layers of several kinds are applied by a function that is told the mode.
+        or any(
+            d.members and d.name in reads for d in definition.declared(Role.SUB_LAYER)
+        ),
         draws(definition, library, methods, name),
         bool((states | parts_without_dtype(subs)) & {r for m in own for r in m.reads})
-        or any("." in r for r in reads)
+        or any("." in r for r in reads - _taken_from_layers(definition))
         or any(_casts(definition, subs, methods, m.name) for m in own),
         (entries and whole.stateful) or dynamic or changes_own,
         changes_own,
         casts=casts,
     )
+
+
+def _taken_from_layers(definition: Definition) -> set[str]:
+    """What a method that takes a layer out of a container reads of it, and no weight."""
+    declared = definition.declared(Role.SUB_LAYER)
+    return {
+        f"{d.name}.*"
+        for d in declared
+        if all(isinstance(m.what, Reference) for m in d.members)
+    }
 
 
 def _apart(

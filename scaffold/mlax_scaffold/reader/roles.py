@@ -16,6 +16,8 @@ _ARRAYS = ("key", "keys", "state", "stored", "trainable", "training")
 _LAYERS = ("layer", "sub-layer")
 SEVERAL = ("layers", "container")
 """Attributes that hold several layers."""
+_HELD = ("trainables", "non_trainables", "apply")
+"""What a layer has that its hyperparameters have not."""
 
 
 def role_of(method: ast.FunctionDef, special: dict[str, MethodRole]) -> MethodRole:
@@ -115,38 +117,25 @@ def _reads_parts(method: ast.FunctionDef, attributes: Mapping[str, str]) -> bool
 
 
 def _uses(method: ast.FunctionDef, attributes: Mapping[str, str]) -> bool:
-    """Whether a method uses what hyperparameters do not hold: arrays, keys, calls of layers."""
-    variables = {
-        node.id
-        for loop in walk(method)
-        if isinstance(loop, ast.For | ast.comprehension)
-        and any(
-            attributes.get(self_attribute(n) or "") == "layers" for n in walk(loop.iter)
-        )
-        for node in walk(loop.target)
-        if isinstance(node, ast.Name)
-    }
+    """Whether a method uses what hyperparameters do not hold: arrays, keys, layers with their weights."""
+    known = {n: kind for n in _called_by([method]) if (kind := attributes.get(n))}
+    if any(kind in _ARRAYS for kind in known.values()):
+        return True
+    # What is only asked of a layer is said by its hyperparameters.
+    asked: set[int] = set()
     for node in walk(method):
         match node:
-            case ast.Attribute() if attributes.get(self_attribute(node) or "") in (
-                _ARRAYS
-            ):
-                return True
-            case ast.Attribute(attr="trainables" | "non_trainables" | "apply") if (
-                attributes.get(self_attribute(node.value) or "") in _LAYERS
-            ):
-                return True
-            case ast.Call(func=ast.Name(id=name)) if name in variables:
-                return True
-            case ast.Call(func=ast.Subscript() as called) if (
-                attributes.get(indexed_attribute(called) or "") in SEVERAL
-            ):
-                return True
-            case ast.Call(func=func) if (
-                attributes.get(self_attribute(func) or "") in _LAYERS
-            ):
-                return True
-    return False
+            case ast.Attribute(attr=attr, value=owner) if attr not in _HELD:
+                asked.update(map(id, (owner, getattr(owner, "value", None))))
+            case ast.Call(func=ast.Name(id="len"), args=[owner]):
+                asked.add(id(owner))
+            case ast.Compare(left=owner, ops=[ast.Is() | ast.IsNot()]):
+                asked.add(id(owner))
+    return any(
+        known.get(self_attribute(node) or "") in (*_LAYERS, *SEVERAL)
+        for node in walk(method)
+        if isinstance(node, ast.Attribute) and id(node) not in asked
+    )
 
 
 def attribute_of(declaration: Declaration) -> str:

@@ -106,8 +106,31 @@ CARRIED = {
         "if norm == 'bn':\n    kind = nn.BatchNorm1d\nelse:\n    kind = nn.LayerNorm\n"
         "self.net = nn.Sequential(nn.Linear(dim, dim), kind(dim))",
         [
-            "BatchNorm(self.dim) if self.norm == 'bn' else None",
-            "LayerNorm(self.dim) if not self.norm == 'bn' else None",
+            "self.net_1 = BatchNorm(self.dim) if self.norm == 'bn' else LayerNorm(self.dim)\n",
+            "return self.net_1(x)",
+        ],
+    ),
+    "one of three layers, or none": (
+        "kind='bn'",
+        "if kind == 'bn':\n    self.net = nn.BatchNorm1d(dim)\n"
+        "elif kind == 'ln':\n    self.net = nn.LayerNorm(dim)\n"
+        "elif kind == 'rms':\n    self.net = nn.RMSNorm(dim)\nelse:\n    self.net = nn.Identity()",
+        [
+            "self.net = BatchNorm(self.dim) if self.kind == 'bn' else "
+            "LayerNorm(self.dim) if self.kind == 'ln' else RMSNorm(self.dim, ",
+            " if self.kind == 'rms' else None\n",
+            "        if self.net is not None:\n            return self.net(x)\n        return x\n",
+        ],
+    ),
+    "an activation, or a layer, or none": (
+        "act='relu'",
+        "if act == 'relu':\n    self.net = nn.ReLU()\nelif act == 'prelu':\n    self.net = nn.PReLU()\n"
+        "else:\n    self.net = None",
+        [
+            "self.net = PReLU(1, axis=1) if not self.act == 'relu' and self.act == 'prelu' else None",
+            "        if self.act == 'relu':\n            return jax.nn.relu(x)\n"
+            "        if self.net is not None:\n            return self.net(x)\n        return x\n",
+            "if self.act == 'relu' or self.act == 'prelu':\n            x = self._net(x)\n",
         ],
     ),
     "layers of a comprehension": (
@@ -126,7 +149,10 @@ CARRIED = {
     ),
 }  # fmt: skip
 BODIES = {
-    "a list that is an attribute": "for layer in self.net:\n    x = layer(x)\nreturn x"
+    "an activation, or a layer, or none": (
+        "if self.net is not None:\n    x = self.net(x)\nreturn x"
+    ),
+    "a list that is an attribute": "for layer in self.net:\n    x = layer(x)\nreturn x",
 }
 
 
@@ -243,3 +269,48 @@ def test_what_an_inner_loop_appends_to_a_list_that_is_not_called_whole_is_listed
     )
     lines = {n.line: n.what for n in made.notes if n.blocks}
     assert "makes layers that are not to be told" in lines[12]
+
+
+def test_one_of_two_classes_that_take_several_inputs_is_called_with_all():
+    text = """\
+import torch.nn as nn
+
+
+class Plain(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, hidden, scale, shift=None):
+        out = self.fc(hidden) * scale
+        return out if shift is None else out + shift
+
+
+class Normed(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, a, b):
+        return self.norm(a) * b
+
+
+class Thing(nn.Module):
+    def __init__(self, dim, deep=False):
+        super().__init__()
+        if deep:
+            self.body = Normed(dim)
+        else:
+            self.body = Plain(dim)
+
+    def forward(self, x, scale):
+        return self.body(x, scale)
+"""
+    made = convert("thing.py", text, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert (
+        "self.body = Normed(self.dim) if self.deep else Plain(self.dim)\n" in made.text
+    )
+    assert "return self.body(x, scale)" in made.text
+    assert made.trial is not None
+    assert dict(made.trial.inputs) == {"x": (2, 8), "scale": (2, 8)}

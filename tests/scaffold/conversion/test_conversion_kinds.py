@@ -153,7 +153,7 @@ MODULES = {
             "x",
             "return self.net(x)",
         ),
-        ["LayerNorm(self.dim) if self.norm else None", "return self._net_1(x)"],
+        ["LayerNorm(self.dim) if self.norm else None", "return self.net_1(x)"],
     ),
     "noise in inference": (
         ("", "pass", "x", "return x + torch.randn_like(x)"),

@@ -258,7 +258,8 @@ def test_layers_that_branches_set_are_called_by_the_branch():
             "dim, up=False",
         )
     ).text
-    assert "return self._conv(x) * self.n" in text
+    assert "if self.up\n" not in text
+    assert "return self.conv(x) * self.n" in text
 
 
 def test_a_list_of_layers_of_several_sizes_is_one_list():

@@ -120,6 +120,44 @@ LAYERS = {
             x = self.decoder(self.encoder(x))
             return self._applied(self.scales, x) * self._applied(self.others, x) + self.scales[0].scale
         """,
+    "methods_of_what_is_held": """
+        deep: bool = False  #: which of two it is
+
+        def setup(self):
+            self.either = Plain(3) if self.deep else Counter()
+            self.steps = [Plain(3), Counter(), Noise()]
+            self.table = {"a": Plain(3), "b": Counter()}
+            self.mixed = [Plain(3), Noise()]
+            self.plain = Plain(3)
+
+        def _chosen(self, x):
+            return self.either(x)
+
+        def _stepped(self, x):
+            for i, step in enumerate(self.steps):
+                x = step(x) + i
+            return x
+
+        def _looked_up(self, x):
+            for layer in self.table.values():
+                x = layer(x)
+            return x
+
+        def _summed(self, x):
+            one, other = [layer(x) for layer in self.mixed]
+            return one * other
+
+        def _named(self, x):
+            f = self.plain
+            return f(x) + jax.checkpoint(self.plain)(x)
+
+        def _features(self):
+            return self.plain.features * len(self.steps)
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            x = self._looked_up(self._stepped(self._chosen(x)))
+            return self._named(self._summed(x)) * self._features()
+        """,
 }
 
 
@@ -135,6 +173,7 @@ def examples(
 CASES = [
     *((name, {}) for name in LAYERS),
     *(("kinds", {"which": which}) for which in ("plain", "none")),
+    ("methods_of_what_is_held", {"deep": True}),
 ]
 
 

@@ -10,10 +10,12 @@ from mlax_scaffold.conversion.declarations.recurrences import RECURRENT, recurre
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.trees import (
     both,
+    constant,
     expression,
     is_layer,
     is_none,
     name,
+    names,
     negated,
     self_attribute,
     statement,
@@ -201,7 +203,7 @@ class Modules:
                     f"self._{attribute}"
                 )
                 test = expression(f"self.{known} is not None")
-                self.translator.around.held[f"_{attribute}"] = known
+                self.translator.around.held[f"_{attribute}"] = copy.deepcopy(test)
                 before = self._before(attribute) if again else [statement("return x")]
                 self.method(attribute, [ast.If(test, body, []), *before])
                 return
@@ -243,7 +245,7 @@ class Modules:
                 place = self.builder.free(f"{attribute}_{i}")
                 self.builder.declare(place, made, condition)
                 found.append(expression(f"self.{place}"))
-            else:
+            elif not is_none(made):
                 found.append(made)
         return found
 
@@ -272,7 +274,7 @@ class Modules:
         second: ast.expr,
         standing: ast.expr | None = None,
     ) -> None:
-        body: list[ast.stmt] = []
+        sides: list[tuple[list[ast.expr], tuple[str, ...], str | None]] = []
         for value, chosen, suffix in (
             (first, test, ""),
             (second, negated(test), "_otherwise"),
@@ -283,28 +285,54 @@ class Modules:
             condition = both(standing, chosen)
             before = set(self.builder.attributes)
             calls = self.calls(f"{attribute}{suffix}", elements, condition)
-            inner = chained(calls)
             # What is made for this choice is there where the condition holds.
             made = set(self.builder.attributes) - before
             places = (self_attribute(c) for c in calls)
             known = next((p for p in places if p in made), None)
-            if suffix:
-                body += self._guarded(known, calls, inner)
-            elif known:
-                body.append(ast.If(expression(f"self.{known} is not None"), inner, []))
-            else:
-                body.append(ast.If(copy.deepcopy(test), inner, []))
-        self.method(attribute, body)
-
-    def _guarded(
-        self, known: str | None, calls: list[ast.expr], inner: list[ast.stmt]
-    ) -> list[ast.stmt]:
-        if known is None:
-            return inner
-        return [
-            ast.If(expression(f"self.{known} is not None"), inner, []),
-            statement("return x"),
+            sides.append((calls, self._inputs(calls), known))
+        (one, given, there), (other, others, otherwise) = sides
+        inputs = max(given, others, key=len)
+        guard = expression(f"self.{there} is not None") if there else test
+        body: list[ast.stmt] = [
+            ast.If(copy.deepcopy(guard), chained(one, inputs[: len(given)]), [])
         ]
+        rest = chained(other, inputs[: len(others)])
+        if otherwise:
+            guard = expression(f"self.{otherwise} is not None")
+            body += [ast.If(guard, rest, []), statement(f"return {inputs[0]}")]
+        else:
+            body += rest
+        self.method(attribute, body, *inputs)
+        held = self._held(test, first, second)
+        if held is not None and names(held) <= {"self"}:
+            self.translator.around.held[f"_{attribute}"] = held
+
+    def _held(
+        self, test: ast.expr, first: ast.expr, second: ast.expr
+    ) -> ast.expr | None:
+        """Where one of them is no layer, but None: the condition under which there is one."""
+        if is_none(second):
+            return test
+        if is_none(first):
+            return negated(test)
+        if not isinstance(second, ast.IfExp):
+            return None
+        inner = self.translator.expression(second.test)
+        held = self._held(inner, second.body, second.orelse)
+        return held and ast.BoolOp(ast.Or(), [copy.deepcopy(test), held])
+
+    def _inputs(self, calls: list[ast.expr]) -> tuple[str, ...]:
+        """The inputs of what is called, where it is a method, or one class of the file."""
+        title = self_attribute(calls[0]) if len(calls) == 1 else None
+        method = next((m for m in self.builder.methods if m.name == title), None)
+        if method is not None:
+            return tuple(a.arg for a in method.args.args[1:])
+        known = self.builder.attributes.get(title or "")
+        if known is not None and known.layer.startswith("@own:"):
+            own = self.builder.own[known.layer.removeprefix("@own:")]
+            kept = tuple(i for i in own.inputs if not own.dropped.get(i))
+            return kept or ("x",)
+        return ("x",)
 
     def branched(self, node: ast.If, test: ast.expr) -> bool:
         """Whether a condition chooses between a layer and another one, under one name."""
@@ -322,8 +350,8 @@ class Modules:
         self._choice(attribute, test, first.value, second.value)
         return True
 
-    def method(self, attribute: str, body: list[ast.stmt]) -> None:
-        method = method_of(f"_{attribute}", body)
+    def method(self, attribute: str, body: list[ast.stmt], *inputs: str) -> None:
+        method = method_of(f"_{attribute}", body, *inputs)
         self.builder.methods = [
             m for m in self.builder.methods if m.name != method.name
         ]
@@ -332,16 +360,19 @@ class Modules:
         self.translator.around.attributes[attribute] = expression(f"self._{attribute}")
 
 
-def chained(calls: list[ast.expr]) -> list[ast.stmt]:
-    """Statements that call one after the other, and return the result."""
+def chained(calls: list[ast.expr], inputs: tuple[str, ...] = ("x",)) -> list[ast.stmt]:
+    """Statements that call one after the other, and return the result; a single one with all inputs."""
+    start, *others = inputs
+    if others:
+        return [ast.Return(ast.Call(copy.deepcopy(calls[0]), [*map(name, inputs)], []))]
     body: list[ast.stmt] = []
     for i, call in enumerate(calls):
-        applied = applied_to(call, name("x"))
+        applied = applied_to(call, name(start))
         if i == len(calls) - 1:
             body.append(ast.Return(applied))
         else:
-            body.append(ast.Assign([ast.Name("x", ast.Store())], applied, lineno=0))
-    return body or [statement("return x")]
+            body.append(ast.Assign([ast.Name(start, ast.Store())], applied, lineno=0))
+    return body or [statement(f"return {start}")]
 
 
 def applied_to(call: ast.expr, argument: ast.expr) -> ast.expr:
@@ -357,7 +388,8 @@ def applied_to(call: ast.expr, argument: ast.expr) -> ast.expr:
 
 
 def method_of(title: str, body: list[ast.stmt], *inputs: str) -> ast.FunctionDef:
-    """A method of one input."""
+    """A method of one input, or of several, of which those after the first may be left out."""
     given = [ast.arg("self"), *(ast.arg(i) for i in inputs or ("x",))]
-    parameters = ast.arguments([], given, None, [], [], None, [])
+    defaults: list[ast.expr] = [constant(None) for _ in given[2:]]
+    parameters = ast.arguments([], given, None, [], [], None, defaults)
     return ast.FunctionDef(title, parameters, body, [], None, lineno=0)

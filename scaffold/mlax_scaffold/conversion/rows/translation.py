@@ -357,7 +357,8 @@ class Translator(TranslatedCalls):
         known = self.around.held.get(self_attribute(node.left) or "")
         if known is not None and is_none(node.comparators[0]):
             # A sequence is a method here, which is there in any case.
-            node.left = expression(f"self.{known}")
+            there = copy.deepcopy(known)
+            return there if isinstance(node.ops[0], ast.IsNot) else negated(there)
         return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:

@@ -239,8 +239,14 @@ _OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 def negated(node: ast.expr) -> ast.expr:
     """The negation of a condition, without two in a row."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return node.operand
+    match node:
+        case ast.UnaryOp(op=ast.Not(), operand=positive):
+            return positive
+        case ast.Compare(
+            left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=right
+        ):
+            other = ast.IsNot() if isinstance(op, ast.Is) else ast.Is()
+            return ast.Compare(left, [other], right)
     return ast.UnaryOp(ast.Not(), node)
 
 

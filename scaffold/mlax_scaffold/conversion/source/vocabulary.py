@@ -146,8 +146,8 @@ class Surroundings:
     """Names of partial calls, such as those of layers."""
     items: dict[str, list[ast.expr]] = field(default_factory=dict)
     """The elements of sequences of layers."""
-    held: dict[str, str] = field(default_factory=dict)
-    """Layers that are there where a sequence is, by the method that calls it."""
+    held: dict[str, ast.expr] = field(default_factory=dict)
+    """The condition under which a sequence or a choice is there, by the method that calls it."""
     static: bool = False
     """Whether all numbers are numbers of Python, as in `setup`."""
 
