@@ -18,7 +18,6 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.body import ends_in_return
 from mlax_scaffold.reader.checks.defaults import check_defaults, check_types
 from mlax_scaffold.reader.closures import inside
-from mlax_scaffold.reader.constructs import construct, functions_of
 from mlax_scaffold.reader.containers.declared import step_of
 from mlax_scaffold.reader.inputs import entry_inputs
 from mlax_scaffold.reader.looping import looped
@@ -237,6 +236,8 @@ class _Facts(ast.NodeVisitor):
         self.reads: set[str] = set()
         self.stored: set[str] = set()
         self.compared: set[str] = set()
+        self.asked: set[int] = set()
+        """The nodes of attributes that are called, compared with None, or of which something is read."""
         self.taken_apart: list[tuple[str, int]] = []
         self.renewed: set[str] = set()
 
@@ -284,12 +285,7 @@ class _Facts(ast.NodeVisitor):
             name = indexed_attribute(node.func)
             if name and self.attributes.get(name) == "layers":
                 self.consumers.append(name)
-        for function in functions_of(node, construct(node)):
-            # What `jax.vmap(self.layer)` makes, draws where the layer does.
-            name = self_attribute(function)
-            if name and self.attributes.get(name) in _VALUES:
-                self.consumers.append(name)
-                self._draws(name)
+        self.asked.add(id(node.func))
         self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
@@ -328,10 +324,16 @@ class _Facts(ast.NodeVisitor):
         name = self_attribute(node.left)
         if name and compares_with_none(node):
             self.compared.add(name)
+            self.asked.add(id(node.left))
         self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         name = self_attribute(node)
+        self.asked.add(id(node.value))
+        if name and self.attributes.get(name) in _VALUES and id(node) not in self.asked:
+            # What `jax.vmap(self.layer)` makes, draws where the layer does.
+            self.consumers.append(name)
+            self._draws(name)
         if self.attributes.get(self_attribute(node.value) or "") == "stored":
             self.stored.add(node.attr)
             self.reads.add(node.attr)

@@ -178,8 +178,7 @@ def module_of(owner: type[Layer], name: str) -> ast.Module:
 @functools.cache
 def draws(owner: type[Layer]) -> bool:
     """Whether `forward` of a layer draws keys, itself or through its sub-layers."""
-    found = numbered(module_of(owner, "forward"), functools.partial(call_draws, owner))
-    return found.places > 0
+    return reaches(owner, "forward")
 
 
 def holds(owner: type[Layer], kind: str) -> bool:
@@ -269,6 +268,8 @@ def call_draws(
 @functools.cache
 def reaches(owner: type[Layer], name: str) -> bool:
     """Whether a method draws keys, itself or through others that it calls."""
+    from mlax_scaffold.spec.effects import closures_alone
+
     found: list[str] = []
     pending = [name]
     while pending:
@@ -285,7 +286,13 @@ def reaches(owner: type[Layer], name: str) -> bool:
         name = self_attribute(call.func)
         return name not in owner._methods_ and call_draws(owner, call, variables)
 
-    return any(numbered(module_of(owner, n), direct).places for n in found)
+    for here in found:
+        tree = module_of(owner, here)
+        (definition,) = tree.body
+        assert isinstance(definition, ast.FunctionDef)
+        if numbered(tree, direct, closures_alone(owner, definition)).places:
+            return True
+    return False
 
 
 def kinds_at(tree: Tree, node: ast.expr) -> list[type[Layer]]:

@@ -27,6 +27,26 @@ if TYPE_CHECKING:
 
 def closures_of(owner: type[Layer], method: ast.FunctionDef) -> Closures:
     """The functions inside of a method that draw or change states."""
+    called = {
+        name: Effect(
+            _changes(owner, name),
+            reaches(owner, name),
+            own=_changes(owner, name, given=False),
+        )
+        for name in owner._methods_
+        if name != method.name and name != "setup"
+    }
+    return _closures(owner, method, called)
+
+
+def closures_alone(owner: type[Layer], method: ast.FunctionDef) -> Closures:
+    """The same, where what other methods do counts for nothing."""
+    return _closures(owner, method, {})
+
+
+def _closures(
+    owner: type[Layer], method: ast.FunctionDef, called: dict[str, Effect]
+) -> Closures:
     declared = declarations(owner)
     lists = [n for n, kind in declared.items() if isinstance(kind, Several | Tree)]
     lists += owner._fields_.holding("layers")
@@ -40,15 +60,7 @@ def closures_of(owner: type[Layer], method: ast.FunctionDef) -> Closures:
     found |= dict.fromkeys(
         (*owner._fields_.layers, *owner._fields_.holding("layers")), both
     )
-    found |= {
-        name: Effect(
-            _changes(owner, name),
-            reaches(owner, name),
-            own=_changes(owner, name, given=False),
-        )
-        for name in owner._methods_
-        if name != method.name and name != "setup"
-    }
+    found |= called
     found |= dict.fromkeys(("key", "keys"), Effect(draws=True))
     return closures(method, effects_in(method, found, lists, states))
 

@@ -35,7 +35,35 @@ class {name}({base}):
     """A spec of a test."""
 
 '''
+HANDED = "from specs.nn.handed_on import HandedOn\n"
 LAYERS = {
+    "handed_on": (
+        2,
+        """
+        def setup(self):
+            self.drop = Dropout()
+
+        def _mapped(self, x):
+            return jax.vmap(self.drop)(x)
+
+        def _named(self, x):
+            drop = self.drop
+            return drop(x)
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            return self._named(self._mapped(x))
+        """,
+    ),
+    "with_what_is_handed_on": (
+        4,
+        """
+        def setup(self):
+            self.inner = HandedOn()
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            return self.inner(self.inner(x))
+        """,
+    ),
     "layers_and_draws": (
         4,
         """
@@ -302,6 +330,8 @@ def examples(tmp_path_factory: pytest.TempPathFactory, words) -> Iterator[Exampl
     ):
         for name, (_, body) in bodies.items():
             head = HEADER.format(name=name.title().replace("_", ""), base=base)
+            if "HandedOn(" in body:
+                head = head.replace("\n\n\nclass", f"\n{HANDED}\n\nclass")
             text = head + textwrap.indent(textwrap.dedent(body), "    ")
             path = f"specs/{SECTIONS[base]}/{name}.py"
             specs.append(SpecFile(path, SECTIONS[base], text))
