@@ -210,7 +210,7 @@ def _rewrite_all(
         return {
             method.name: _rewrite(
                 functions[method.name],
-                Context(definition, method, *given),
+                Context(definition, method, *given, texts=functions),
                 passes(method, definition),
             )
             for method in definition.methods

@@ -1,30 +1,38 @@
 """Conditional expressions that choose what a statement does become statements that do.
 
 `y = y if c else f(y)` assigns where it changes something, and `return a if c else b` returns in two places.
+What one of two values changes a state for is assigned in two places, too.
 """
 
 from __future__ import annotations
 
 import libcst as cst
 
+from mlax_scaffold.rewrite.closures import STATE, takes
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
     code,
     comments_in,
     negated,
+    operand,
+    self_attribute,
     statement,
 )
-from mlax_scaffold.rewrite.traversal import Transformer
+from mlax_scaffold.rewrite.traversal import Transformer, children
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
     if " if " not in code(function.body):
         return function
-    return cst.ensure_type(function.visit(_Branches()), cst.FunctionDef)
+    return cst.ensure_type(function.visit(_Branches(context)), cst.FunctionDef)
 
 
 class _Branches(Transformer):
+    def __init__(self, context: Context):
+        super().__init__()
+        self.context = context
+
     def leave_SimpleStatementLine(
         self,
         original_node: cst.SimpleStatementLine,
@@ -38,18 +46,34 @@ class _Branches(Transformer):
                 )
             ]:
                 made = _assignment(name, chosen)
+                if not made and _changes(chosen, self.context):
+                    made = _assignments(name, chosen)
             case [cst.Return(value=cst.IfExp() as chosen)]:
                 made = _returns(chosen)
             case _:
                 return updated_node
-        if not made or comments_in(chosen):
+        said = comments_in(chosen)
+        if not made or (said and not _changes(chosen, self.context)):
             return updated_node
         lines = list(updated_node.leading_lines)
         comment = updated_node.trailing_whitespace.comment
+        lines += [cst.EmptyLine(comment=cst.Comment(text)) for text in said]
         if comment is not None:
             lines.append(cst.EmptyLine(comment=comment))
         first, *rest = made
         return cst.FlattenSentinel([first.with_changes(leading_lines=lines), *rest])
+
+
+def _changes(node: cst.CSTNode, context: Context) -> bool:
+    """Whether a call in it makes new states."""
+    called = node.func if isinstance(node, cst.Call) else node
+    while isinstance(called, cst.Subscript):
+        called = called.value
+    name = self_attribute(called)
+    own = isinstance(node, cst.Call) and (
+        takes(node, STATE) or (name is not None and context.renews(name))
+    )
+    return own or any(_changes(child, context) for child in children(node))
 
 
 def _assignment(name: str, chosen: cst.IfExp) -> list[cst.If]:
@@ -61,15 +85,25 @@ def _assignment(name: str, chosen: cst.IfExp) -> list[cst.If]:
             test = code(_bare(chosen.test))
         case _:
             return []
-    return [_if(test, f"{name} = {code(_bare(other))}")]
+    return [_if(test, f"{name} = {operand(_bare(other))}")]
+
+
+def _assignments(name: str, chosen: cst.IfExp) -> list[cst.If]:
+    """An assignment in each branch."""
+    made = _if(code(_bare(chosen.test)), f"{name} = {operand(_bare(chosen.body))}")
+    if isinstance(chosen.orelse, cst.IfExp):
+        return [made.with_changes(orelse=_assignments(name, chosen.orelse)[0])]
+    body = statement(f"if x:\n    {name} = {operand(_bare(chosen.orelse))}\n")
+    other = cst.ensure_type(body, cst.If).body
+    return [made.with_changes(orelse=cst.Else(body=other))]
 
 
 def _returns(chosen: cst.IfExp) -> list[cst.If | cst.BaseStatement]:
     """Statements that return what an expression chooses."""
-    first = _if(code(_bare(chosen.test)), f"return {code(_bare(chosen.body))}")
+    first = _if(code(_bare(chosen.test)), f"return {operand(_bare(chosen.body))}")
     if isinstance(chosen.orelse, cst.IfExp):
         return [first, *_returns(chosen.orelse)]
-    return [first, statement(f"return {code(_bare(chosen.orelse))}")]
+    return [first, statement(f"return {operand(_bare(chosen.orelse))}")]
 
 
 def _if(test: str, then: str) -> cst.If:

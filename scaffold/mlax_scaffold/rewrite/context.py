@@ -46,6 +46,8 @@ class Context:
     """What the entry points and the methods that are functions take, by name."""
     marks: Mapping[str, Marks] = field(default_factory=dict)
     """The functions inside of methods that draw or change states, by the method; none for most."""
+    texts: Mapping[str, cst.FunctionDef] = field(default_factory=dict)
+    """The methods as they are in the spec, by name."""
 
     @cached_property
     def declarations(self) -> Mapping[str, Declaration]:
@@ -96,6 +98,13 @@ class Context:
         """Names that `forward` may call as `self.name(...)`."""
         several = self.several | set(self.containers)
         return (self.declared(Role.SUB_LAYER) - several) | self.dynamic
+
+    def renews(self, called: str) -> bool:
+        """Whether a call of an attribute may make new states."""
+        traits, needs = self.traits.get(called), self.needs.get(called)
+        if traits is not None:
+            return traits.stateful
+        return called in self.dynamic or (needs is not None and needs.changes)
 
     def draws(self, consumer: str) -> bool:
         """Whether a place that may take a key does."""

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
 from mlax_scaffold.model.definition import MethodRole, Role
 from mlax_scaffold.model.needs import parts_without_dtype
 from mlax_scaffold.model.places import Member, Step, meets
-from mlax_scaffold.rewrite.chains import called_member
+from mlax_scaffold.rewrite.chains import Chain, called_member
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import local_names, self_attribute
-from mlax_scaffold.rewrite.traversal import Visitor, children
+from mlax_scaffold.rewrite.traversal import children
 
-_Place = tuple[str, tuple[Step, ...]]
-"""A sub-layer, or a place of a container."""
+_Loop = cst.For | cst.CompFor
+_SOME = (Step(""),)
+"""The place of some element of a list."""
 
 
-def cast_once(function: cst.FunctionDef, context: Context) -> list[str]:
+@dataclass(frozen=True)
+class _Place:
+    """A sub-layer, a weight, a method, or a place of a container."""
+
+    name: str
+    steps: tuple[Step, ...] = ()
+    given: bool = False
+    """Whether what its method is given says which place it is."""
+
+
+def cast_once(context: Context) -> list[str]:
     """What casts the weights of sub-layers that are called more than once, or that no input gives a dtype.
 
     It casts weights, too, that several entry points read. Gradients of these and of the first would else be
@@ -30,7 +41,7 @@ def cast_once(function: cst.FunctionDef, context: Context) -> list[str]:
     if dtype is None:
         return []
     without = parts_without_dtype(context.traits) & context.method.reads
-    several = set() if context.is_own else _several(function, context)
+    several = set() if context.is_own else _several(context)
     given = [h.name for h in context.definition.structural()]
     found = [n for n in (*context.declarations, *given) if n in several | without]
     own = _weights_of(context, context.method.name)
@@ -51,25 +62,6 @@ def dtype_of(context: Context) -> str | None:
     return context.compute_dtype
 
 
-def _handed(context: Context, name: str, above: tuple[str, ...]) -> Counter[_Place]:
-    """How often a method casts the weights of each sub-layer, itself and by others that it calls.
-
-    An entry point does so once, of its own weights, too; a method of one's own is given these.
-    """
-    found: Counter[_Place] = Counter()
-    method = context.definition.method(name)
-    if method is None or name not in context.needs or name in above:
-        return found
-    found.update(method.places)
-    for consumer in method.consumers:
-        found[consumer, ()] += 1
-        found += _handed(context, consumer, (*above, name))
-    if method.role is MethodRole.OWN:
-        return found
-    found.update((weight, ()) for weight in _weights_of(context, name))
-    return Counter(dict.fromkeys(found, 1))
-
-
 def _weights_of(context: Context, name: str) -> frozenset[str]:
     """The weights that a method reads, or hands to methods that are given them."""
     method = context.definition.method(name)
@@ -78,32 +70,49 @@ def _weights_of(context: Context, name: str) -> frozenset[str]:
     return context.declared(Role.TRAINABLE) & reads.union(*handed)
 
 
-def _several(function: cst.FunctionDef, context: Context) -> set[str]:
+def _several(context: Context) -> set[str]:
     """The sub-layers and weights that are cast more than once, by an entry point and what it calls."""
+    counts = _casts(context, context.method.name, ())
+    return {p.name for p in counts if _together(counts, p) > 1}
+
+
+def _casts(context: Context, name: str, above: tuple[str, ...]) -> Counter[_Place]:
+    """How often a method casts the weights at each place, itself and by others that it calls.
+
+    An entry point does so once, of its own weights, too; a method of one's own is given these.
+    """
+    found: Counter[_Place] = Counter()
+    method, function = context.definition.method(name), context.texts.get(name)
+    if method is None or function is None or name in above:
+        return found
     containers = {*context.containers, *context.several}
     declared = (context.sub_layers | containers) & set(context.traits)
     names = {n for n in declared if context.traits[n].trainable} | context.dynamic
-    counts = _Calls(context, names | set(context.needs)).of(function.body)
-    passes = _Calls(context, set(context.needs), given=True).of(function.body)
-    names |= context.declared(Role.TRAINABLE)
-    counts.update((n, ()) for n in _weights_of(context, context.method.name))
-    for method in context.needs:
-        for place, number in _handed(context, method, (context.method.name,)).items():
-            name, steps = place
-            if name not in names:
-                continue
+    parameters = local_names(function.params)
+    counts = _Calls(context, names | set(context.needs), parameters).of(function.body)
+    passes = _Calls(context, set(context.needs), parameters, given=True)
+    turns = passes.of(function.body)
+    for place, number in counts.items():
+        if place.name not in context.needs:
+            found[place] += number
+            continue
+        inner = _casts(context, place.name, (*above, name))
+        for other, times in inner.items():
             # What a method is given is another layer each time, as far as the text tells.
-            given = name in containers and all(step.key is None for step in steps)
-            counts[place] += number * (passes if given else counts)[method, ()]
-    return {name for name, steps in counts if _together(counts, name, steps) > 1}
+            often = turns[place] if other.given else number
+            found[replace(other, given=False)] += times * often
+    if method.role is MethodRole.OWN:
+        return found
+    found.update(map(_Place, _weights_of(context, name)))
+    return Counter(dict.fromkeys(found, 1)) if above else found
 
 
-def _together(counts: Counter[_Place], name: str, steps: tuple[Step, ...]) -> int:
+def _together(counts: Counter[_Place], place: _Place) -> int:
     """How often what may be at a place is called."""
     return sum(
         count
-        for (other, others), count in counts.items()
-        if other == name and meets(Member(others, None), steps)
+        for other, count in counts.items()
+        if other.name == place.name and meets(Member(other.steps, None), place.steps)
     )
 
 
@@ -121,8 +130,12 @@ class _Calls:
 
     context: Context
     names: Collection[str]
+    parameters: Collection[str] = ()
+    """Those of the method."""
     given: bool = False
     """Whether calls beside each other, and passes of a loop whose variable a method gets, count once."""
+    variables: dict[str, str] = field(default_factory=dict)
+    """Those of loops over lists of layers of one kind, with their lists."""
 
     def of(self, node: cst.CSTNode) -> Counter[_Place]:
         """How often each is called, on the way through the branches that does so most often.
@@ -131,6 +144,9 @@ class _Calls:
         """
         found: Counter[_Place] = Counter()
         branches: list[Counter[_Place]] = []
+        loops = [*_loops(node)]
+        for loop, _ in loops:
+            self.variables |= self._bound(loop)
         if isinstance(node, cst.IndentedBlock):
             for number, child in enumerate(node.body):
                 if isinstance(child, cst.If) and _returns(child.body):
@@ -150,35 +166,89 @@ class _Calls:
         if isinstance(node, cst.Call):
             found += self._called(node)
         found = found + branches[0] if branches else found
-        if isinstance(node, cst.For | cst.While):
-            again = self.of(node.body)
-            if isinstance(node, cst.For):
-                for place in self._of_passes(node):
-                    del again[place]
+        for loop, body in loops:
+            again = sum((self.of(part) for part in body), Counter[_Place]())
+            for place in self._of_passes(loop, body):
+                del again[place]
             found += again
         return found
 
     def _called(self, node: cst.Call) -> Counter[_Place]:
         member = called_member(node, self.context)
-        if member is not None:
-            name, steps = member.name, member.steps
-        else:
-            name, steps = self_attribute(node.func) or "", ()
-        return Counter([(name, steps)] if name in self.names else [])
+        match node.func:
+            case cst.Name(value=variable) if variable in self.variables:
+                return Counter([_Place(self.variables[variable], _SOME)])
+        if member is None:
+            name = self_attribute(node.func) or ""
+            return Counter([_Place(name)] if name in self.names else [])
+        if member.name not in self.names:
+            return Counter()
+        return Counter([self._place(member)])
 
-    def _of_passes(self, loop: cst.For) -> set[_Place]:
+    def _place(self, member: Chain) -> _Place:
+        given = any(local_names(i) & {*self.parameters} for i in member.indices)
+        return _Place(member.name, member.steps, given)
+
+    def _bound(self, loop: _Loop | None) -> dict[str, str]:
+        """The variables of a loop over lists of layers of one kind, with their lists."""
+        if loop is None:
+            return {}
+        parts = (self_attribute(part) or "" for part in _parts(loop.iter))
+        lists = [n for n in parts if n in self.context.several]
+        names = [n.value for n in _parts(loop.target) if isinstance(n, cst.Name)]
+        if len(lists) == 1:
+            lists *= len(names)
+        pairs = zip(names[-len(lists) :] if lists else [], lists, strict=False)
+        return {name: field for name, field in pairs if field in self.names}
+
+    def _of_passes(
+        self, loop: _Loop | None, body: Sequence[cst.CSTNode]
+    ) -> set[_Place]:
         """The places of containers that are others in each pass of a loop."""
+        if loop is None:
+            return set()
         variables = local_names(loop.target)
-        found: set[_Place] = set()
-        context, given = self.context, self.given
-
-        class Calls(Visitor):
-            def visit_Call(self, node: cst.Call) -> None:
-                member = called_member(node, context)
-                if member and any(local_names(i) & variables for i in member.indices):
-                    found.add((member.name, member.steps))
-                if given and any(local_names(a.value) & variables for a in node.args):
-                    found.add((self_attribute(node.func) or "", ()))
-
-        loop.body.visit(Calls())
+        found = {_Place(name, _SOME) for name in self._bound(loop).values()}
+        for node in (n for part in body for n in _parts(part)):
+            if not isinstance(node, cst.Call):
+                continue
+            member = called_member(node, self.context)
+            if member and any(local_names(i) & variables for i in member.indices):
+                found.add(self._place(member))
+            given = any(local_names(a.value) & variables for a in node.args)
+            if self.given and given:
+                found.add(_Place(self_attribute(node.func) or ""))
         return found
+
+
+def _loops(
+    node: cst.CSTNode,
+) -> Iterator[tuple[_Loop | None, Sequence[cst.CSTNode]]]:
+    """The loops that a node is, each with what its passes evaluate; None: one without a variable."""
+    match node:
+        case cst.For(body=body):
+            yield node, [body]
+        case cst.While(body=body):
+            yield None, [body]
+        case cst.DictComp(key=key, value=value, for_in=loop):
+            yield from _comprehension(loop, [key, value])
+        case cst.ListComp(elt=made, for_in=loop) | cst.SetComp(elt=made, for_in=loop):
+            yield from _comprehension(loop, [made])
+        case cst.GeneratorExp(elt=made, for_in=loop):
+            yield from _comprehension(loop, [made])
+
+
+def _comprehension(
+    loop: cst.CompFor, made: list[cst.CSTNode]
+) -> Iterator[tuple[_Loop, Sequence[cst.CSTNode]]]:
+    inner = loop.inner_for_in
+    body = [*made, *loop.ifs, *([] if inner is None else [inner])]
+    yield loop, body
+    if inner is not None:
+        yield from _comprehension(inner, made)
+
+
+def _parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in children(node):
+        yield from _parts(child)

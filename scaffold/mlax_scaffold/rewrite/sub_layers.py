@@ -38,7 +38,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     called = context.sub_layers or context.containers or context.several
     if not called and not context.needs and not context.marks:
         return function
-    repeated = cast_once(function, context)
+    repeated = cast_once(context)
     function = cst.ensure_type(function.visit(_Values(context)), cst.FunctionDef)
     function = cst.ensure_type(function.visit(_Pure(context)), cst.FunctionDef)
     taken = local_names(function) | context.taken

@@ -158,6 +158,59 @@ LAYERS = {
             x = self._looked_up(self._stepped(self._chosen(x)))
             return self._named(self._summed(x)) * self._features()
         """,
+    "layers_that_are_handed_on": """
+        deep: bool = False  #: which of two it is
+
+        def setup(self):
+            self.blocks = [Plain(3) for _ in range(2)]
+            self.counters = [Counter() for _ in range(2)]
+            self.mixed = [Plain(3), Noise(), Counter()]
+            self.table = {"a": Counter(), "b": Plain(3)}
+            self.either = Plain(3) if self.deep else Noise()
+
+        def _remat(self, x):
+            for block in self.blocks:
+                x = jax.checkpoint(block)(x)
+            for counter in self.counters:
+                x = jax.checkpoint(lambda v: counter(v) * 0.5)(x)
+            return jax.checkpoint(self.either)(x)
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for layer in self.mixed:
+                x = jax.checkpoint(layer)(x)
+            x = jax.vmap(self.blocks[0])(self._remat(x))
+            x = lax.switch(1, [self.blocks[1], self.table["a"]], x)
+            return lax.cond(x[0, 0] > 0.0, self.table["b"], lambda v: v, x)
+        """,
+    "states_in_conditional_expressions": """
+        deep: bool = False  #: which of two it is
+
+        def setup(self):
+            self.norm = Counter()
+            self.other = Counter() if self.deep else None
+            self.several = [Counter() for _ in range(2)]
+
+        def _normed(self, x):
+            return self.norm(x) if self.deep else self.norm(x * 2.0) * 3.0
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            x = self.norm(x) if self.deep else x
+            x = self.other(x) if self.other is not None else x
+            y = (
+                self._normed(x)  # a state
+                if self.deep
+                else self.several[0](x) if x.ndim == 2
+                else x
+            )
+            for layer in self.several:
+                y = y if self.deep else layer(y)
+
+            def step(carry, row):
+                return self.norm(carry + row), carry
+
+            z = lax.scan(step, y[0], y)[1] if self.training else x
+            return self.norm(z) if self.deep else z + y
+        """,
 }
 
 
@@ -173,7 +226,14 @@ def examples(
 CASES = [
     *((name, {}) for name in LAYERS),
     *(("kinds", {"which": which}) for which in ("plain", "none")),
-    ("methods_of_what_is_held", {"deep": True}),
+    *(
+        (name, {"deep": True})
+        for name in (
+            "methods_of_what_is_held",
+            "layers_that_are_handed_on",
+            "states_in_conditional_expressions",
+        )
+    ),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -169,6 +170,45 @@ LAYERS = {
             y = self.encode(x)
             return self.merge(self.encode(y), y) + self.merge(x, y, scale=self.scale)
         """,
+    "layers_of_loops_in_methods": """
+        def setup(self):
+            self.plain = Plain()
+            self.listed = [Plain() for _ in range(2)]
+            self.mixed = [Plain(), Plain(3)]
+            self.other = Plain()
+
+        def _mapped(self, x):
+            for _ in range(2):
+                x = self.plain(x)
+            return x
+
+        def _added(self, x):
+            for i, layer in enumerate(self.listed):
+                x = layer(x) + layer(x * i)
+            return x
+
+        def _rows(self, x):
+            return jnp.stack([layer(row) for row in x for layer in self.mixed])[:4]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            x = self._rows(self._added(self._mapped(x)))
+            return jnp.stack([self.other(row) for row in x])
+        """,
+    "lists_that_are_looped_over_again": """
+        def setup(self):
+            self.layers = [Plain() for _ in range(2)]
+            self.others = [Plain() for _ in range(2)]
+            self.once = [Plain() for _ in range(2)]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for layer in self.layers:
+                x = layer(x)
+            for layer, other in zip(self.layers, self.others):
+                x = other(layer(x))
+            for once in self.once:
+                x = once(x)
+            return self.others[0](x)
+        """,
     "sub_layers_of_what_is_called_again": """
         def setup(self):
             self.inner = Plain()
@@ -204,10 +244,18 @@ def test_layers(name: str, training: bool, dtype: str, examples: Examples):
     assert_runs_alike(module, layer, created(module), rows(dtype), training)
 
 
-def test_gradients_of_what_methods_call_again_are_added_in_the_compute_dtype(
-    examples: Examples,
+AGAIN = (
+    "sub_layers_of_what_is_called_again",
+    "layers_of_loops_in_methods",
+    "lists_that_are_looped_over_again",
+)
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_gradients_of_what_is_called_again_are_added_in_the_compute_dtype(
+    name: str, examples: Examples
 ):
-    module: Any = examples.module("nn", "sub_layers_of_what_is_called_again")
+    module: Any = examples.module("nn", name)
     weights, _, hyperparams = created(module)
 
     def loss(weights, x):
@@ -225,3 +273,15 @@ def test_public_methods_with_types_of_arrays_are_entry_points(examples: Examples
     x = rows()
     assert_runs_alike(module, layer, created(module), x, True, "encode")
     assert_runs_alike(module, layer, created(module), (x, x), True, "merge")
+
+
+def test_weights_that_are_used_once_are_cast_where_they_are_used(examples: Examples):
+    module: Any = examples.module("nn", "lists_that_are_looped_over_again")
+    cast = (
+        inspect.getsource(module.fwd)
+        .partition("_replace(")[2]
+        .partition("\n    for ")[0]
+    )
+    assert "layers=" in cast
+    assert "others=" in cast
+    assert "once=" not in cast

@@ -218,6 +218,13 @@ class _Places:
                 for statement in (*other.body, *other.orelse):
                     self._visit(statement, context)
                 return
+            case (
+                ast.Assign(targets=[ast.Name()], value=ast.IfExp() as chosen)
+                | ast.Return(value=ast.IfExp() as chosen)
+            ) if not self.depth:
+                self._statement(node)
+                self._branches(chosen)
+                return
             case ast.While(test=test):
                 self._visit(test, context or "the test of a while loop")
                 for statement in (*node.body, *node.orelse):
@@ -237,6 +244,15 @@ class _Places:
         for child, inner in children:
             self._visit(child, inner)
         self.depth -= threaded
+
+    def _branches(self, chosen: ast.IfExp) -> None:
+        """What a statement chooses, which branches do that are statements."""
+        self._visit(chosen.test, "")
+        self._visit(chosen.body, "")
+        if isinstance(chosen.orelse, ast.IfExp):
+            self._branches(chosen.orelse)
+        else:
+            self._visit(chosen.orelse, "")
 
     def _statement(self, node: ast.stmt) -> None:
         """A comprehension that changes states is evaluated before what stands beside it."""

@@ -1,7 +1,8 @@
-"""Calls of other entry points of sub-layers: `self.embed.attend(x)`.
+"""Calls of other entry points of sub-layers: `self.embed.attend(x)`; and layers that are handed on.
 
-They are read as `self.embed(x, entry__='attend')`, so that all that knows of calls of sub-layers (keys,
-states, the order of evaluation) knows of these.
+The first are read as `self.embed(x, entry__='attend')`, so that all that knows of calls of sub-layers (keys,
+states, the order of evaluation) knows of these. So does it of `jax.checkpoint(self.blocks[0])`, which is read
+as `jax.checkpoint(lambda x: self.blocks[0](x))`.
 """
 
 from __future__ import annotations
@@ -84,9 +85,21 @@ class Entering(ast.NodeVisitor):
         if entry is None:
             return False
         place, name, count = entry
-        names = ", ".join("xyzuvw"[i : i + 1] or f"x_{i}" for i in range(count))
-        text = f"(lambda {names}: {place.text}({names}, {ENTRY_POINT}={name!r}))"
+        text = _function(place, count, f", {ENTRY_POINT}={name!r}")
         self.change(node, place.text if name == "forward" else text)
+        return True
+
+    def is_handed_on(self, node: ast.expr) -> bool:
+        """Whether a layer of a container stands there as a value; it is changed to a function then."""
+        place = self.place(node)
+        if place is None:
+            return False
+        kinds = [m.what for m in self.members(place) if not m.steps]
+        entries = [self.layers.entries_of(kind) for kind in kinds if kind is not None]
+        if not entries or not all("forward" in known for known in entries):
+            return False
+        count = max(known["forward"] for known in entries)
+        self.change(node, _function(place, count))
         return True
 
     def _name(self, call: ast.Call, name: str) -> None:
@@ -114,3 +127,9 @@ class Entering(ast.NodeVisitor):
         except SyntaxError:
             return True
         return False
+
+
+def _function(place: Place, count: int, more: str = "") -> str:
+    """The text of a function that calls the layer at a place."""
+    names = ", ".join("xyzuvw"[i : i + 1] or f"x_{i}" for i in range(count))
+    return f"(lambda {names}: {place.text}({names}{more}))"

@@ -33,6 +33,8 @@ from mlax_scaffold.reader.containers.uses import (
 )
 from mlax_scaffold.reader.source import self_attribute
 
+_ASKING = frozenset(("isinstance", "len", "type", "hasattr", "getattr", "callable"))
+"""What calls no function that it is given."""
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -306,7 +308,7 @@ class _Method(Entering, ast.NodeVisitor):
         called = self_attribute(node.func)
         method = self.resolver.methods.get(called or "")
         if method is None:
-            self.generic_visit(node)
+            self._handing(node)
             return
         static = [unparsed(d) for d in method.decorator_list] == ["staticmethod"]
         names = [a.arg for a in method.args.args][0 if static else 1 :]
@@ -327,6 +329,16 @@ class _Method(Entering, ast.NodeVisitor):
             texts = [layer.texts[i] for i in open_steps(places)]
             text = texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
             self.change(value, text if texts else "None")
+
+    def _handing(self, node: ast.Call) -> None:
+        """A call of what is no method of the class, which may be given layers as functions."""
+        self.visit(node.func)
+        asks = isinstance(node.func, ast.Name) and node.func.id in _ASKING
+        for argument in (*node.args, *(k.value for k in node.keywords)):
+            several = isinstance(argument, ast.List | ast.Tuple)
+            for value in argument.elts if several else [argument]:
+                if asks or not self.is_handed_on(value):
+                    self.visit(value)
 
     def _is_layer(self, place: Place) -> bool:
         kinds = {m.what for m in self.members(place)}

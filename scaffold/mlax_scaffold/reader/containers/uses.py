@@ -10,6 +10,10 @@ from mlax_scaffold.reader.containers.declared import Declared, Form
 from mlax_scaffold.reader.looping import looped
 from mlax_scaffold.reader.source import self_attribute
 
+_GIVEN = ast.Call | ast.List | ast.Tuple | ast.keyword
+"""What hands on a value that stands in it."""
+_FUNCTIONS = ast.Lambda | ast.FunctionDef
+
 
 def holds_layers(declared: Declared) -> bool:
     """Whether one of its members is no array: arrays are plain values."""
@@ -76,7 +80,7 @@ def _other_uses(name: str, method: ast.FunctionDef) -> bool:
                     continue
                 if isinstance(called, ast.Attribute) or isinstance(index, ast.Slice):
                     return True
-                return isinstance(called, ast.Assign | ast.Call)
+                return isinstance(called, ast.Assign | _GIVEN)
         outer = parent
         while isinstance(outer, ast.Call):
             outer = parents[outer]
@@ -86,6 +90,13 @@ def _other_uses(name: str, method: ast.FunctionDef) -> bool:
         if not variables:
             return True
         body = outer.body if isinstance(outer, ast.For) else [parents[outer]]
+        inner = (n for s in body for n in ast.walk(s) if isinstance(n, _FUNCTIONS))
+        if any(
+            isinstance(n, ast.Name) and n.id in variables
+            for function in inner
+            for n in ast.walk(function)
+        ):
+            return True
         for part in (n for s in body for n in ast.walk(s)):
             if isinstance(part, ast.Name) and part.id in variables:
                 use = parents[part]
@@ -93,7 +104,7 @@ def _other_uses(name: str, method: ast.FunctionDef) -> bool:
                     isinstance(use, ast.Call) and use.func is part
                 ):
                     continue
-                if isinstance(use, ast.Call | ast.Attribute):
+                if isinstance(use, ast.Attribute | _GIVEN):
                     return True
         if isinstance(outer, ast.For) and any(
             isinstance(n, ast.Break | ast.Continue | ast.Return | ast.While)
