@@ -236,8 +236,9 @@ def convert(
     renamed_locals(part for part in spec.beside if isinstance(part, ast.FunctionDef))
     printed = Printer(origin).text(spec)
     tried = spec.definitions[-1].trial if spec.definitions else None
-    if any("in inference too" in note.what for note in notes.found):
-        # Two draws are not to be compared.
+    apart = ("in inference too", "is the pair (cell, hidden)")
+    if any(text in note.what for note in notes.found for text in apart):
+        # Two draws are not to be compared, nor states in another order.
         tried = None
     for found_settings in configured:
         if thing in found_settings and tried is not None:

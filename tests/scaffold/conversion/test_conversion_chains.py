@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mlax_scaffold.conversion import Converted, convert
 
 OPTAX = "import jax\nimport jax.numpy as jnp\nimport optax\n\n\n"
@@ -117,3 +119,24 @@ def thing(betas=(0.9, 0.99)):
     return optax.GradientTransformation(init, update)
 """)
     assert "b1: Decay = 0.9\n    b2: Decay = 0.99\n" in text
+
+
+@pytest.mark.parametrize("module", ["optax", "optax.tree_utils", "optax.tree"])
+def test_functions_of_optax_over_trees_are_what_they_do_to_a_leaf(module):
+    tree = "tree_" * module.endswith("utils")
+    text = converted(f"""\
+def thing(rate=0.1, b1=0.9):
+    def init(params):
+        return {{"mu": jax.tree.map(jnp.zeros_like, params), "count": jnp.zeros([], jnp.int32)}}
+
+    def update(updates, state, params=None):
+        mu = {module}.{tree}update_moment(updates, state["mu"], b1, 1)
+        count = optax.safe_int32_increment(state["count"])
+        step = {module}.{tree}bias_correction(mu, b1, count)
+        return {module}.{tree}scale(-rate, step), {{"mu": mu, "count": count}}
+
+    return optax.GradientTransformation(init, update)
+""")
+    assert "mu = (1 - self.b1) * grad ** 1 + self.b1 * self.mu" in text
+    assert "step = mu / (1 - self.b1 ** self.step)" in text
+    assert "return -self.rate * step" in text

@@ -559,3 +559,88 @@ def Thing(out_dim):
     )
     assert "inputs: Float['*batch in_features']" in made.text
     assert made.trial is not None
+
+
+RESET = """\
+class Core(nn.Module):
+    @functools.partial(
+        nn.scan,
+        variable_broadcast="params",
+        in_axes={axes},
+        out_axes={axes},
+        split_rngs={{"params": False}},
+    )
+    @nn.compact
+    def __call__(self, carry, x):
+        ins, resets = x
+        start = self.initialize_carry(ins.shape[0], ins.shape[1])
+        carry = jnp.where(resets[:, None], start, carry)
+        return nn.GRUCell(ins.shape[1])(carry, ins)
+
+    @staticmethod
+    def initialize_carry(batch, size):
+        cell = nn.GRUCell(size)
+        return cell.initialize_carry(jax.random.key(0), (batch, size))
+
+
+class Thing(nn.Module):
+    actions: int
+
+    @nn.compact
+    def __call__(self, carry, x):
+        obs, resets = x
+        y = nn.Dense(16)(obs)
+        carry, y = Core()(carry, (y, resets))
+        return carry, nn.Dense(self.actions)(y)
+"""
+
+
+@pytest.mark.parametrize("axes", [0, 1])
+def test_a_method_that_is_scanned_resets_what_it_carries(axes):
+    made = converted(RESET.format(axes=axes), "import functools\n" + LINEN)
+    text, turned = made.text, "jnp.swapaxes(x_0, 0, 1), jnp.swapaxes(x_1, 0, 1)"
+    assert "jnp.zeros((ins.shape[0], ins.shape[1]), dtype=carry.dtype)" in text
+    assert "carry = self.gru_cell_0(ins, carry)[::-1]" not in text
+    assert "return self.gru_cell_0(ins, carry)[::-1]" in text
+    assert (f"lax.scan(step, carry, ({turned}))" in text) == bool(axes)
+    assert ("return (carry, jnp.swapaxes(y, 0, 1))" in text) == bool(axes)
+    if not axes:
+        given = "tuple[Float['time batch in_features'], Float['time batch']]"
+        assert f"carry: Float['batch 16'], x: {given}" in text
+        assert made.trial is not None
+        assert dict(made.trial.inputs) == {"carry": (2, 16), "x": ((5, 2, 8), (5, 2))}
+
+
+def test_a_function_of_a_layer_is_scanned_as_a_step():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, carry, xs):
+        cell = nn.GRUCell(self.size)
+        return nn.scan(lambda layer, c, x: layer(c, x), variable_broadcast="params")(
+            cell, carry, xs
+        )
+""",
+        LINEN,
+    ).text
+    assert "def step_0(c, x):\n            return self.cell(x, c)[::-1]" in text
+    assert "return lax.scan(step_0, carry, xs)" in text
+
+
+def test_a_tuple_that_a_method_takes_apart_is_one_of_arrays():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, inputs):
+        (user, item), bias = inputs
+        return nn.Dense(4)(user) * nn.Dense(4)(item) + bias
+""",
+        LINEN,
+    )
+    assert made.trial is not None
+    [(_, ((user, item), _bias))] = made.trial.inputs
+    assert user[-1] == item[-1] == 8

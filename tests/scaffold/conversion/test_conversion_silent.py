@@ -343,19 +343,21 @@ class Thing(nn.Module):
 def test_a_cell_that_is_scanned_runs_over_time(axes, swaps):
     given = SCAN.format(cell="LSTMCell", axes=axes, first="x[:, 0]", start="carry")
     text = converted(given, LINEN).text
-    assert "return self.cell_0(x, carry)[::-1]" in text
-    assert "lax.scan(step_0, (jnp.zeros(" in text
+    assert "return self.lstm(x, carry)[::-1]" in text
+    assert "carry = (jnp.zeros((x.shape[0], self.size), dtype=x.dtype)," in text
+    assert "lax.scan(step_0, carry, " in text
     assert ("jnp.swapaxes(x, 0, 1)" in text) == swaps
+    assert ("y = jnp.swapaxes(y, 0, 1)" in text) == swaps
 
 
-@pytest.mark.parametrize(
-    ("cell", "start"), [("LSTMCell", "x[0]"), ("ConvLSTMCell", "carry")]
-)
-def test_what_is_scanned_otherwise_is_listed(cell, start):
-    given = SCAN.format(cell=cell, axes=1, first="x[:, 0]", start=start)
+@pytest.mark.parametrize(("cell", "axes"), [("LSTMCell", 2), ("ConvLSTMCell", 1)])
+def test_what_is_scanned_otherwise_is_listed(cell, axes):
+    given = SCAN.format(cell=cell, axes=axes, first="x[:, 0]", start="carry")
     made = convert("thing.py", LINEN + given, "Thing", "FromThing")
+    what = "scan" if axes == 2 else cell
+    line = LINEN.count("\n") + (6 if axes == 2 else 13)
     found = [(n.line, n.what) for n in made.notes if n.blocks]
-    assert (LINEN.count("\n") + 6, "`nn.scan` has no counterpart") in found
+    assert (line, f"`nn.{what}` has no counterpart") in found
 
 
 @pytest.mark.parametrize("annotation", ["", ": int"])

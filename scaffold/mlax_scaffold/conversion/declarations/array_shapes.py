@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mlax_scaffold.conversion.shapes.loss_shapes import loss_shape
 from mlax_scaffold.conversion.shapes.reshaping import Reshaping
 from mlax_scaffold.conversion.shapes.sizes import Symbols
+from mlax_scaffold.conversion.shapes.static_arrays import MADE, filled
 from mlax_scaffold.conversion.shapes.values import (
     Array,
     Each,
@@ -271,16 +272,11 @@ class ArrayShapes(Reshaping):
             return self.flat(first)
         if last == "int" and isinstance(first, Number):
             return Number(expression("int(a)", a=first.value))
-        if (
-            last in ("max", "min")
-            and given
-            and all(isinstance(g, Number) for g in given)
-        ):
-            return Number(
-                ast.Call(
-                    node.func, [g.value for g in given if isinstance(g, Number)], []
-                )
-            )
+        numbers = [g.value for g in given if isinstance(g, Number)]
+        if last in ("max", "min") and given and len(numbers) == len(given):
+            return Number(ast.Call(node.func, numbers, []))
+        if last in MADE and "." in text:
+            return filled(first)
         if last in ("concatenate", "concat", "hstack") and isinstance(first, Several):
             return self._concatenated(node, first)
         if last == "stack" and isinstance(first, Several) and first.items:

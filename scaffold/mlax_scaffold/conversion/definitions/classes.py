@@ -48,7 +48,8 @@ from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
-from mlax_scaffold.conversion.shapes.values import Array, Several, Value, is_asked_early
+from mlax_scaffold.conversion.shapes.taken_apart import taken_apart
+from mlax_scaffold.conversion.shapes.values import Array, Value, is_asked_early
 from mlax_scaffold.conversion.source.arguments_of import absent_by_default
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.library import tidied
@@ -172,7 +173,7 @@ class ClassReader(ClassMethods):
             forward,
             builder.attributes,
             carry_first=self.framework in ("flax", "nnx"),
-            own={f"@own:{n}": s.pairs() for n, s in self.results.items() if s},
+            own={f"@own:{n}": s.tuples() for n, s in self.results.items() if s},
         )
         if self.framework == "haiku" and carried:
             self.notes.remark(
@@ -181,8 +182,7 @@ class ClassReader(ClassMethods):
                 "swap what haiku calls LSTMState(hidden, cell)",
             )
         carried |= pairs_given(builder.recurrences, forward)
-        for given in carried & env.keys():
-            env[given] = Several([Array([], True), Array([], True)])
+        env |= {k: v for k, v in (taken_apart(forward) | carried).items() if k in env}
         if self.framework == "equinox":
             for given in scalars_given(forward) & env.keys():
                 env[given] = Array([], False)

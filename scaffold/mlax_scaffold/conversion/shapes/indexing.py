@@ -34,9 +34,10 @@ class Indexing(ShapeFunctions):
             if isinstance(at, int) and value.start is None and value.stop is None:
                 value.array.asked = max(value.array.asked, at)
                 value.array.asked_early |= value.array.lead
-                if at > 0 and value.array.lead and self.guesses:
+                early = value.array.of_step or (at > 0 and self.guesses)
+                if value.array.lead and early and at >= 0:
                     # Most inputs with such an axis are batches of sequences.
-                    rank = max(at + 1, 2 if value.array.kind == "Int" else 3)
+                    rank = max(at + 1, value.array.usual)
                     self.symbols.ranked(
                         value.array, ("batch", "positions", "features", "_")[:rank]
                     )

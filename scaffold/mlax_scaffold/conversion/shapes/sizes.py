@@ -227,8 +227,7 @@ class Symbols:
             return
         count = least + len(array.tail)
         if array.asked:
-            least = 3 if array.kind != "Int" else 2
-            count = max(count, array.asked + 1 + len(array.tail), least)
+            count = max(count, array.asked + 1 + len(array.tail), array.usual)
         hints = ["batch", "positions", "features"] + ["_"] * count
         self.ranked(array, hints[:count])
 
