@@ -33,6 +33,8 @@ from mlax_scaffold.conversion.forms.haiku_functions import transformed
 from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
+from mlax_scaffold.conversion.forms.made_classes import with_made_class
+from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.named_results import without_named_results
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
@@ -40,6 +42,7 @@ from mlax_scaffold.conversion.forms.numeric_masks import without_numeric_masks
 from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
+from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
 from mlax_scaffold.conversion.forms.repeats import called_once
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
@@ -144,9 +147,13 @@ def convert(
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
     origin, notes = Origin.read(path, text), Notes()
+    if kind == "LAYER":
+        with_made_class(origin, thing)
     without_device_code(origin)
     with_class_titles(origin, thing)
+    without_mode_rates(origin)
     without_array_assertions(origin, thing, notes)
+    with_plain_classes(origin, notes, thing)
     without_direct_calls(origin)
     without_aligned_images(origin)
     without_small_helpers(origin)
@@ -182,7 +189,7 @@ def convert(
     with_static_products(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)
-    without_given_layers(origin, LAYERS)
+    without_given_layers(origin, LAYERS, notes)
     without_given_instances(origin, LAYERS)
     without_scanned_cells(origin)
     without_runs(origin)

@@ -140,3 +140,38 @@ def thing(rate=0.1, b1=0.9):
     assert "mu = (1 - self.b1) * grad ** 1 + self.b1 * self.mu" in text
     assert "step = mu / (1 - self.b1 ** self.step)" in text
     assert "return -self.rate * step" in text
+
+
+def test_schedules_one_after_another_count_from_where_each_begins():
+    text = converted("""\
+def rates(peak, warm):
+    return optax.join_schedules(
+        [optax.linear_schedule(0.0, peak, warm), optax.constant_schedule(peak)], [warm]
+    )
+
+
+def thing(peak=0.1, warm=5):
+    schedule = rates(peak, warm)
+    return optax.chain(optax.trace(0.9), optax.scale_by_schedule(lambda c: -schedule(c)))
+""")
+    assert "self.rate = -jnp.where(self.step - 1.0 < self.warm, " in text
+    assert "/ self.warm, 0.0, 1.0), self.peak)" in text
+
+
+def test_a_transformation_that_is_masked_is_one_of_those_weights():
+    text = converted("""\
+def thing(rate=0.1, decay=0.1):
+    large = lambda params: jax.tree.map(lambda p: p.ndim > 1, params)
+    return optax.chain(
+        optax.masked(optax.add_decayed_weights(decay), large), optax.scale(-rate)
+    )
+""")
+    assert "if param.ndim > 1 else grad" in text
+
+
+def test_what_is_injected_is_a_hyperparameter():
+    text = converted("""\
+def thing(rate=0.1):
+    return optax.inject_hyperparams(optax.sgd)(learning_rate=rate)
+""")
+    assert "return -self.rate * grad" in text

@@ -644,3 +644,173 @@ class Thing(nn.Module):
     assert made.trial is not None
     [(_, ((user, item), _bias))] = made.trial.inputs
     assert user[-1] == item[-1] == 8
+
+
+def test_masks_of_pairs_and_of_all_that_are_there_are_written_out():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, tokens, mask=None):
+        pad = nn.make_attention_mask(tokens > 0, tokens > 0)
+        own = nn.make_attention_mask(tokens, tokens, pairwise_fn=jnp.equal)
+        mask = nn.combine_masks(pad, nn.make_causal_mask(tokens), own, mask)
+        x = nn.Embed(8, 16)(tokens)
+        return nn.SelfAttention(num_heads=2)(x, mask=mask)
+""",
+        LINEN,
+    ).text
+    both = "jnp.logical_and((tokens > 0)[..., None], (tokens > 0)[..., None, :])"
+    assert f"pad = {both}[..., None, :, :]" in text
+    assert "jnp.equal(tokens[..., None], tokens[..., None, :])[..., None, :, :]" in text
+    assert "if mask is None else jnp.logical_and(" in text
+
+
+def test_a_rate_that_is_zero_in_inference_is_that_of_a_dropout():
+    text = converted(
+        """\
+class Thing(hk.Module):
+    def __init__(self, rate, name=None):
+        super().__init__(name=name)
+        self.rate = rate
+
+    def __call__(self, x, is_training):
+        rate = self.rate if is_training else 0.0
+        return hk.dropout(hk.next_rng_key(), rate, hk.Linear(4)(x))
+""",
+        HAIKU,
+    ).text
+    assert "Dropout(self.rate)" in text
+    assert "rate =" not in text.partition("def forward")[2]
+
+
+def test_a_module_of_haiku_may_be_a_dataclass():
+    text = converted(
+        """\
+@dataclasses.dataclass
+class Thing(hk.Module):
+    size: int
+    name: Optional[str] = None
+
+    def __call__(self, x):
+        return hk.Linear(self.size)(x)
+""",
+        "import dataclasses\nfrom typing import Optional\n" + HAIKU,
+    ).text
+    assert "    size: Size\n" in text
+    assert "Linear(self.in_features, self.size)" in text
+
+
+def test_indices_of_rows_and_of_segments_are_integers():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, nodes, edges, senders, receivers):
+        sent = jnp.concatenate([nodes[senders], edges], axis=-1)
+        got = nn.Dense(self.size)(sent)
+        got = jax.ops.segment_sum(got, receivers, num_segments=nodes.shape[0])
+        return nn.Dense(self.size)(jnp.concatenate([nodes, got], axis=-1))
+""",
+        LINEN,
+    ).text
+    assert "edges: Float['items edges_features']" in text
+    assert "senders: Int['items'], receivers: Int['items']" in text
+
+
+def test_what_a_call_says_of_its_arrays_is_taken_to_hold():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, inputs, x):
+        assert inputs.ndim == 2
+        assert len(x.shape) == 3
+        return nn.Embed(8, 4)(jnp.roll(inputs.astype("int32"), 1)), nn.Dense(4)(x)
+""",
+        LINEN,
+    ).text
+    assert "inputs: Int['batch positions'], x: Float['batch2 positions2 " in text
+
+
+def test_classes_of_layers_that_fields_are_by_default_are_written_in_their_places():
+    made = converted(
+        """\
+class Block(nn.Module):
+    size: int
+    conv: Any
+    norm: Any
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.relu(self.norm()(self.conv(self.size, (3, 3))(x)))
+
+
+class Net(nn.Module):
+    sizes: Any
+    block: Any = Block
+    conv: Any = nn.Conv
+
+    @nn.compact
+    def __call__(self, x, train=True):
+        conv = partial(self.conv, use_bias=False)
+        norm = partial(nn.BatchNorm, use_running_average=not train)
+        for i, count in enumerate(self.sizes):
+            for _ in range(count):
+                x = self.block(8 * 2**i, conv=conv, norm=norm)(x)
+        return jnp.mean(x, axis=(1, 2))
+
+
+Thing = partial(Net, sizes=[2, 2], block=Block)
+""",
+        "from functools import partial\n" + LINEN,
+    )
+    assert "sizes: Sizes = (2, 2)" in made.text
+    assert "class Block(Layer)" in made.text
+    assert "class Net(" not in made.text
+    assert [n.what for n in made.notes] == [
+        "`block` of Thing is Block",
+        "`conv` of Thing is nn.Conv",
+    ]
+
+
+def test_a_function_that_makes_a_module_is_that_module():
+    text = converted(
+        """\
+class Net(nn.Module):
+    sizes: Any
+    classes: int = 10
+
+    @nn.compact
+    def __call__(self, x):
+        for size in self.sizes:
+            x = nn.relu(nn.Dense(size)(x))
+        return nn.Dense(self.classes)(x)
+
+
+def Thing(classes):
+    return Net([32, 16], classes=classes)
+""",
+        LINEN,
+    ).text
+    assert "sizes: Sizes = (32, 16)" in text
+    assert "classes: Size = 10" in text
+
+
+def test_sizes_that_every_pass_halves_are_halved_as_often():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    widths: tuple = (8, 16)
+
+    @nn.compact
+    def __call__(self, x):
+        for width in self.widths:
+            x = nn.max_pool(nn.Conv(width, (3, 3))(x), (2, 2), strides=(2, 2))
+        return nn.Dense(4)(x.reshape((x.shape[0], -1)))
+""",
+        LINEN,
+    ).text
+    assert "self.height // 2 ** len(self.widths)" in text

@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Sequence
 
-from mlax_scaffold.conversion.bodies.looping import Looping
+from mlax_scaffold.conversion.bodies.asserting import Asserting
 from mlax_scaffold.conversion.declarations.array_shapes import pointwise
 from mlax_scaffold.conversion.declarations.declaring import is_initializer
 from mlax_scaffold.conversion.declarations.parted_inputs import PartedInputs, ends
@@ -44,7 +44,7 @@ from mlax_scaffold.conversion.source.trees import (
 )
 
 
-class Bodies(Looping):
+class Bodies(Asserting):
     """One class's methods."""
 
     def run(self, method: ast.FunctionDef, inputs: Environment) -> Value:
@@ -168,28 +168,6 @@ class Bodies(Looping):
             if isinstance(value, ast.expr):
                 setattr(node, child, self.value(value)[0])
         return [node]
-
-    def _asserted(self, test: ast.expr) -> ast.expr:
-        """What holds: sizes that are said to be the same are."""
-        match test:
-            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
-                made, one = self.value(left)
-                other_made, other = self.value(right)
-                if isinstance(one, Number) and isinstance(other, Number):
-                    self.symbols.equal(one.value, other.value)
-                if isinstance(one, Shape) and isinstance(other, Several):
-                    self._shaped(one, other)
-                return ast.Compare(made, [ast.Eq()], [other_made])
-        return self.value(test)[0]
-
-    def _shaped(self, shape: Shape, sizes: Several) -> None:
-        """Take an array to have the shape that it is said to have."""
-        if shape.start is not None or shape.stop is not None:
-            return
-        if self.symbols.ranked(shape.array, ["_"] * len(sizes.items)):
-            for axis, size in zip(shape.array.axes, sizes.items, strict=True):
-                if isinstance(size, Number):
-                    self.symbols.equal(axis, size.value)
 
     def _assign(self, node: ast.Assign, target: ast.expr) -> list[ast.stmt]:
         makes = is_initializer(node.value) or self._makes_initializer(node.value)

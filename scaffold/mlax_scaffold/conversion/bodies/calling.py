@@ -11,6 +11,9 @@ from mlax_scaffold.conversion.forms.boolean_sums import of_numbers
 from mlax_scaffold.conversion.rows.calculations import Calculations
 from mlax_scaffold.conversion.rows.translation import Translator
 from mlax_scaffold.conversion.shapes.helper_dtypes import (
+    WHOLE,
+    WIDE,
+    casts_to,
     float_named,
     is_given_arrays,
     makes_floats,
@@ -76,9 +79,12 @@ class Calling(Applying):
             case ast.Subscript():
                 node.value, value = self.value(node.value)
                 node.slice, index = self.value(node.slice)
-                if isinstance(index, Array) and self._is_weight(node.value):
-                    # What chooses rows of a weight.
+                weight = self._is_weight(node.value)
+                named = isinstance(node.slice, ast.Name) and isinstance(value, Array)
+                if isinstance(index, Array) and (weight or named):
+                    # What chooses rows; those of another input mostly one by one.
                     index.kind = "Int"
+                    _ = weight or self.symbols.ranked(index, ("items",))
                 return node, self.arrays.item(value, node.slice, index)
             case ast.IfExp():
                 node.test, _ = self.value(node.test)
@@ -103,7 +109,11 @@ class Calling(Applying):
                 return node, Number(whole) if len(numbers) == 2 else None
             case ast.Compare():
                 node.left, value = self.value(node.left)
-                node.comparators = [self.value(c)[0] for c in node.comparators]
+                made = [self.value(c) for c in node.comparators]
+                node.comparators = [m for m, _ in made]
+                for _, other in made:
+                    if isinstance(value, Array) and isinstance(other, Array):
+                        value = self.symbols.together(value, other)
                 return node, value if isinstance(value, Array) else None
             case ast.ListComp(elt=elt, generators=[one]) if (
                 attribute := self._listed_layers(one)
@@ -124,11 +134,10 @@ class Calling(Applying):
             if isinstance(part, ast.expr):
                 setattr(node, child, self.value(part)[0])
             elif isinstance(part, list):
-                setattr(
-                    node,
-                    child,
-                    [self.value(p)[0] if isinstance(p, ast.expr) else p for p in part],
-                )
+                parts = [
+                    self.value(p)[0] if isinstance(p, ast.expr) else p for p in part
+                ]
+                setattr(node, child, parts)
         return node, None
 
     def _listed_layers(self, loop: ast.comprehension) -> str:
@@ -330,8 +339,12 @@ class Calling(Applying):
                 return node, self.popped(local)
         if isinstance(func, ast.Attribute) and attribute is None:
             func.value, owner = self.value(func.value)
-            if func.attr == "astype" and isinstance(owner, Array) and _widens(node):
-                return self._in_dtype(node, func.value, owner)
+            if func.attr == "astype" and isinstance(owner, Array):
+                if casts_to(node, WIDE):
+                    return self._in_dtype(node, func.value, owner)
+                if casts_to(node, WHOLE) and isinstance(func.value, ast.Name):
+                    # What is made integers holds such.
+                    owner.kind = "Int"
             if isinstance(owner, Array | Shape):
                 return node, self.arrays.method(func.attr, owner, node, given)
             if func.attr == "reshape" and all(isinstance(g, Number) for g in given):
@@ -381,12 +394,6 @@ class Calling(Applying):
         if known is not None and known.layer.partition(":")[2] in pointwise:
             return inner
         return None
-
-
-def _widens(call: ast.Call) -> bool:
-    """Whether a call of `astype` names a wide floating dtype."""
-    text = ast.unparse(call.args[0]) if len(call.args) == 1 else ""
-    return text.strip("'").rpartition(".")[2] in ("float32", "float64", "float_")
 
 
 def _array_of(shape: ast.expr) -> Value:

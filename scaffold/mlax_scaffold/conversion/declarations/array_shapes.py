@@ -207,6 +207,9 @@ class ArrayShapes(Reshaping):
         if attr in _ALIKE:
             self._along(owner, node)
             return owner
+        if attr == "squeeze":
+            whole = ast.Call(node.func, [node.func, *node.args], node.keywords)
+            return self._squeezed(owner, whole)
         return None
 
     def _taken(self, array: Array, index: Value, node: ast.Call) -> Value:
@@ -243,7 +246,8 @@ class ArrayShapes(Reshaping):
         if condition.axes and not condition.lead and not made.lead:
             self.symbols.together(made, condition)
         for one in (condition, *condition.behind):
-            if one.lead and not one.axes and made.axes and one is not made:
+            known = made.axes or one.against is None
+            if one.lead and not one.axes and known and one is not made:
                 one.broadcast_to(made)
 
     def _convolved(
@@ -283,6 +287,8 @@ class ArrayShapes(Reshaping):
             return self._stacked(node, first)
         if last in ("concatenate", "concat", "stack") and isinstance(first, Each):
             return self._joined(node, first, new=last == "stack")
+        if last.startswith("segment_") and len(given) > 1:
+            return self.segments(node, first, given[1])
         if last in ("matmul", "dot") and len(given) > 1:
             return self.matmul(first, given[1])
         if last == "einsum":

@@ -145,8 +145,9 @@ class ClassReader(ClassMethods):
             )
         constructor = Constructor(builder)
         self._flags()
-        dataclass = self.framework in DATACLASSES and "__init__" not in self.methods
-        if dataclass or (self.framework == "plain" and "__init__" not in self.methods):
+        decorated = "dataclass" in " ".join(map(ast.unparse, self.node.decorator_list))
+        fields = decorated or self.framework in (*DATACLASSES, "plain")
+        if fields and "__init__" not in self.methods:
             self._dataclass(constructor)
         start = self.methods.get("__init__") or self.methods.get("setup")
         if start is not None and start.name == "setup":
@@ -194,9 +195,9 @@ class ClassReader(ClassMethods):
             value = env.get(given)
             if isinstance(value, Array) and value.kind == "Int":
                 self.symbols.ranked(value, ("batch", "positions"))
-        again = copy.deepcopy(forward)
+        again, declared = copy.deepcopy(forward), len(builder.attributes)
         result = bodies.run(forward, env)
-        if self.framework == "torch" and is_asked_early(env.values()):
+        if len(builder.attributes) == declared and is_asked_early(env.values()):
             # How many axes an input has may be said after the line that asks for one.
             known = list(builder.notes.found)
             result = Bodies(builder, self.symbols, self.results).run(again, env)

@@ -66,6 +66,12 @@ class Indexing(ShapeFunctions):
         if isinstance(value, Number):
             return Number(ast.Subscript(value.value, index_node, ast.Load()))
         if isinstance(value, Array):
+            rows = isinstance(index, Array) and index.kind == "Int" and not index.lead
+            if rows and value.lead:
+                self.symbols.ranked(value, ("batch", "features"))
+            if rows and not value.lead and value.axes:
+                assert isinstance(index, Array)
+                return Array([*index.axes, *value.axes[1:]], False, value.kind)
             cut = isinstance(index_node, ast.Slice) and (
                 index_node.lower is not None or index_node.upper is not None
             )

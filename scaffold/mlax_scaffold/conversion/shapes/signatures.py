@@ -86,13 +86,13 @@ class Signature:
                 continue
             whole = made(against)
             told = actual.against is not None
-            if (
-                actual.lead
-                and not actual.axes
-                and isinstance(whole, Array)
-                and not told
-            ):
+            if not isinstance(whole, Array):
+                continue
+            if actual.lead and not actual.axes and not told:
                 actual.broadcast_to(whole)
+            elif not against.axes and len(actual.axes) == len(whole.axes):
+                for one, other in zip(actual.axes, whole.axes, strict=True):
+                    symbols.equal(one, other)
         return made(self.output)
 
     def tuples(self) -> dict[int, Several]:
@@ -150,7 +150,7 @@ def _frozen(
         if value.flat is not None:
             made.flat = told(value.flat)
         against = value.against
-        if against is not None and value.lead and not value.axes and against.axes:
+        if against is not None and value.lead and not value.axes:
             frozen = _frozen(told, against, prefixes)
             made.against = frozen if isinstance(frozen, Array) else None
         return made
