@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.definitions.functions import (
 )
 from mlax_scaffold.conversion.definitions.pairs import pair_class
 from mlax_scaffold.conversion.definitions.programs import Program
+from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
@@ -34,6 +35,8 @@ from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
 from mlax_scaffold.conversion.forms.made_classes import with_made_class
+from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
+from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.named_results import without_named_results
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
@@ -151,6 +154,8 @@ def convert(
         with_made_class(origin, thing)
     without_device_code(origin)
     with_class_titles(origin, thing)
+    without_absent_rules(origin, notes)
+    without_mapped_functions(origin)
     without_mode_rates(origin)
     without_array_assertions(origin, thing, notes)
     with_plain_classes(origin, notes, thing)
@@ -191,6 +196,7 @@ def convert(
     without_wrappers(origin)
     without_given_layers(origin, LAYERS, notes)
     without_given_instances(origin, LAYERS)
+    without_mapped_layers(origin)
     without_scanned_cells(origin)
     without_runs(origin)
     without_shown_values(origin, notes)

@@ -169,7 +169,8 @@ def _drawn(
             return tuple(drawn(f"{name}[{i}]", *part) for i, part in parts)
         if name in integers or name in booleans:
             indices = jax.random.randint(key, tuple(shape), 0, 2)
-            return indices == 1 if name in booleans else indices
+            # A row of a mask keeps something: of nothing each framework makes something else.
+            return indices.at[..., 0].set(1) == 1 if name in booleans else indices
         return scale * jax.random.normal(key, tuple(shape))
 
     for i, (name, shape) in enumerate(shapes.items(), seed):

@@ -175,3 +175,16 @@ def thing(rate=0.1):
     return optax.inject_hyperparams(optax.sgd)(learning_rate=rate)
 """)
     assert "return -self.rate * grad" in text
+
+
+def test_keywords_that_are_passed_on_are_left_out():
+    found = made("""\
+def inner(b=0.5):
+    return optax.trace(b)
+
+
+def thing(rate=0.1, **kwargs):
+    return optax.chain(inner(**kwargs), optax.scale(-rate))
+""")
+    assert found.whole
+    assert [n.what for n in found.notes] == ["`**kwargs` of `inner` is left out"]

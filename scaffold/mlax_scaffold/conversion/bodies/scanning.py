@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.declarations.declaring import Declaring
+from mlax_scaffold.conversion.shapes.annotations import flattened
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 
 
@@ -22,6 +23,7 @@ class Scanning(Declaring):
         y = result.items[1] if isinstance(result, Several) else None
         if isinstance(result, Several):
             self._alike(carry, result.items[0])
+        self._guessed(carry, x, item, time)
         return Several([carry, self._series(x, y, time)])
 
     def _element(self, x: Value) -> Value:
@@ -60,6 +62,25 @@ class Scanning(Declaring):
             self.symbols.equal(mine, axis)
         if not x.lead:
             self.symbols.equal(x.axes[0], time)
+
+    def _guessed(self, carry: Value, x: Value, item: Value, time: ast.expr) -> None:
+        """Where nothing is known of any array, each series is one of numbers for several examples."""
+        arrays = list(flattened([carry, x, item]))
+        carried = any(True for _ in flattened([carry]))
+        if not carried or any(not a.lead or a.axes for a in arrays):
+            return
+        if any(a.against is not None and a.against.axes for a in arrays):
+            return
+        batch = self.symbols.fresh("batch")
+        for array in flattened([x]):
+            if array.lead:
+                self.symbols.ranked(array, ("time", "batch"))
+                self.symbols.equal(array.axes[0], time)
+        for array in flattened([item, carry]):
+            if array.lead:
+                self.symbols.ranked(array, ("batch",))
+        for array in arrays:
+            self.symbols.equal(array.axes[-1], batch)
 
     def _alike(self, one: Value, other: Value) -> None:
         """What is carried has the shape that it is carried on with."""

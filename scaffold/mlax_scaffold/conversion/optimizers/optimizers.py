@@ -275,7 +275,13 @@ def _result(
         )
         return current
     given = dict(zip([a.arg for a in other.args.args], result.args, strict=False))
-    given |= {str(k.arg): k.value for k in result.keywords}
+    given |= {str(k.arg): k.value for k in result.keywords if k.arg}
+    for spread in (k for k in result.keywords if k.arg is None):
+        made.notes.remark(
+            result,
+            f"`**{ast.unparse(spread.value)}` of `{ast.unparse(result.func)}` is left out",
+            "add what it passes on as parameters",
+        )
     count = len(other.args.args) - len(other.args.defaults)
     for argument, default in zip(
         other.args.args[count:], other.args.defaults, strict=True
