@@ -952,3 +952,105 @@ def Thing(size, eps=1e-5):
         "import jax\nimport jax.numpy as jnp\n\n\n",
     ).text
     assert "x @ self.w / (1 + self.eps)" in text
+
+
+def test_layers_that_flax_scans_one_after_another_are_a_list():
+    text = converted(
+        """\
+class Block(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x, _):
+        return x + nn.Dense(self.size)(x), None
+
+
+class Thing(nn.Module):
+    size: int
+    depth: int
+
+    @nn.compact
+    def __call__(self, x):
+        block = nn.remat(Block, prevent_cse=False)
+        x, _ = nn.scan(
+            block,
+            variable_axes={"params": 0},
+            split_rngs={"params": True},
+            length=self.depth,
+        )(self.size, name="layers")(x, None)
+        return x
+""",
+        LINEN,
+    ).text
+    assert "self.layers = [Block(self.size) for _ in range(self.depth)]" in text
+    assert "x, _ = layer(x, None)" in text
+
+
+def test_a_rate_that_is_divided_by_one_less_of_is_below_one():
+    text = converted(
+        """\
+class Depth(nn.Module):
+    rate: float = 0.0
+
+    @nn.compact
+    def __call__(self, x, deterministic):
+        if deterministic:
+            return x
+        keep = 1.0 - self.rate
+        mask = jax.random.bernoulli(self.make_rng("dropout"), keep, (x.shape[0], 1))
+        return x / keep * mask
+
+
+class Thing(nn.Module):
+    drop_rate: float = 0.1
+
+    @nn.compact
+    def __call__(self, x, train):
+        return Depth(0.5 * self.drop_rate)(x, deterministic=not train)
+""",
+        LINEN,
+    ).text
+    assert "    rate: Decay = 0.0" in text
+    assert "    drop_rate: Decay = 0.1" in text
+
+
+def test_what_equinox_scans_is_one_example():
+    made = converted(
+        """\
+class Thing(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, size: int, *, key):
+        self.linear = eqx.nn.Linear(size, size, key=key)
+
+    def __call__(self, x):
+        def step(x, _):
+            x = x + self.linear(x)
+            return x, x
+
+        return jax.lax.scan(step, x, None, length=3)[1]
+""",
+        "import equinox as eqx\nimport jax\n\n\n",
+    )
+    assert "x: Float['size']" in made.text
+    assert made.trial is not None
+    assert made.trial.mapped == 0
+
+
+def test_a_part_that_a_loop_counts_has_the_other_axes():
+    text = converted(
+        """\
+class Thing:
+    def __init__(self, size, hidden):
+        self.w = np.ones((size + hidden, hidden))
+
+    def forward(self, x):
+        n, t, _ = x.shape
+        h = np.zeros((n, self.w.shape[1]))
+        for i in range(t):
+            h = np.tanh(np.concatenate([x[:, i, :], h], axis=1) @ self.w)
+        return h
+""",
+        "import numpy as np\n\n\n",
+    ).text
+    assert "x: Float['n t size']" in text

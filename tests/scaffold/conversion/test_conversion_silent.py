@@ -44,7 +44,7 @@ class Thing(nn.Module):
     assert convert("thing.py", LINEN + given, "Thing", "FromThing").whole
 
 
-def test_a_function_that_is_mapped_stays_so():
+def test_a_function_that_is_mapped_is_so_where_it_is_called():
     text = converted(
         """\
 @jax.vmap
@@ -61,7 +61,8 @@ class Thing(nn.Module):
 """,
         LINEN,
     ).text
-    assert "@jax.vmap\ndef distance(a, b):" in text
+    assert "\n\n\ndef distance(a, b):" in text
+    assert "jax.vmap(distance)(self.linear_0(x), y)" in text
 
 
 def test_what_is_computed_without_gradients_is_detached():
@@ -375,3 +376,31 @@ class Thing(nn.Module):
     [note] = [n for n in made.notes if n.blocks]
     assert note.line == TORCH.count("\n") + 6
     assert "`length` is a number of Python" in note.what
+
+
+@pytest.mark.parametrize(
+    ("update", "made"),
+    [
+        (
+            "mean.value = 0.9 * mean.value + 0.1 * x.mean(0)",
+            "0.9 * self.average + 0.1 *",
+        ),
+        ("mean.value += x.mean(0)", "self.average + mean(x, axis=0)"),
+    ],
+)
+def test_a_variable_of_flax_that_a_call_sets_is_a_state(update, made):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x, train=True):
+        known = self.has_variable("batch_stats", "average")
+        mean = self.variable("batch_stats", "average", jnp.zeros, x.shape[1:])
+        if train and known and not self.is_initializing():
+            {update}
+        return x - mean.value
+""",
+        LINEN,
+    ).text
+    assert f"self.average = {made}" in text
+    assert "return x - self.average" in text

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from mlax_scaffold.conversion.bodies.asserting import Asserting
 from mlax_scaffold.conversion.declarations.array_shapes import pointwise
 from mlax_scaffold.conversion.declarations.declaring import is_initializer
+from mlax_scaffold.conversion.declarations.inline_weights import is_variable
 from mlax_scaffold.conversion.declarations.parted_inputs import PartedInputs, ends
 from mlax_scaffold.conversion.declarations.reading import Environment
 from mlax_scaffold.conversion.shapes.chosen_sizes import (
@@ -132,6 +133,12 @@ class Bodies(Asserting):
                 value = ast.BinOp(read, node.op, node.value)
                 assign = ast.Assign([place], value, lineno=node.lineno)
                 return self._assign(ast.copy_location(assign, node), place)
+            case ast.AugAssign(target=ast.Name(id=local) as place) if (
+                local in self.variables
+            ):
+                value = ast.BinOp(name(local), node.op, node.value)
+                assign = ast.Assign([place], value, lineno=node.lineno)
+                return self._assign(ast.copy_location(assign, node), place)
             case ast.AugAssign(target=ast.Name(id=local)):
                 node.value, value = self.value(node.value)
                 self.env[local] = self.arrays.binary(
@@ -186,11 +193,27 @@ class Bodies(Asserting):
             attribute = self._declare(node.value, target.id)
             self.env[target.id] = Module(attribute)
             return []
+        variable = is_variable(node.value) and isinstance(target, ast.Name)
         node.value, value = self.value(node.value)
+        state = self_attribute(node.value) if variable else None
+        if state is not None:
+            self.variables[ast.unparse(target)] = state
+            return []
+        target = self._place(target)
+        node.targets = [target]
         self.bind(target, value)
         if isinstance(value, Module) and isinstance(target, ast.Name):
             return []
         return [node]
+
+    def _place(self, target: ast.expr) -> ast.expr:
+        """Where a value goes: into a state, where a local stands for one."""
+        if isinstance(target, ast.Tuple):
+            return ast.Tuple([self._place(t) for t in target.elts], ast.Store())
+        state = self.variables.get(target.id) if isinstance(target, ast.Name) else None
+        if state is None:
+            return target
+        return ast.Attribute(name("self"), state, ast.Store())
 
     def bind(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, ast.Name):

@@ -41,6 +41,8 @@ class Calling(Helping):
     def value(self, node: ast.expr) -> tuple[ast.expr, Value]:
         """The expression with its layers declared, and what is known of its value."""
         match node:
+            case ast.Name(id=local) if local in self.variables:
+                return self.value(expression(f"self.{self.variables[local]}"))
             case ast.Name(id=local):
                 value = self.env.get(local)
                 if isinstance(value, Module):

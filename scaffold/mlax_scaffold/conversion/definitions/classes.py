@@ -11,6 +11,7 @@ from dataclasses import replace
 from mlax_scaffold.conversion.bodies.bodies import Bodies
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.carried_pairs import pairs_carried
+from mlax_scaffold.conversion.declarations.dividing_rates import with_dividing_rates
 from mlax_scaffold.conversion.declarations.initializer_defaults import with_initializers
 from mlax_scaffold.conversion.declarations.recurrences import pairs_given
 from mlax_scaffold.conversion.declarations.weight_dtypes import (
@@ -34,7 +35,7 @@ from mlax_scaffold.conversion.forms.counted_inputs import with_counts
 from mlax_scaffold.conversion.forms.initial_rules import Rule
 from mlax_scaffold.conversion.forms.literal_locals import sizes_of
 from mlax_scaffold.conversion.forms.numeric_masks import added_inputs
-from mlax_scaffold.conversion.forms.scalar_inputs import scalars_given
+from mlax_scaffold.conversion.forms.scalar_inputs import is_of_one, scalars_given
 from mlax_scaffold.conversion.forms.unread_locals import without_unread
 from mlax_scaffold.conversion.output.description import Described, Field
 from mlax_scaffold.conversion.shapes.annotations import (
@@ -204,8 +205,7 @@ class ClassReader(ClassMethods):
             builder.notes.found[:] = known
             forward = again
 
-        if self.framework == "equinox" and scalars_given(forward) & env.keys():
-            # What has a number for all examples is for one example.
+        if self.framework == "equinox" and is_of_one(forward, env.keys()):
             for value in env.values():
                 if isinstance(value, Array) and value.lead and len(value.axes) == 1:
                     self.symbols.ranked(value, ("features",))
@@ -247,7 +247,8 @@ class ClassReader(ClassMethods):
         draws = Draws(self.notes, builder.origin.functions)
         draws.forward(forward, builder.methods)
         self._own_initializers()
-        fields = self._ordered(added)
+        methods = (forward, *builder.methods)
+        fields = with_dividing_rates(self._ordered(added), setup, methods, builder.own)
         named = {f.name for f in fields}
         texts = symbols_named(self.symbols, env, named)
         for argument in (*forward.args.args[1:], *forward.args.kwonlyargs):
@@ -262,11 +263,8 @@ class ClassReader(ClassMethods):
                 env,
             )
         forward.returns = result_type(self.symbols, result, env, texts, named)
-        doc = (
-            docstring(self.node)
-            or f"From {self.node.name} of {os.path.basename(builder.origin.path)}."
-        )
-        methods = (forward, *builder.methods)
+        told_by = f"From {self.node.name} of {os.path.basename(builder.origin.path)}."
+        doc = docstring(self.node) or told_by
         given = example(self.symbols, fields, env, setup, methods)
         drops = {
             a.arg: "flag"
@@ -308,6 +306,7 @@ class ClassReader(ClassMethods):
             drops,
             parameters,
             builder.fixed,
+            decays=frozenset(f.name for f in fields if f.word == "Decay"),
         )
         self.fitted = Fitted(builder, self.symbols, tuple(fields), env)
         self.results[builder.name] = Signature(

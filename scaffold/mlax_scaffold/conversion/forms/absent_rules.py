@@ -10,7 +10,7 @@ import ast
 from mlax_scaffold.conversion.forms.leaf_functions import Decided
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_none
+from mlax_scaffold.conversion.source.trees import is_none, self_attribute
 
 
 def without_absent_rules(origin: Origin, notes: Notes) -> None:
@@ -29,6 +29,7 @@ def without_absent_rules(origin: Origin, notes: Notes) -> None:
         and isinstance(n.left, ast.Attribute)
         and is_none(n.comparators[0])
     }
+    _Begun().visit(origin.tree)
     absent: set[str] = set()
     for node in origin.classes.values():
         for part in list(node.body):
@@ -59,3 +60,15 @@ class _Absent(ast.NodeTransformer):
         if node.attr in self.fields and isinstance(node.ctx, ast.Load):
             return ast.copy_location(ast.Constant(None), node)
         return node
+
+
+class _Begun(ast.NodeTransformer):
+    """Flax's questions of what is there when a module is called, which is so once it is made."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        told = {"has_variable": True, "is_initializing": False}
+        known = self_attribute(node.func) or ""
+        if known not in told:
+            return node
+        return ast.copy_location(ast.Constant(told[known]), node)

@@ -79,7 +79,7 @@ class Indexing(ShapeFunctions):
             if cut and one and value.lead:
                 # The one axis of one example.
                 self.symbols.ranked(value, ("features",))
-            return self._indexed(value, index_node)
+            return self._indexed(value, _counted(index_node, index))
         return None
 
     def _indexed(self, array: Array, index: ast.expr) -> Value:
@@ -175,6 +175,19 @@ class Indexing(ShapeFunctions):
         if isinstance(step, int) and step > 1 and low in (0, 1) and part.upper is None:
             return folded(expression("a // b", a=axis, b=ast.Constant(step)))
         return self.symbols.fresh("_")
+
+
+def _counted(node: ast.expr, index: Value) -> ast.expr:
+    """An index in which one place stands for each number that a loop counts."""
+    first = ast.Constant(0)
+    if isinstance(node, ast.Name):
+        return first if isinstance(index, Number) else node
+    if not isinstance(node, ast.Tuple) or not isinstance(index, Several):
+        return node
+    pairs = zip(node.elts, index.items, strict=True)
+    counted = [isinstance(p, ast.Name) and isinstance(v, Number) for p, v in pairs]
+    parts = [first if c else p for p, c in zip(node.elts, counted, strict=True)]
+    return ast.Tuple(parts, ast.Load())
 
 
 def _new(part: ast.expr) -> bool:
