@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.definitions.programs import Program
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
+from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
 from mlax_scaffold.conversion.forms.device_code import without_device_code
@@ -156,6 +157,7 @@ def convert(
     with_class_titles(origin, thing)
     without_absent_rules(origin, notes)
     without_mapped_functions(origin)
+    without_chosen_lambdas(origin)
     without_mode_rates(origin)
     without_array_assertions(origin, thing, notes)
     with_plain_classes(origin, notes, thing)

@@ -1054,3 +1054,53 @@ class Thing:
         "import numpy as np\n\n\n",
     ).text
     assert "x: Float['n t size']" in text
+
+
+def test_a_lambda_that_branches_choose_is_made_in_each_branch():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    norm: str = "layer"
+
+    @nn.compact
+    def __call__(self, x):
+        if self.norm == "layer":
+            normalize = lambda x: nn.LayerNorm()(x)
+        else:
+            normalize = lambda x: x
+        x = nn.Dense(8)(x)
+        x = normalize(x)
+        x = nn.Dense(4)(x)
+        x = normalize(x)
+        return x
+""",
+        LINEN,
+    ).text
+    assert "self.layer_norm_0 = LayerNorm(8, epsilon=1e-06) if self.norm ==" in text
+    assert "self.layer_norm_1 = LayerNorm(4, epsilon=1e-06) if self.norm ==" in text
+    assert "x = self.layer_norm_1(x)" in text
+
+
+def test_a_size_is_told_by_the_default_of_what_a_layer_is_not_given():
+    text = converted(
+        """\
+class Heads(nn.Module):
+    size: int
+    heads: int = 2
+
+    @nn.compact
+    def __call__(self, x):
+        b, n, _ = x.shape
+        return nn.Dense(self.heads * self.size)(x).reshape(b, n, self.heads * self.size)
+
+
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(4)(Heads(self.size)(x))
+""",
+        LINEN,
+    ).text
+    assert "Linear(2 * self.size, 4)" in text

@@ -160,7 +160,7 @@ class ArrayShapes(Reshaping):
             return left
         if left is None and isinstance(right, Array) and len(right.axes) == 1:
             # A vector is broadcast to what is not known.
-            return right if right.lead else None
+            return right if right.lead and literal(right.axes[0]) != 1 else None
         return right if isinstance(right, Array) else None
 
     def matmul(self, left: Value, right: Value) -> Value:
@@ -289,7 +289,7 @@ class ArrayShapes(Reshaping):
             return self._joined(node, first, new=last == "stack")
         if last.startswith("segment_") and len(given) > 1:
             return self.segments(node, first, given[1])
-        if last in ("matmul", "dot") and len(given) > 1:
+        if last in ("matmul", "dot", "batch_matmul") and len(given) > 1:
             return self.matmul(first, given[1])
         if last == "einsum":
             return self._einsum(node, given[1:])

@@ -313,7 +313,7 @@ class ClassReader(ClassMethods):
             self.symbols,
             [env.get(a.arg) for a in inputs],
             result,
-            interface.order,
+            {f.name: f.default for f in fields},
             derived_values(setup, named),
         )
         return described, interface

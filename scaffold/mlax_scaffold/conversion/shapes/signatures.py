@@ -20,7 +20,7 @@ class Signature:
         symbols: Symbols,
         inputs: list[Value],
         result: Value,
-        fields: list[str],
+        fields: Mapping[str, ast.expr | None],
         derived: Mapping[str, ast.expr],
     ):
         prefixes: dict[int, Prefix] = {}
@@ -32,12 +32,14 @@ class Signature:
         self.inputs = [_frozen(told, i, prefixes) for i in inputs]
         self.output = _frozen(told, result, prefixes)
         self.fields = fields
+        """The fields in order, and what each is by default."""
         self.hints = {k: h for k, h in symbols.hints.items() if h in _OF_IMAGES}
         """Sizes that are chosen as those of images and series are."""
 
     def result(self, symbols: Symbols, call: ast.Call, given: list[Value]) -> Value:
         """The result for these arguments of the declaration, and these inputs."""
-        values = dict(zip(self.fields, call.args, strict=False))
+        values = {k: v for k, v in self.fields.items() if v is not None}
+        values |= dict(zip(self.fields, call.args, strict=False))
         values |= {k.arg: k.value for k in call.keywords if k.arg}
         renamed: dict[str, ast.expr] = {}
 
