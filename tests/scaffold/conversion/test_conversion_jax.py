@@ -983,7 +983,8 @@ class Thing(nn.Module):
         LINEN,
     ).text
     assert "self.layers = [Block(self.size) for _ in range(self.depth)]" in text
-    assert "x, _ = layer(x, None)" in text
+    assert "x, _ = layer(x)" in text
+    assert "def forward(self, x: Float['*batch size']):" in text
 
 
 def test_a_rate_that_is_divided_by_one_less_of_is_below_one():
