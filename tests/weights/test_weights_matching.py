@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -365,3 +365,22 @@ def test_indices_beside_a_weight_are_no_weights():
     mapping = map_weights({"block": checkpoint}, {"other": model}, "torch")
     assert made_of(mapping, "other/table") == '"block/table"'
     assert dict(mapping.ignored) == {"block/index": "holds integers, no weights"}
+
+
+class Both(NamedTuple):
+    phi: Any
+    rho: Any
+
+
+def test_layers_are_not_taken_for_those_of_another_part():
+    phi, rho = linears(4, 4, 4), linears(4, 4, 4, 4)
+    model = (Both(phi[0], rho[0]), Both(phi[1], rho[1]), phi[2])
+    state = arrays(
+        **{f"phi__layers__{n}__weight": (4, 4) for n in range(3)},
+        **{f"rho__layers__{n}__weight": (4, 4) for n in range(2)},
+    )
+    mapping = map_weights(state, model)
+    assert [w.leaf.path.partition("/")[0] for w in mapping.ambiguous] == [
+        *["phi"] * 2,
+        *["rho"] * 3,
+    ]

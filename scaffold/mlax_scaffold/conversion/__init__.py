@@ -19,8 +19,10 @@ from mlax_scaffold.conversion.definitions.functions import (
 )
 from mlax_scaffold.conversion.definitions.pairs import pair_class
 from mlax_scaffold.conversion.definitions.programs import Program
+from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
+from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
 from mlax_scaffold.conversion.forms.device_code import without_device_code
@@ -33,6 +35,10 @@ from mlax_scaffold.conversion.forms.haiku_functions import transformed
 from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
+from mlax_scaffold.conversion.forms.made_classes import with_made_class
+from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
+from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
+from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.named_results import without_named_results
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
@@ -40,6 +46,7 @@ from mlax_scaffold.conversion.forms.numeric_masks import without_numeric_masks
 from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
+from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
 from mlax_scaffold.conversion.forms.repeats import called_once
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
@@ -145,9 +152,16 @@ def convert(
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
     origin, notes = Origin.read(path, text), Notes()
+    if kind == "LAYER":
+        with_made_class(origin, thing)
     without_device_code(origin)
     with_class_titles(origin, thing)
+    without_absent_rules(origin, notes)
+    without_mapped_functions(origin)
+    without_chosen_lambdas(origin)
+    without_mode_rates(origin)
     without_array_assertions(origin, thing, notes)
+    with_plain_classes(origin, notes, thing)
     without_direct_calls(origin)
     without_aligned_images(origin)
     without_small_helpers(origin)
@@ -183,8 +197,9 @@ def convert(
     with_static_products(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)
-    without_given_layers(origin, LAYERS)
+    without_given_layers(origin, LAYERS, notes)
     without_given_instances(origin, LAYERS)
+    without_mapped_layers(origin)
     without_scanned_cells(origin)
     without_runs(origin)
     without_shown_values(origin, notes)
@@ -238,8 +253,9 @@ def convert(
     renamed_locals(part for part in spec.beside if isinstance(part, ast.FunctionDef))
     printed = Printer(origin).text(spec)
     tried = spec.definitions[-1].trial if spec.definitions else None
-    if any("in inference too" in note.what for note in notes.found):
-        # Two draws are not to be compared.
+    apart = ("in inference too", "is the pair (cell, hidden)")
+    if any(text in note.what for note in notes.found for text in apart):
+        # Two draws are not to be compared, nor states in another order.
         tried = None
     for found_settings in configured:
         if thing in found_settings and tried is not None:

@@ -35,7 +35,7 @@ def assert_parity(
     original: Original,
     *,
     hyperparameters: MappingOf[str, Any],
-    inputs: MappingOf[str, Sequence[int]],
+    inputs: MappingOf[str, Sequence[Any]],
     near: str,
     integers: Sequence[str] = (),
     booleans: Sequence[str] = (),
@@ -49,9 +49,9 @@ def assert_parity(
         layer: what has `init` and `fwd`.
         original: what it was converted from; it is skipped where that cannot be imported.
         hyperparameters: of the layer; the original has them, too.
-        inputs: the shape of each.
+        inputs: the shape of each; of a tuple of arrays, theirs.
         near: a file of the project.
-        integers: the inputs that are indices.
+        integers: the inputs that are indices; of a tuple by their places, `x[1]`.
         booleans: the inputs that are masks.
         mapped: how many first axes an original for one example is mapped over.
         rtol: relative to the original's result.
@@ -85,7 +85,7 @@ def assert_function_parity(
     original: Original,
     *,
     hyperparameters: MappingOf[str, Any],
-    inputs: MappingOf[str, Sequence[int]],
+    inputs: MappingOf[str, Sequence[Any]],
     near: str,
     integers: Sequence[str] = (),
     booleans: Sequence[str] = (),
@@ -98,9 +98,9 @@ def assert_function_parity(
         function: of the library.
         original: what it was converted from; it is skipped where that cannot be imported.
         hyperparameters: those that are given to both.
-        inputs: the shape of each.
+        inputs: the shape of each; of a tuple of arrays, theirs.
         near: a file of the project.
-        integers: the inputs that are indices.
+        integers: the inputs that are indices; of a tuple by their places, `x[1]`.
         booleans: the inputs that are masks.
         rtol: relative to the original's result.
         atol: beside it.
@@ -153,21 +153,28 @@ def assert_optimizer_parity(
 
 
 def _drawn(
-    shapes: MappingOf[str, Sequence[int]],
+    shapes: MappingOf[str, Sequence[Any]],
     integers: Sequence[str] = (),
     booleans: Sequence[str] = (),
     seed: int = 0,
     scale: float = 1.0,
 ) -> dict[str, Any]:
-    """An array of each of these shapes."""
+    """An array of each of these shapes, or a tuple of them."""
     found: dict[str, Any] = {}
-    for i, (name, shape) in enumerate(shapes.items(), seed):
-        key = jax.random.key(i)
+
+    def drawn(name: str, shape: Sequence[Any], key: jax.Array) -> Any:
+        if shape and not isinstance(shape[0], int):
+            keys = jax.random.split(key, len(shape))
+            parts = enumerate(zip(shape, keys, strict=True))
+            return tuple(drawn(f"{name}[{i}]", *part) for i, part in parts)
         if name in integers or name in booleans:
             indices = jax.random.randint(key, tuple(shape), 0, 2)
-            found[name] = indices == 1 if name in booleans else indices
-        else:
-            found[name] = scale * jax.random.normal(key, tuple(shape))
+            # A row of a mask keeps something: of nothing each framework makes something else.
+            return indices.at[..., 0].set(1) == 1 if name in booleans else indices
+        return scale * jax.random.normal(key, tuple(shape))
+
+    for i, (name, shape) in enumerate(shapes.items(), seed):
+        found[name] = drawn(name, shape, jax.random.key(i))
     return found
 
 

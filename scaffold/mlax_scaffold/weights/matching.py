@@ -259,17 +259,20 @@ def _next(
     only: bool,
 ) -> Found | None:
     """The next two families that belong together, and why."""
+    mine = {a: meanings(slots[0].path, roles) for a, slots in ours.items()}
+    other = {b: meanings(nodes[0].path, roles) for b, nodes in theirs.items()}
     pairs = {
         (a, b): paired
         for a, slots in ours.items()
         for b, nodes in theirs.items()
+        if not (_elsewhere(a, b, mine, other) and _elsewhere(b, a, other, mine))
         if (paired := _paired(slots, nodes, table, roles))
     }
     if len(ours) == len(theirs) == 1 and pairs:
         [(a, b)] = pairs
         alone = ONLY if only else LEFT
         return a, b, alone if len(ours[a]) == 1 else ORDER, pairs[a, b]
-    scores = _scores(ours, theirs, pairs, roles)
+    scores = _scores(mine, other, pairs)
     for (a, b), score in scores.items():
         rivals = [s for (c, d), s in scores.items() if (c == a) != (d == b)]
         if score > 0 and all(score > rival + 1e-9 for rival in rivals):
@@ -300,15 +303,23 @@ def _paired(
     return pairs if all(id(n) in table[id(s)] for s, n in pairs) else []
 
 
+def _elsewhere(
+    own: Family,
+    partner: Family,
+    mine: Mapping[Family, frozenset[str]],
+    other: Mapping[Family, frozenset[str]],
+) -> bool:
+    """Whether a word of a family is one of others there, and not of this one."""
+    said = mine[own] - other[partner]
+    return any(said & words for b, words in other.items() if b != partner)
+
+
 def _scores(
-    ours: dict[Family, list[Slot]],
-    theirs: dict[Family, list[Node]],
-    pairs: dict[tuple[Family, Family], list[Pair]],
-    roles: bool,
+    mine: Mapping[Family, frozenset[str]],
+    other: Mapping[Family, frozenset[str]],
+    pairs: Iterable[tuple[Family, Family]],
 ) -> dict[tuple[Family, Family], float]:
     """How much the names of families have in common; rare words count more."""
-    mine = {a: meanings(slots[0].path, roles) for a, slots in ours.items()}
-    other = {b: meanings(nodes[0].path, roles) for b, nodes in theirs.items()}
     seen = Counter(word for said in mine.values() for word in said)
     heard = Counter(word for said in other.values() for word in said)
     scores = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mlax_scaffold.conversion import Converted, convert
 
 OPTAX = "import jax\nimport jax.numpy as jnp\nimport optax\n\n\n"
@@ -117,3 +119,72 @@ def thing(betas=(0.9, 0.99)):
     return optax.GradientTransformation(init, update)
 """)
     assert "b1: Decay = 0.9\n    b2: Decay = 0.99\n" in text
+
+
+@pytest.mark.parametrize("module", ["optax", "optax.tree_utils", "optax.tree"])
+def test_functions_of_optax_over_trees_are_what_they_do_to_a_leaf(module):
+    tree = "tree_" * module.endswith("utils")
+    text = converted(f"""\
+def thing(rate=0.1, b1=0.9):
+    def init(params):
+        return {{"mu": jax.tree.map(jnp.zeros_like, params), "count": jnp.zeros([], jnp.int32)}}
+
+    def update(updates, state, params=None):
+        mu = {module}.{tree}update_moment(updates, state["mu"], b1, 1)
+        count = optax.safe_int32_increment(state["count"])
+        step = {module}.{tree}bias_correction(mu, b1, count)
+        return {module}.{tree}scale(-rate, step), {{"mu": mu, "count": count}}
+
+    return optax.GradientTransformation(init, update)
+""")
+    assert "mu = (1 - self.b1) * grad ** 1 + self.b1 * self.mu" in text
+    assert "step = mu / (1 - self.b1 ** self.step)" in text
+    assert "return -self.rate * step" in text
+
+
+def test_schedules_one_after_another_count_from_where_each_begins():
+    text = converted("""\
+def rates(peak, warm):
+    return optax.join_schedules(
+        [optax.linear_schedule(0.0, peak, warm), optax.constant_schedule(peak)], [warm]
+    )
+
+
+def thing(peak=0.1, warm=5):
+    schedule = rates(peak, warm)
+    return optax.chain(optax.trace(0.9), optax.scale_by_schedule(lambda c: -schedule(c)))
+""")
+    assert "self.rate = -jnp.where(self.step - 1.0 < self.warm, " in text
+    assert "/ self.warm, 0.0, 1.0), self.peak)" in text
+
+
+def test_a_transformation_that_is_masked_is_one_of_those_weights():
+    text = converted("""\
+def thing(rate=0.1, decay=0.1):
+    large = lambda params: jax.tree.map(lambda p: p.ndim > 1, params)
+    return optax.chain(
+        optax.masked(optax.add_decayed_weights(decay), large), optax.scale(-rate)
+    )
+""")
+    assert "if param.ndim > 1 else grad" in text
+
+
+def test_what_is_injected_is_a_hyperparameter():
+    text = converted("""\
+def thing(rate=0.1):
+    return optax.inject_hyperparams(optax.sgd)(learning_rate=rate)
+""")
+    assert "return -self.rate * grad" in text
+
+
+def test_keywords_that_are_passed_on_are_left_out():
+    found = made("""\
+def inner(b=0.5):
+    return optax.trace(b)
+
+
+def thing(rate=0.1, **kwargs):
+    return optax.chain(inner(**kwargs), optax.scale(-rate))
+""")
+    assert found.whole
+    assert [n.what for n in found.notes] == ["`**kwargs` of `inner` is left out"]

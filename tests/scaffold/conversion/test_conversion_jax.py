@@ -559,3 +559,549 @@ def Thing(out_dim):
     )
     assert "inputs: Float['*batch in_features']" in made.text
     assert made.trial is not None
+
+
+RESET = """\
+class Core(nn.Module):
+    @functools.partial(
+        nn.scan,
+        variable_broadcast="params",
+        in_axes={axes},
+        out_axes={axes},
+        split_rngs={{"params": False}},
+    )
+    @nn.compact
+    def __call__(self, carry, x):
+        ins, resets = x
+        start = self.initialize_carry(ins.shape[0], ins.shape[1])
+        carry = jnp.where(resets[:, None], start, carry)
+        return nn.GRUCell(ins.shape[1])(carry, ins)
+
+    @staticmethod
+    def initialize_carry(batch, size):
+        cell = nn.GRUCell(size)
+        return cell.initialize_carry(jax.random.key(0), (batch, size))
+
+
+class Thing(nn.Module):
+    actions: int
+
+    @nn.compact
+    def __call__(self, carry, x):
+        obs, resets = x
+        y = nn.Dense(16)(obs)
+        carry, y = Core()(carry, (y, resets))
+        return carry, nn.Dense(self.actions)(y)
+"""
+
+
+@pytest.mark.parametrize("axes", [0, 1])
+def test_a_method_that_is_scanned_resets_what_it_carries(axes):
+    made = converted(RESET.format(axes=axes), "import functools\n" + LINEN)
+    text, turned = made.text, "jnp.swapaxes(x_0, 0, 1), jnp.swapaxes(x_1, 0, 1)"
+    assert "jnp.zeros((ins.shape[0], ins.shape[1]), dtype=carry.dtype)" in text
+    assert "carry = self.gru_cell_0(ins, carry)[::-1]" not in text
+    assert "return self.gru_cell_0(ins, carry)[::-1]" in text
+    assert (f"lax.scan(step, carry, ({turned}))" in text) == bool(axes)
+    assert ("return (carry, jnp.swapaxes(y, 0, 1))" in text) == bool(axes)
+    if not axes:
+        given = "tuple[Float['time batch in_features'], Float['time batch']]"
+        assert f"carry: Float['batch 16'], x: {given}" in text
+        assert made.trial is not None
+        assert dict(made.trial.inputs) == {"carry": (2, 16), "x": ((5, 2, 8), (5, 2))}
+
+
+def test_a_function_of_a_layer_is_scanned_as_a_step():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, carry, xs):
+        cell = nn.GRUCell(self.size)
+        return nn.scan(lambda layer, c, x: layer(c, x), variable_broadcast="params")(
+            cell, carry, xs
+        )
+""",
+        LINEN,
+    ).text
+    assert "def step_0(c, x):\n            return self.cell(x, c)[::-1]" in text
+    assert "return lax.scan(step_0, carry, xs)" in text
+
+
+def test_a_tuple_that_a_method_takes_apart_is_one_of_arrays():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, inputs):
+        (user, item), bias = inputs
+        return nn.Dense(4)(user) * nn.Dense(4)(item) + bias
+""",
+        LINEN,
+    )
+    assert made.trial is not None
+    assert made.trial.inputs == (("inputs", (((2, 8), (2, 8)), (2, 4))),)
+
+
+def test_masks_of_pairs_and_of_all_that_are_there_are_written_out():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, tokens, mask=None):
+        pad = nn.make_attention_mask(tokens > 0, tokens > 0)
+        own = nn.make_attention_mask(tokens, tokens, pairwise_fn=jnp.equal)
+        mask = nn.combine_masks(pad, nn.make_causal_mask(tokens), own, mask)
+        x = nn.Embed(8, 16)(tokens)
+        return nn.SelfAttention(num_heads=2)(x, mask=mask)
+""",
+        LINEN,
+    ).text
+    both = "jnp.logical_and((tokens > 0)[..., None], (tokens > 0)[..., None, :])"
+    assert f"pad = {both}[..., None, :, :]" in text
+    assert "jnp.equal(tokens[..., None], tokens[..., None, :])[..., None, :, :]" in text
+    assert "if mask is None else jnp.logical_and(" in text
+
+
+def test_a_rate_that_is_zero_in_inference_is_that_of_a_dropout():
+    text = converted(
+        """\
+class Thing(hk.Module):
+    def __init__(self, rate, name=None):
+        super().__init__(name=name)
+        self.rate = rate
+
+    def __call__(self, x, is_training):
+        rate = self.rate if is_training else 0.0
+        return hk.dropout(hk.next_rng_key(), rate, hk.Linear(4)(x))
+""",
+        HAIKU,
+    ).text
+    assert "Dropout(self.rate)" in text
+    assert "rate =" not in text.partition("def forward")[2]
+
+
+def test_a_module_of_haiku_may_be_a_dataclass():
+    text = converted(
+        """\
+@dataclasses.dataclass
+class Thing(hk.Module):
+    size: int
+    name: Optional[str] = None
+
+    def __call__(self, x):
+        return hk.Linear(self.size)(x)
+""",
+        "import dataclasses\nfrom typing import Optional\n" + HAIKU,
+    ).text
+    assert "    size: Size\n" in text
+    assert "Linear(self.in_features, self.size)" in text
+
+
+def test_indices_of_rows_and_of_segments_are_integers():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, nodes, edges, senders, receivers):
+        sent = jnp.concatenate([nodes[senders], edges], axis=-1)
+        got = nn.Dense(self.size)(sent)
+        got = jax.ops.segment_sum(got, receivers, num_segments=nodes.shape[0])
+        return nn.Dense(self.size)(jnp.concatenate([nodes, got], axis=-1))
+""",
+        LINEN,
+    ).text
+    assert "edges: Float['items edges_features']" in text
+    assert "senders: Int['items'], receivers: Int['items']" in text
+
+
+def test_what_a_call_says_of_its_arrays_is_taken_to_hold():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, inputs, x):
+        assert inputs.ndim == 2
+        assert len(x.shape) == 3
+        return nn.Embed(8, 4)(jnp.roll(inputs.astype("int32"), 1)), nn.Dense(4)(x)
+""",
+        LINEN,
+    ).text
+    assert "inputs: Int['batch positions'], x: Float['batch2 positions2 " in text
+
+
+def test_classes_of_layers_that_fields_are_by_default_are_written_in_their_places():
+    made = converted(
+        """\
+class Block(nn.Module):
+    size: int
+    conv: Any
+    norm: Any
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.relu(self.norm()(self.conv(self.size, (3, 3))(x)))
+
+
+class Net(nn.Module):
+    sizes: Any
+    block: Any = Block
+    conv: Any = nn.Conv
+
+    @nn.compact
+    def __call__(self, x, train=True):
+        conv = partial(self.conv, use_bias=False)
+        norm = partial(nn.BatchNorm, use_running_average=not train)
+        for i, count in enumerate(self.sizes):
+            for _ in range(count):
+                x = self.block(8 * 2**i, conv=conv, norm=norm)(x)
+        return jnp.mean(x, axis=(1, 2))
+
+
+Thing = partial(Net, sizes=[2, 2], block=Block)
+""",
+        "from functools import partial\n" + LINEN,
+    )
+    assert "sizes: Sizes = (2, 2)" in made.text
+    assert "class Block(Layer)" in made.text
+    assert "class Net(" not in made.text
+    assert [n.what for n in made.notes] == [
+        "`block` of Thing is Block",
+        "`conv` of Thing is nn.Conv",
+    ]
+
+
+def test_a_function_that_makes_a_module_is_that_module():
+    text = converted(
+        """\
+class Net(nn.Module):
+    sizes: Any
+    classes: int = 10
+
+    @nn.compact
+    def __call__(self, x):
+        for size in self.sizes:
+            x = nn.relu(nn.Dense(size)(x))
+        return nn.Dense(self.classes)(x)
+
+
+def Thing(classes):
+    return Net([32, 16], classes=classes)
+""",
+        LINEN,
+    ).text
+    assert "sizes: Sizes = (32, 16)" in text
+    assert "classes: Size = 10" in text
+
+
+def test_sizes_that_every_pass_halves_are_halved_as_often():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    widths: tuple = (8, 16)
+
+    @nn.compact
+    def __call__(self, x):
+        for width in self.widths:
+            x = nn.max_pool(nn.Conv(width, (3, 3))(x), (2, 2), strides=(2, 2))
+        return nn.Dense(4)(x.reshape((x.shape[0], -1)))
+""",
+        LINEN,
+    ).text
+    assert "self.height // 2 ** len(self.widths)" in text
+
+
+def test_several_layers_that_flax_maps_are_a_list():
+    text = converted(
+        """\
+class Critic(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x, a):
+        return nn.Dense(1)(nn.relu(nn.Dense(self.size)(jnp.concatenate([x, a], -1))))
+
+
+class Thing(nn.Module):
+    size: int
+    count: int = 2
+
+    @nn.compact
+    def __call__(self, x, a):
+        many = nn.vmap(
+            Critic,
+            variable_axes={"params": 0},
+            split_rngs={"params": True},
+            in_axes=None,
+            out_axes=0,
+            axis_size=self.count,
+        )
+        return many(self.size)(x, a)
+""",
+        LINEN,
+    ).text
+    made = "Critic(self.in_features, size=self.size, a_features=self.a_features)"
+    assert f"self.critics = [{made} for _ in range(self.count)]" in text
+    assert "members_0.append(critic(x, a))" in text
+    assert "return jnp.stack(members_0, axis=0)" in text
+
+
+def test_what_scans_numbers_goes_over_times_of_several_examples():
+    made = converted(
+        """\
+def thing(rewards, last, gamma=0.9):
+    def step(carry, reward):
+        carry = reward + gamma * carry
+        return carry, carry
+
+    return jax.lax.scan(step, last, rewards, reverse=True)
+""",
+        LINEN,
+        "FUNCTION",
+    )
+    assert "rewards: Float['time batch']" in made.text
+    assert "last: Float['batch']" in made.text
+
+
+def test_a_function_that_is_mapped_is_mapped_where_it_is_used():
+    text = converted(
+        """\
+@jax.vmap
+def combine(one, other):
+    return one[0] * other[0], other[0] * one[1] + other[1]
+
+
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        decay = self.param("decay", nn.initializers.ones, (x.shape[-1],))
+        steps = jnp.broadcast_to(decay, x.shape)
+        return jax.lax.associative_scan(combine, (steps, x))[1]
+""",
+        LINEN,
+    ).text
+    assert "@" not in text.partition("def combine")[0].partition("Layer")[2]
+    assert "jax.lax.associative_scan(jax.vmap(combine), (steps, x))" in text
+
+
+def test_a_rule_that_is_none_is_left_out_and_tables_are_set_part_by_part():
+    made = converted(
+        """\
+def table(length, size):
+    made = np.zeros((length, size), dtype=np.float32)
+    made[:, ::2] = np.sin(np.arange(length))[:, None]
+    made[:, 1::2] += 1.0
+    return jnp.array(made)
+
+
+class Thing(nn.Module):
+    length: int
+    pos_init: Optional[Any] = None
+
+    @nn.compact
+    def __call__(self, x):
+        if self.pos_init is None:
+            where = table(self.length, x.shape[-1])
+        else:
+            where = self.param("where", self.pos_init, (self.length, x.shape[-1]))
+        return x + where[: x.shape[1]]
+""",
+        "import numpy as np\n" + LINEN,
+    )
+    assert "made = made.at[:, ::2].set(jnp.sin(" in made.text
+    assert "made = made.at[:, 1::2].add(1.0)" in made.text
+    assert "self.where" not in made.text
+    assert [n.what for n in made.notes] == [
+        "`pos_init` of Thing, which is None, is left out"
+    ]
+
+
+def test_a_mask_that_is_multiplied_by_numbers_is_compared():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x, mask):
+        n = x.shape[1]
+        causal = jnp.tril(jnp.ones((1, 1, n, n)))
+        mask = mask[:, None, None, :] * causal
+        return nn.SelfAttention(num_heads=2)(x, mask=mask)
+""",
+        LINEN,
+    ).text
+    assert "mask=mask != 0" in text
+
+
+def test_a_number_of_what_makes_a_pair_is_read_by_both():
+    text = converted(
+        """\
+def Thing(size, eps=1e-5):
+    def init_fun(rng, input_shape):
+        w = jax.random.normal(rng, (input_shape[-1], size))
+        return input_shape[:-1] + (size,), {"w": w}
+
+    def apply_fun(params, x, **kwargs):
+        return x @ params["w"] / (1 + eps)
+
+    return init_fun, apply_fun
+""",
+        "import jax\nimport jax.numpy as jnp\n\n\n",
+    ).text
+    assert "x @ self.w / (1 + self.eps)" in text
+
+
+def test_layers_that_flax_scans_one_after_another_are_a_list():
+    text = converted(
+        """\
+class Block(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x, _):
+        return x + nn.Dense(self.size)(x), None
+
+
+class Thing(nn.Module):
+    size: int
+    depth: int
+
+    @nn.compact
+    def __call__(self, x):
+        block = nn.remat(Block, prevent_cse=False)
+        x, _ = nn.scan(
+            block,
+            variable_axes={"params": 0},
+            split_rngs={"params": True},
+            length=self.depth,
+        )(self.size, name="layers")(x, None)
+        return x
+""",
+        LINEN,
+    ).text
+    assert "self.layers = [Block(self.size) for _ in range(self.depth)]" in text
+    assert "x, _ = layer(x)" in text
+    assert "def forward(self, x: Float['*batch size']):" in text
+
+
+def test_a_rate_that_is_divided_by_one_less_of_is_below_one():
+    text = converted(
+        """\
+class Depth(nn.Module):
+    rate: float = 0.0
+
+    @nn.compact
+    def __call__(self, x, deterministic):
+        if deterministic:
+            return x
+        keep = 1.0 - self.rate
+        mask = jax.random.bernoulli(self.make_rng("dropout"), keep, (x.shape[0], 1))
+        return x / keep * mask
+
+
+class Thing(nn.Module):
+    drop_rate: float = 0.1
+
+    @nn.compact
+    def __call__(self, x, train):
+        return Depth(0.5 * self.drop_rate)(x, deterministic=not train)
+""",
+        LINEN,
+    ).text
+    assert "    rate: Decay = 0.0" in text
+    assert "    drop_rate: Decay = 0.1" in text
+
+
+def test_what_equinox_scans_is_one_example():
+    made = converted(
+        """\
+class Thing(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, size: int, *, key):
+        self.linear = eqx.nn.Linear(size, size, key=key)
+
+    def __call__(self, x):
+        def step(x, _):
+            x = x + self.linear(x)
+            return x, x
+
+        return jax.lax.scan(step, x, None, length=3)[1]
+""",
+        "import equinox as eqx\nimport jax\n\n\n",
+    )
+    assert "x: Float['size']" in made.text
+    assert made.trial is not None
+    assert made.trial.mapped == 0
+
+
+def test_a_part_that_a_loop_counts_has_the_other_axes():
+    text = converted(
+        """\
+class Thing:
+    def __init__(self, size, hidden):
+        self.w = np.ones((size + hidden, hidden))
+
+    def forward(self, x):
+        n, t, _ = x.shape
+        h = np.zeros((n, self.w.shape[1]))
+        for i in range(t):
+            h = np.tanh(np.concatenate([x[:, i, :], h], axis=1) @ self.w)
+        return h
+""",
+        "import numpy as np\n\n\n",
+    ).text
+    assert "x: Float['n t size']" in text
+
+
+def test_a_lambda_that_branches_choose_is_made_in_each_branch():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    norm: str = "layer"
+
+    @nn.compact
+    def __call__(self, x):
+        if self.norm == "layer":
+            normalize = lambda x: nn.LayerNorm()(x)
+        else:
+            normalize = lambda x: x
+        x = nn.Dense(8)(x)
+        x = normalize(x)
+        x = nn.Dense(4)(x)
+        x = normalize(x)
+        return x
+""",
+        LINEN,
+    ).text
+    assert "self.layer_norm_0 = LayerNorm(8, epsilon=1e-06) if self.norm ==" in text
+    assert "self.layer_norm_1 = LayerNorm(4, epsilon=1e-06) if self.norm ==" in text
+    assert "x = self.layer_norm_1(x)" in text
+
+
+def test_a_size_is_told_by_the_default_of_what_a_layer_is_not_given():
+    text = converted(
+        """\
+class Heads(nn.Module):
+    size: int
+    heads: int = 2
+
+    @nn.compact
+    def __call__(self, x):
+        b, n, _ = x.shape
+        return nn.Dense(self.heads * self.size)(x).reshape(b, n, self.heads * self.size)
+
+
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(4)(Heads(self.size)(x))
+""",
+        LINEN,
+    ).text
+    assert "Linear(2 * self.size, 4)" in text

@@ -1,7 +1,7 @@
 """What a call only shows is left out, with a remark: printed lines, and attributes that nothing reads."""
 
 import pytest
-from test_conversion_forms import TORCH
+from test_conversion_forms import TORCH, converted
 
 from mlax_scaffold.conversion import convert
 
@@ -82,3 +82,41 @@ def test_a_buffer_that_nothing_reads_is_a_state():
     made = thing("self.seen = y.mean(0)", seen=buffer)
     assert "self.seen = state(zeros, (self.size,))" in made.text
     assert not [n for n in made.notes if "is left out" in n.what]
+
+
+def test_what_a_plain_class_keeps_for_its_own_gradient_is_local():
+    made = converted(
+        """\
+class Inner:
+    def __init__(self, n):
+        self.w = np.ones((n, n))
+        self.x = None
+
+    def forward(self, x):
+        self.x = x
+        return x @ self.w
+
+    def backward(self, grad):
+        self.dw = self.x.T @ grad
+        return grad @ self.w.T
+
+
+class Thing:
+    def __init__(self, n):
+        self.inner = Inner(n)
+
+    def forward(self, x):
+        self.scores = self.inner.forward(x)
+        return self.scores * 2
+
+    def backward(self, grad):
+        return self.inner.backward(2 * grad)
+""",
+        "import numpy as np\n\n\n",
+    )
+    assert "scores = self.inner(x)\n        return scores * 2" in made.text
+    assert "backward" not in made.text
+    assert "self.x" not in made.text
+    assert [n.what for n in made.notes] == [
+        "`backward` is left out: the call does not need it"
+    ]

@@ -44,7 +44,7 @@ class Thing(nn.Module):
     assert convert("thing.py", LINEN + given, "Thing", "FromThing").whole
 
 
-def test_a_function_that_is_mapped_stays_so():
+def test_a_function_that_is_mapped_is_so_where_it_is_called():
     text = converted(
         """\
 @jax.vmap
@@ -61,7 +61,8 @@ class Thing(nn.Module):
 """,
         LINEN,
     ).text
-    assert "@jax.vmap\ndef distance(a, b):" in text
+    assert "\n\n\ndef distance(a, b):" in text
+    assert "jax.vmap(distance)(self.linear_0(x), y)" in text
 
 
 def test_what_is_computed_without_gradients_is_detached():
@@ -343,19 +344,21 @@ class Thing(nn.Module):
 def test_a_cell_that_is_scanned_runs_over_time(axes, swaps):
     given = SCAN.format(cell="LSTMCell", axes=axes, first="x[:, 0]", start="carry")
     text = converted(given, LINEN).text
-    assert "return self.cell_0(x, carry)[::-1]" in text
-    assert "lax.scan(step_0, (jnp.zeros(" in text
+    assert "return self.lstm(x, carry)[::-1]" in text
+    assert "carry = (jnp.zeros((x.shape[0], self.size), dtype=x.dtype)," in text
+    assert "lax.scan(step_0, carry, " in text
     assert ("jnp.swapaxes(x, 0, 1)" in text) == swaps
+    assert ("y = jnp.swapaxes(y, 0, 1)" in text) == swaps
 
 
-@pytest.mark.parametrize(
-    ("cell", "start"), [("LSTMCell", "x[0]"), ("ConvLSTMCell", "carry")]
-)
-def test_what_is_scanned_otherwise_is_listed(cell, start):
-    given = SCAN.format(cell=cell, axes=1, first="x[:, 0]", start=start)
+@pytest.mark.parametrize(("cell", "axes"), [("LSTMCell", 2), ("ConvLSTMCell", 1)])
+def test_what_is_scanned_otherwise_is_listed(cell, axes):
+    given = SCAN.format(cell=cell, axes=axes, first="x[:, 0]", start="carry")
     made = convert("thing.py", LINEN + given, "Thing", "FromThing")
+    what = "scan" if axes == 2 else cell
+    line = LINEN.count("\n") + (6 if axes == 2 else 13)
     found = [(n.line, n.what) for n in made.notes if n.blocks]
-    assert (LINEN.count("\n") + 6, "`nn.scan` has no counterpart") in found
+    assert (line, f"`nn.{what}` has no counterpart") in found
 
 
 @pytest.mark.parametrize("annotation", ["", ": int"])
@@ -373,3 +376,31 @@ class Thing(nn.Module):
     [note] = [n for n in made.notes if n.blocks]
     assert note.line == TORCH.count("\n") + 6
     assert "`length` is a number of Python" in note.what
+
+
+@pytest.mark.parametrize(
+    ("update", "made"),
+    [
+        (
+            "mean.value = 0.9 * mean.value + 0.1 * x.mean(0)",
+            "0.9 * self.average + 0.1 *",
+        ),
+        ("mean.value += x.mean(0)", "self.average + mean(x, axis=0)"),
+    ],
+)
+def test_a_variable_of_flax_that_a_call_sets_is_a_state(update, made):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x, train=True):
+        known = self.has_variable("batch_stats", "average")
+        mean = self.variable("batch_stats", "average", jnp.zeros, x.shape[1:])
+        if train and known and not self.is_initializing():
+            {update}
+        return x - mean.value
+""",
+        LINEN,
+    ).text
+    assert f"self.average = {made}" in text
+    assert "return x - self.average" in text

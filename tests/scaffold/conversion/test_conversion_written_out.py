@@ -515,7 +515,7 @@ class Thing(nn.Module):
 """,
         LINEN,
     ).text
-    assert "xs: Float['batch positions 4']" in text
+    assert "xs: Float['time positions 4']" in text
 
 
 # What `generate` would refuse is told here, with the line.

@@ -54,6 +54,32 @@ def compare(
     )
 
 
+class Sum(Double):
+    """What it is given is a tuple."""
+
+    @staticmethod
+    def fwd(x, trainables, non_trainables, hyperparams, inference_mode=False):
+        (first, index), second = x
+        return first[index] + second, non_trainables
+
+
+def test_a_tuple_of_arrays_is_drawn_and_given_as_one(tmp_path: Path):
+    (tmp_path / "code.py").write_text("""
+class Sum:
+    def __call__(self, x):
+        (first, index), second = x
+        return first[index] + second
+""")
+    assert_parity(
+        Sum,
+        Original("code.py", "Sum", "plain"),
+        hyperparameters={},
+        inputs={"x": (((2, 3), (4,)), (4, 3))},
+        integers=("x[0][1]",),
+        near=str(tmp_path / "test.py"),
+    )
+
+
 def test_what_has_no_weights_is_compared(tmp_path: Path):
     compare(tmp_path, "Twice", {})
     with pytest.raises(AssertionError, match="Not equal"):

@@ -6,9 +6,10 @@ import ast
 import copy
 from collections.abc import Sequence
 
-from mlax_scaffold.conversion.bodies.looping import Looping
+from mlax_scaffold.conversion.bodies.asserting import Asserting
 from mlax_scaffold.conversion.declarations.array_shapes import pointwise
 from mlax_scaffold.conversion.declarations.declaring import is_initializer
+from mlax_scaffold.conversion.declarations.inline_weights import is_variable
 from mlax_scaffold.conversion.declarations.parted_inputs import PartedInputs, ends
 from mlax_scaffold.conversion.declarations.reading import Environment
 from mlax_scaffold.conversion.shapes.chosen_sizes import (
@@ -44,7 +45,7 @@ from mlax_scaffold.conversion.source.trees import (
 )
 
 
-class Bodies(Looping):
+class Bodies(Asserting):
     """One class's methods."""
 
     def run(self, method: ast.FunctionDef, inputs: Environment) -> Value:
@@ -132,6 +133,12 @@ class Bodies(Looping):
                 value = ast.BinOp(read, node.op, node.value)
                 assign = ast.Assign([place], value, lineno=node.lineno)
                 return self._assign(ast.copy_location(assign, node), place)
+            case ast.AugAssign(target=ast.Name(id=local) as place) if (
+                local in self.variables
+            ):
+                value = ast.BinOp(name(local), node.op, node.value)
+                assign = ast.Assign([place], value, lineno=node.lineno)
+                return self._assign(ast.copy_location(assign, node), place)
             case ast.AugAssign(target=ast.Name(id=local)):
                 node.value, value = self.value(node.value)
                 self.env[local] = self.arrays.binary(
@@ -169,28 +176,6 @@ class Bodies(Looping):
                 setattr(node, child, self.value(value)[0])
         return [node]
 
-    def _asserted(self, test: ast.expr) -> ast.expr:
-        """What holds: sizes that are said to be the same are."""
-        match test:
-            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
-                made, one = self.value(left)
-                other_made, other = self.value(right)
-                if isinstance(one, Number) and isinstance(other, Number):
-                    self.symbols.equal(one.value, other.value)
-                if isinstance(one, Shape) and isinstance(other, Several):
-                    self._shaped(one, other)
-                return ast.Compare(made, [ast.Eq()], [other_made])
-        return self.value(test)[0]
-
-    def _shaped(self, shape: Shape, sizes: Several) -> None:
-        """Take an array to have the shape that it is said to have."""
-        if shape.start is not None or shape.stop is not None:
-            return
-        if self.symbols.ranked(shape.array, ["_"] * len(sizes.items)):
-            for axis, size in zip(shape.array.axes, sizes.items, strict=True):
-                if isinstance(size, Number):
-                    self.symbols.equal(axis, size.value)
-
     def _assign(self, node: ast.Assign, target: ast.expr) -> list[ast.stmt]:
         makes = is_initializer(node.value) or self._makes_initializer(node.value)
         if isinstance(target, ast.Name) and makes:
@@ -208,11 +193,27 @@ class Bodies(Looping):
             attribute = self._declare(node.value, target.id)
             self.env[target.id] = Module(attribute)
             return []
+        variable = is_variable(node.value) and isinstance(target, ast.Name)
         node.value, value = self.value(node.value)
+        state = self_attribute(node.value) if variable else None
+        if state is not None:
+            self.variables[ast.unparse(target)] = state
+            return []
+        target = self._place(target)
+        node.targets = [target]
         self.bind(target, value)
         if isinstance(value, Module) and isinstance(target, ast.Name):
             return []
         return [node]
+
+    def _place(self, target: ast.expr) -> ast.expr:
+        """Where a value goes: into a state, where a local stands for one."""
+        if isinstance(target, ast.Tuple):
+            return ast.Tuple([self._place(t) for t in target.elts], ast.Store())
+        state = self.variables.get(target.id) if isinstance(target, ast.Name) else None
+        if state is None:
+            return target
+        return ast.Attribute(name("self"), state, ast.Store())
 
     def bind(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, ast.Name):

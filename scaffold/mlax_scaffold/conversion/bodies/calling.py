@@ -5,16 +5,14 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.bodies.applying import Applying
+from mlax_scaffold.conversion.bodies.helping import Helping
 from mlax_scaffold.conversion.declarations.recurrences import states_given
 from mlax_scaffold.conversion.forms.boolean_sums import of_numbers
-from mlax_scaffold.conversion.rows.calculations import Calculations
-from mlax_scaffold.conversion.rows.translation import Translator
 from mlax_scaffold.conversion.shapes.helper_dtypes import (
+    WHOLE,
+    WIDE,
+    casts_to,
     float_named,
-    is_given_arrays,
-    makes_floats,
-    with_dtype,
 )
 from mlax_scaffold.conversion.shapes.layer_shapes import arguments
 from mlax_scaffold.conversion.shapes.static_arrays import static_shape
@@ -28,7 +26,6 @@ from mlax_scaffold.conversion.shapes.values import (
     Shape,
     Value,
 )
-from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.trees import (
     expression,
     is_layer,
@@ -38,12 +35,14 @@ from mlax_scaffold.conversion.source.trees import (
 from mlax_scaffold.conversion.source.vocabulary import CHAINED
 
 
-class Calling(Applying):
+class Calling(Helping):
     """Values of expressions."""
 
     def value(self, node: ast.expr) -> tuple[ast.expr, Value]:
         """The expression with its layers declared, and what is known of its value."""
         match node:
+            case ast.Name(id=local) if local in self.variables:
+                return self.value(expression(f"self.{self.variables[local]}"))
             case ast.Name(id=local):
                 value = self.env.get(local)
                 if isinstance(value, Module):
@@ -76,9 +75,12 @@ class Calling(Applying):
             case ast.Subscript():
                 node.value, value = self.value(node.value)
                 node.slice, index = self.value(node.slice)
-                if isinstance(index, Array) and self._is_weight(node.value):
-                    # What chooses rows of a weight.
+                weight = self._is_weight(node.value)
+                named = isinstance(node.slice, ast.Name) and isinstance(value, Array)
+                if isinstance(index, Array) and (weight or named):
+                    # What chooses rows; those of another input mostly one by one.
                     index.kind = "Int"
+                    _ = weight or self.symbols.ranked(index, ("items",))
                 return node, self.arrays.item(value, node.slice, index)
             case ast.IfExp():
                 node.test, _ = self.value(node.test)
@@ -103,7 +105,11 @@ class Calling(Applying):
                 return node, Number(whole) if len(numbers) == 2 else None
             case ast.Compare():
                 node.left, value = self.value(node.left)
-                node.comparators = [self.value(c)[0] for c in node.comparators]
+                made = [self.value(c) for c in node.comparators]
+                node.comparators = [m for m, _ in made]
+                for _, other in made:
+                    if isinstance(value, Array) and isinstance(other, Array):
+                        value = self.symbols.together(value, other)
                 return node, value if isinstance(value, Array) else None
             case ast.ListComp(elt=elt, generators=[one]) if (
                 attribute := self._listed_layers(one)
@@ -124,11 +130,10 @@ class Calling(Applying):
             if isinstance(part, ast.expr):
                 setattr(node, child, self.value(part)[0])
             elif isinstance(part, list):
-                setattr(
-                    node,
-                    child,
-                    [self.value(p)[0] if isinstance(p, ast.expr) else p for p in part],
-                )
+                parts = [
+                    self.value(p)[0] if isinstance(p, ast.expr) else p for p in part
+                ]
+                setattr(node, child, parts)
         return node, None
 
     def _listed_layers(self, loop: ast.comprehension) -> str:
@@ -308,18 +313,9 @@ class Calling(Applying):
             made = method if method.name not in self.declared else copy.deepcopy(method)
             self.declared[method.name] = method.name
             return node, self.run(made, dict(zip(places, given, strict=False)) | named)
-        helper = self._helper(func)
-        if helper is not None:
-            places = [a.arg for a in helper.args.args]
-            made = makes_floats(helper) and not is_given_arrays(given, node)
-            made = made and self.depth == 1
-            first = self.builder.calculations.first_input
-            array = float_named(self.env, first) if made else None
-            value = self.run(helper, dict(zip(places, given, strict=False)) | named)
-            if array is not None:
-                self.builder.dtyped.add(helper.name)
-                node = with_dtype(node, array)
-            return node, value
+        helped = self._helped(node, func, given, named)
+        if helped is not None:
+            return helped
         last = ast.unparse(func).rpartition(".")[2].rpartition(":")[2]
         if last == "scan" and len(node.args) > 2 and isinstance(node.args[0], ast.Name):
             return node, self.scanned(node.args[0].id, given[1], given[2])
@@ -330,8 +326,12 @@ class Calling(Applying):
                 return node, self.popped(local)
         if isinstance(func, ast.Attribute) and attribute is None:
             func.value, owner = self.value(func.value)
-            if func.attr == "astype" and isinstance(owner, Array) and _widens(node):
-                return self._in_dtype(node, func.value, owner)
+            if func.attr == "astype" and isinstance(owner, Array):
+                if casts_to(node, WIDE):
+                    return self._in_dtype(node, func.value, owner)
+                if casts_to(node, WHOLE) and isinstance(func.value, ast.Name):
+                    # What is made integers holds such.
+                    owner.kind = "Int"
             if isinstance(owner, Array | Shape):
                 return node, self.arrays.method(func.attr, owner, node, given)
             if func.attr == "reshape" and all(isinstance(g, Number) for g in given):
@@ -342,51 +342,6 @@ class Calling(Applying):
     def _is_weight(self, node: ast.expr) -> bool:
         known = self.builder.attributes.get(self_attribute(node) or "")
         return known is not None and known.kind == "weight"
-
-    def _helper(self, func: ast.expr) -> ast.FunctionDef | None:
-        """A function of the file, as it stands beside the spec."""
-        builder = self.builder
-        found = builder.origin.functions.get(getattr(func, "id", ""))
-        if found is None or self.depth >= 6:
-            return None
-        translator = Translator(
-            builder.origin, builder.framework, Notes(), Calculations(keyed=False), {}
-        )
-        [made] = translator.statements([copy.deepcopy(found)])
-        return made if isinstance(made, ast.FunctionDef) else None
-
-    def _mapped(self, func: ast.expr) -> ast.expr | None:
-        """The layer that jax.vmap maps, which takes a batch itself."""
-        if not isinstance(func, ast.Call) or len(func.args) != 1 or func.keywords:
-            return None
-        if not ast.unparse(func.func).endswith("vmap"):
-            return None
-        inner = func.args[0]
-        if isinstance(inner, ast.Call):
-            return self._mapped(inner)
-        attribute = self_attribute(inner)
-        known = self.builder.attributes.get(attribute or "")
-        value = self.env.get(inner.id) if isinstance(inner, ast.Name) else None
-        if isinstance(value, Loop | Module):
-            known = self.builder.attributes.get(value.attribute)
-        pointwise = (
-            "Linear",
-            "LayerNorm",
-            "RMSNorm",
-            "Embed",
-            "Dropout",
-            "MLP",
-            "Identity",
-        )
-        if known is not None and known.layer.partition(":")[2] in pointwise:
-            return inner
-        return None
-
-
-def _widens(call: ast.Call) -> bool:
-    """Whether a call of `astype` names a wide floating dtype."""
-    text = ast.unparse(call.args[0]) if len(call.args) == 1 else ""
-    return text.strip("'").rpartition(".")[2] in ("float32", "float64", "float_")
 
 
 def _array_of(shape: ast.expr) -> Value:

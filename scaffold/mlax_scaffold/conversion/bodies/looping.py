@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.bodies.calling import Calling
+from mlax_scaffold.conversion.bodies.repeating import Repeating
 from mlax_scaffold.conversion.lists.literal_loops import literal_passes
+from mlax_scaffold.conversion.shapes.repeated_sizes import passes
 from mlax_scaffold.conversion.shapes.sizes import is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Each, Loop, Number, Value
 from mlax_scaffold.conversion.source.loop_parts import (
@@ -58,7 +59,7 @@ _ENTRIES = ("width", "before", "size_before", "features_before")
 """What the size that a pass begins with is called; one that the loop does not have."""
 
 
-class Looping(Calling):
+class Looping(Repeating):
     """Loops."""
 
     def _for(self, node: ast.For) -> list[ast.stmt]:
@@ -87,8 +88,11 @@ class Looping(Calling):
                     axes = [*value.axes[:-1], entry]
                     self.env[local] = value.like(axes)
         listed_before = set(self.builder.attributes)
+        before = {k: v for k, v in self.env.items() if k in assigned}
+        count = passes(node)
         node.body = self.statements(node.body)
         self.loop = outer
+        self._repeat(before, count)
         if isinstance(source, Each) and not source.alike:
             # What the last pass leaves has other sizes than what the first one does.
             self.env |= dict.fromkeys(assigned)
@@ -262,45 +266,6 @@ class Looping(Calling):
                 local_ = next(n for n in _ENTRIES if n not in taken)
                 self._widths(entry, local_, ast.Tuple([first, star], ast.Load()))
             self.env[local] = after.like([*after.axes[:-1], self._final(last, node)])
-
-    def _widths(self, entry: ast.Name, local: str, value: ast.expr) -> None:
-        """Declarations of a loop get the size that comes before, from pass to pass."""
-        read = [
-            part
-            for part in self.builder.setup
-            if isinstance(part, ast.Assign)
-            and isinstance(part.value, ast.ListComp)
-            and entry.id in names(self.symbols.find(part.value.elt))
-        ]
-        self.symbols.known[entry.id] = name(local)
-        for part in read:
-            assert isinstance(part.value, ast.ListComp)
-            generator = part.value.generators[0]
-            generator.target = ast.Tuple(
-                [ast.Name(local, ast.Store()), generator.target], ast.Store()
-            )
-            # One more width than there are passes: the last one is that of the result.
-            generator.iter = ast.Call(
-                name("zip"), [copy.deepcopy(value), generator.iter], []
-            )
-
-    def _grow(self, entry: ast.Name, first: ast.expr, growth: ast.expr) -> None:
-        """Declarations of a loop whose size grows by the same in every pass."""
-        grown = None
-        for part in self.builder.setup:
-            if not isinstance(part, ast.Assign) or not isinstance(
-                part.value, ast.ListComp
-            ):
-                continue
-            target = part.value.generators[0].target
-            if isinstance(target, ast.Name) and any(
-                isinstance(n, ast.Name) and is_name(self.symbols.find(n), entry.id)
-                for n in ast.walk(part.value.elt)
-            ):
-                target.id = "number" if target.id == "_" else target.id
-                grown = expression("a + i * g", a=first, i=name(target.id), g=growth)
-        if grown is not None:
-            self.symbols.known[entry.id] = grown
 
     def _final(self, last: ast.expr, node: ast.For) -> ast.expr:
         """A size after the last pass."""

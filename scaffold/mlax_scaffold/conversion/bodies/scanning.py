@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+
 from mlax_scaffold.conversion.declarations.declaring import Declaring
+from mlax_scaffold.conversion.shapes.annotations import flattened
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 
 
@@ -13,17 +16,96 @@ class Scanning(Declaring):
         """What a scan makes, whose step is a function of the body."""
         if isinstance(x, Array) and x.lead and self.builder.framework == "equinox":
             self.symbols.ranked(x, ("time", "features"))
-        if isinstance(x, Array):
-            # What is read of its shape by number tells how many axes there are.
-            self.symbols.settled(x)
-        item = None
-        if isinstance(x, Array) and not x.lead:
-            item = x.like(x.axes[1:]) if not x.prefix.axes else Array(x.axes[1:], False)
+        item = self._element(x)
         result = self.stepped(title, [carry, item])
+        time = self.symbols.fresh("time")
+        self._told(x, item, time)
         y = result.items[1] if isinstance(result, Several) else None
-        if isinstance(y, Array) and isinstance(x, Array) and not x.lead and not y.lead:
-            y = Array([x.axes[0], *y.axes], False)
-        return Several([carry, y])
+        if isinstance(result, Several):
+            self._alike(carry, result.items[0])
+        self._guessed(carry, x, item, time)
+        return Several([carry, self._series(x, y, time)])
+
+    def _element(self, x: Value) -> Value:
+        """What a step is given of it."""
+        if isinstance(x, Several):
+            return Several([self._element(i) for i in x.items])
+        if not isinstance(x, Array):
+            return None
+        # What is read of its shape by number tells how many axes there are.
+        self.symbols.settled(x)
+        if x.lead:
+            item = Array(list(x.tail), True, x.kind)
+            item.of_step = True
+            return item
+        axes = x.axes[1:]
+        return Array(axes, False, x.kind) if x.prefix.axes else x.like(axes)
+
+    def _told(self, x: Value, item: Value, time: ast.expr) -> None:
+        """What the step says of its element holds of the whole, which has one axis more."""
+        if isinstance(x, Several) and isinstance(item, Several):
+            for one, part in zip(x.items, item.items, strict=True):
+                self._told(one, part, time)
+        if not isinstance(x, Array) or not isinstance(item, Array):
+            return
+        x.kind = item.kind
+        if item.lead and not item.axes and item.against is not None:
+            # Of what it is broadcast to it mostly has all axes.
+            item = item.against
+        if x.lead and not item.lead:
+            self.symbols.ranked(x, ["time", *["_"] * len(item.axes)])
+        elif x.lead and item.axes:
+            x.at_least_one()
+            for axis in reversed(item.axes[: len(item.axes) - len(x.axes)]):
+                x.grow(axis)
+        for mine, axis in zip(reversed(x.axes), reversed(item.axes), strict=False):
+            self.symbols.equal(mine, axis)
+        if not x.lead:
+            self.symbols.equal(x.axes[0], time)
+
+    def _guessed(self, carry: Value, x: Value, item: Value, time: ast.expr) -> None:
+        """Where nothing is known of any array, each series is one of numbers for several examples."""
+        arrays = list(flattened([carry, x, item]))
+        carried = any(True for _ in flattened([carry]))
+        if not carried or any(not a.lead or a.axes for a in arrays):
+            return
+        if any(a.against is not None and a.against.axes for a in arrays):
+            return
+        batch = self.symbols.fresh("batch")
+        for array in flattened([x]):
+            if array.lead:
+                self.symbols.ranked(array, ("time", "batch"))
+                self.symbols.equal(array.axes[0], time)
+        for array in flattened([item, carry]):
+            if array.lead:
+                self.symbols.ranked(array, ("batch",))
+        for array in arrays:
+            self.symbols.equal(array.axes[-1], batch)
+
+    def _alike(self, one: Value, other: Value) -> None:
+        """What is carried has the shape that it is carried on with."""
+        if isinstance(one, Several) and isinstance(other, Several):
+            for part, after in zip(one.items, other.items, strict=False):
+                self._alike(part, after)
+        if not isinstance(one, Array) or not isinstance(other, Array):
+            return
+        for part, known in ((one, other), (other, one)):
+            if part.lead and not known.lead:
+                self.symbols.ranked(part, ["batch", *["_"] * (len(known.axes) - 1)])
+        if not one.lead and not other.lead and len(one.axes) == len(other.axes):
+            for mine, axis in zip(one.axes, other.axes, strict=True):
+                self.symbols.equal(mine, axis)
+
+    def _series(self, x: Value, y: Value, time: ast.expr) -> Value:
+        """What the results of all steps are together."""
+        if isinstance(y, Several):
+            return Several([self._series(x, i, time) for i in y.items])
+        if not isinstance(y, Array):
+            return None
+        first = x.items[0] if isinstance(x, Several) and x.items else x
+        if isinstance(first, Array) and not first.lead and not y.lead:
+            return Array([first.axes[0], *y.axes], False)
+        return Array(y.axes, True)
 
     def stepped(self, title: str, given: list[Value]) -> Value:
         """The result of a function that a body defines; its own body is read once."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mlax_scaffold.conversion.shapes.loss_shapes import loss_shape
 from mlax_scaffold.conversion.shapes.reshaping import Reshaping
 from mlax_scaffold.conversion.shapes.sizes import Symbols
+from mlax_scaffold.conversion.shapes.static_arrays import MADE, filled
 from mlax_scaffold.conversion.shapes.values import (
     Array,
     Each,
@@ -159,7 +160,7 @@ class ArrayShapes(Reshaping):
             return left
         if left is None and isinstance(right, Array) and len(right.axes) == 1:
             # A vector is broadcast to what is not known.
-            return right if right.lead else None
+            return right if right.lead and literal(right.axes[0]) != 1 else None
         return right if isinstance(right, Array) else None
 
     def matmul(self, left: Value, right: Value) -> Value:
@@ -206,6 +207,9 @@ class ArrayShapes(Reshaping):
         if attr in _ALIKE:
             self._along(owner, node)
             return owner
+        if attr == "squeeze":
+            whole = ast.Call(node.func, [node.func, *node.args], node.keywords)
+            return self._squeezed(owner, whole)
         return None
 
     def _taken(self, array: Array, index: Value, node: ast.Call) -> Value:
@@ -242,7 +246,8 @@ class ArrayShapes(Reshaping):
         if condition.axes and not condition.lead and not made.lead:
             self.symbols.together(made, condition)
         for one in (condition, *condition.behind):
-            if one.lead and not one.axes and made.axes and one is not made:
+            known = made.axes or one.against is None
+            if one.lead and not one.axes and known and one is not made:
                 one.broadcast_to(made)
 
     def _convolved(
@@ -271,23 +276,20 @@ class ArrayShapes(Reshaping):
             return self.flat(first)
         if last == "int" and isinstance(first, Number):
             return Number(expression("int(a)", a=first.value))
-        if (
-            last in ("max", "min")
-            and given
-            and all(isinstance(g, Number) for g in given)
-        ):
-            return Number(
-                ast.Call(
-                    node.func, [g.value for g in given if isinstance(g, Number)], []
-                )
-            )
+        numbers = [g.value for g in given if isinstance(g, Number)]
+        if last in ("max", "min") and given and len(numbers) == len(given):
+            return Number(ast.Call(node.func, numbers, []))
+        if last in MADE and "." in text:
+            return filled(first)
         if last in ("concatenate", "concat", "hstack") and isinstance(first, Several):
             return self._concatenated(node, first)
         if last == "stack" and isinstance(first, Several) and first.items:
             return self._stacked(node, first)
         if last in ("concatenate", "concat", "stack") and isinstance(first, Each):
             return self._joined(node, first, new=last == "stack")
-        if last in ("matmul", "dot") and len(given) > 1:
+        if last.startswith("segment_") and len(given) > 1:
+            return self.segments(node, first, given[1])
+        if last in ("matmul", "dot", "batch_matmul") and len(given) > 1:
             return self.matmul(first, given[1])
         if last == "einsum":
             return self._einsum(node, given[1:])

@@ -1,4 +1,4 @@
-"""Inputs that an LSTM carries: pairs of arrays."""
+"""Inputs that are tuples of arrays: what an LSTM carries."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.declarations.building import Attribute
+from mlax_scaffold.conversion.shapes.values import Array, Several
 from mlax_scaffold.conversion.source.trees import is_layer, self_attribute
 
 _LSTM = "@layer:LSTMCell"
+_PAIR = Several([None, None])
 
 
 def pairs_carried(
@@ -16,15 +18,15 @@ def pairs_carried(
     attributes: Mapping[str, Attribute],
     *,
     carry_first: bool,
-    own: Mapping[str, list[int]],
-) -> set[str]:
-    """The names of such inputs in a method.
+    own: Mapping[str, Mapping[int, Several]],
+) -> dict[str, Several]:
+    """The inputs of a method that it hands to what carries such, by name.
 
     Args:
         forward: the method.
         attributes: what the class declares.
         carry_first: whether the carry stands before the input where a cell is called.
-        own: which inputs of classes of the file are pairs, by the mark of each.
+        own: which inputs of classes of the file are tuples, by the mark of each.
     """
     given = {a.arg for a in (*forward.args.args, *forward.args.kwonlyargs)}
     local = {
@@ -33,7 +35,7 @@ def pairs_carried(
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
     }
     place = 0 if carry_first else 1
-    found: set[str] = set()
+    found: dict[str, Several] = {}
     for part in ast.walk(forward):
         if not isinstance(part, ast.Call):
             continue
@@ -44,9 +46,19 @@ def pairs_carried(
         mark = known.layer if known is not None else ""
         if isinstance(func, ast.Call) and is_layer(func):
             mark = ast.unparse(func.func)
-        places = [place] if mark == _LSTM else own.get(mark, [])
-        for at in places:
+        places = {place: _PAIR} if mark == _LSTM else own.get(mark, {})
+        for at, wanted in places.items():
             carried = part.args[at] if len(part.args) > at else None
             if isinstance(carried, ast.Name) and carried.id in given:
-                found.add(carried.id)
+                found[carried.id] = _of_arrays(wanted)
     return found
+
+
+def _of_arrays(wanted: Several) -> Several:
+    """A tuple of that structure."""
+    return Several(
+        [
+            _of_arrays(i) if isinstance(i, Several) else Array([], True)
+            for i in wanted.items
+        ]
+    )

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     name,
     replaced,
+    self_attribute,
 )
 
 if TYPE_CHECKING:
@@ -172,3 +173,8 @@ def typed(initializer: ast.expr) -> ast.expr:
             initializer.args.args.pop()
         initializer.args.defaults = []
     return initializer
+
+
+def is_variable(node: ast.expr) -> bool:
+    """Whether an expression is a state of flax, `self.variable("batch_stats", "mean", ...)`."""
+    return isinstance(node, ast.Call) and self_attribute(node.func) == "variable"

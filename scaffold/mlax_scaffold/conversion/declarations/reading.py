@@ -46,6 +46,8 @@ class Reading:
         self.makers: dict[str, ast.expr] = {}
         self.tuples: dict[str, ast.expr] = {}
         """Locals that are tuples, as they are written: shapes of weights, perhaps."""
+        self.variables: dict[str, str] = {}
+        """Locals that are states of the class: flax calls these variables."""
         self.pointwise: set[str] = set()
         """Locals that stand for a function of the elements, such as an activation."""
 

@@ -223,11 +223,11 @@ def _is_started(node: ast.AST, made: Recurrence) -> bool:
     )
 
 
-def pairs_given(recurrences: Mapping[str, object], node: ast.AST) -> set[str]:
-    """The names of pairs of states that an LSTM of a class begins with, in a method of it."""
+def pairs_given(recurrences: Mapping[str, object], node: ast.AST) -> dict[str, Several]:
+    """The pairs of states that an LSTM of a class begins with, in a method of it, by name."""
     pairs = {t for t, made in recurrences.items() if _is_lstm(made)}
     return {
-        state.id
+        state.id: Several([Array([], True), Array([], True)])
         for part in ast.walk(node)
         if isinstance(part, ast.Call) and self_attribute(part.func) in pairs
         for state in states_given(part)

@@ -40,6 +40,7 @@ def in_dtype_of(forward: ast.FunctionDef, first: str, dtype: ast.expr) -> None:
         text = ast.unparse(part.func)
         last = text.rpartition(".")[2]
         cast = text == "@module:jnp.asarray" and len(part.args) == 2
+        cast |= last == "astype" and len(part.args) == 1
         filled = last in _FILLED and len(part.args) == 2 + (last == "full")
         if (cast or filled) and ast.unparse(part.args[-1]) == f"{first}.dtype":
             part.args[-1] = copy.deepcopy(dtype)

@@ -91,6 +91,8 @@ class ClassFields:
         left_out = given in late and is_none(late[given])
         # What a solver of differential equations hands on.
         left_out = left_out or (given == "args" and self.framework == "equinox")
+        # A name for what is not looked at, as in layers that are scanned.
+        left_out = left_out or given.startswith("_")
         return left_out and given not in read
 
     def _flags(self) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from mlax_scaffold.conversion.bodies.bodies import Bodies
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.carried_pairs import pairs_carried
+from mlax_scaffold.conversion.declarations.dividing_rates import with_dividing_rates
 from mlax_scaffold.conversion.declarations.initializer_defaults import with_initializers
 from mlax_scaffold.conversion.declarations.recurrences import pairs_given
 from mlax_scaffold.conversion.declarations.weight_dtypes import (
@@ -34,7 +35,7 @@ from mlax_scaffold.conversion.forms.counted_inputs import with_counts
 from mlax_scaffold.conversion.forms.initial_rules import Rule
 from mlax_scaffold.conversion.forms.literal_locals import sizes_of
 from mlax_scaffold.conversion.forms.numeric_masks import added_inputs
-from mlax_scaffold.conversion.forms.scalar_inputs import scalars_given
+from mlax_scaffold.conversion.forms.scalar_inputs import is_of_one, scalars_given
 from mlax_scaffold.conversion.forms.unread_locals import without_unread
 from mlax_scaffold.conversion.output.description import Described, Field
 from mlax_scaffold.conversion.shapes.annotations import (
@@ -48,7 +49,8 @@ from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
-from mlax_scaffold.conversion.shapes.values import Array, Several, Value, is_asked_early
+from mlax_scaffold.conversion.shapes.taken_apart import taken_apart
+from mlax_scaffold.conversion.shapes.values import Array, Value, is_asked_early
 from mlax_scaffold.conversion.source.arguments_of import absent_by_default
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.library import tidied
@@ -144,8 +146,9 @@ class ClassReader(ClassMethods):
             )
         constructor = Constructor(builder)
         self._flags()
-        dataclass = self.framework in DATACLASSES and "__init__" not in self.methods
-        if dataclass or (self.framework == "plain" and "__init__" not in self.methods):
+        decorated = "dataclass" in " ".join(map(ast.unparse, self.node.decorator_list))
+        fields = decorated or self.framework in (*DATACLASSES, "plain")
+        if fields and "__init__" not in self.methods:
             self._dataclass(constructor)
         start = self.methods.get("__init__") or self.methods.get("setup")
         if start is not None and start.name == "setup":
@@ -172,7 +175,7 @@ class ClassReader(ClassMethods):
             forward,
             builder.attributes,
             carry_first=self.framework in ("flax", "nnx"),
-            own={f"@own:{n}": s.pairs() for n, s in self.results.items() if s},
+            own={f"@own:{n}": s.tuples() for n, s in self.results.items() if s},
         )
         if self.framework == "haiku" and carried:
             self.notes.remark(
@@ -181,8 +184,7 @@ class ClassReader(ClassMethods):
                 "swap what haiku calls LSTMState(hidden, cell)",
             )
         carried |= pairs_given(builder.recurrences, forward)
-        for given in carried & env.keys():
-            env[given] = Several([Array([], True), Array([], True)])
+        env |= {k: v for k, v in (taken_apart(forward) | carried).items() if k in env}
         if self.framework == "equinox":
             for given in scalars_given(forward) & env.keys():
                 env[given] = Array([], False)
@@ -194,17 +196,16 @@ class ClassReader(ClassMethods):
             value = env.get(given)
             if isinstance(value, Array) and value.kind == "Int":
                 self.symbols.ranked(value, ("batch", "positions"))
-        again = copy.deepcopy(forward)
+        again, declared = copy.deepcopy(forward), len(builder.attributes)
         result = bodies.run(forward, env)
-        if self.framework == "torch" and is_asked_early(env.values()):
+        if len(builder.attributes) == declared and is_asked_early(env.values()):
             # How many axes an input has may be said after the line that asks for one.
             known = list(builder.notes.found)
             result = Bodies(builder, self.symbols, self.results).run(again, env)
             builder.notes.found[:] = known
             forward = again
 
-        if self.framework == "equinox" and scalars_given(forward) & env.keys():
-            # What has a number for all examples is for one example.
+        if self.framework == "equinox" and is_of_one(forward, env.keys()):
             for value in env.values():
                 if isinstance(value, Array) and value.lead and len(value.axes) == 1:
                     self.symbols.ranked(value, ("features",))
@@ -246,7 +247,8 @@ class ClassReader(ClassMethods):
         draws = Draws(self.notes, builder.origin.functions)
         draws.forward(forward, builder.methods)
         self._own_initializers()
-        fields = self._ordered(added)
+        methods = (forward, *builder.methods)
+        fields = with_dividing_rates(self._ordered(added), setup, methods, builder.own)
         named = {f.name for f in fields}
         texts = symbols_named(self.symbols, env, named)
         for argument in (*forward.args.args[1:], *forward.args.kwonlyargs):
@@ -261,11 +263,8 @@ class ClassReader(ClassMethods):
                 env,
             )
         forward.returns = result_type(self.symbols, result, env, texts, named)
-        doc = (
-            docstring(self.node)
-            or f"From {self.node.name} of {os.path.basename(builder.origin.path)}."
-        )
-        methods = (forward, *builder.methods)
+        told_by = f"From {self.node.name} of {os.path.basename(builder.origin.path)}."
+        doc = docstring(self.node) or told_by
         given = example(self.symbols, fields, env, setup, methods)
         drops = {
             a.arg: "flag"
@@ -307,13 +306,14 @@ class ClassReader(ClassMethods):
             drops,
             parameters,
             builder.fixed,
+            decays=frozenset(f.name for f in fields if f.word == "Decay"),
         )
         self.fitted = Fitted(builder, self.symbols, tuple(fields), env)
         self.results[builder.name] = Signature(
             self.symbols,
             [env.get(a.arg) for a in inputs],
             result,
-            interface.order,
+            {f.name: f.default for f in fields},
             derived_values(setup, named),
         )
         return described, interface

@@ -14,7 +14,7 @@ from mlax_scaffold.conversion.examples.trials import trial
 from mlax_scaffold.conversion.output.description import Field, Function, SpecText
 from mlax_scaffold.conversion.shapes.annotations import annotated, symbols_named
 from mlax_scaffold.conversion.shapes.sizes import Symbols
-from mlax_scaffold.conversion.shapes.values import Array, Value
+from mlax_scaffold.conversion.shapes.values import Array, Number, Value
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.requirements import asserted, asserts
@@ -64,7 +64,8 @@ def function_definition(
     made = ast.FunctionDef(
         name, ast.arguments([], [], None, [], [], None, []), body, [], None
     )
-    bodies.run(made, env)
+    numbers = {f.name: Number(ast.Name(f.name)) for f in fields if f.word in _REAL}
+    bodies.run(made, {**env, **numbers})
     texts = symbols_named(symbols, env, set())
     arguments, defaults = [], []
     for argument, default in inputs:
@@ -100,6 +101,10 @@ def function_definition(
         tried = trial(symbols, fields, env, (), [made], same, (), single=False)
     described = Function(name, doc, made, tuple(fields), tried)
     return SpecText((described,), tuple(beside))
+
+
+_REAL = ("float", "Decay", "Positive", "NonNegative", "Probability")
+"""Words of numbers that are no sizes."""
 
 
 def _ranks(

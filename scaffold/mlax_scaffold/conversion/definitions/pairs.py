@@ -155,6 +155,10 @@ def _class(
     unpacked: dict[str, ast.expr] = {
         a.arg: expression(f"self.{a.arg}") for a, _ in numbers
     } | {a.arg: expression(f"self.{a.arg}") for a in inputs[1:] if a.arg in static}
+    stored = {*targets(call), *(a.arg for a in inputs)}
+    unpacked |= {
+        a.arg: expression(f"self.{a.arg}") for a in outer if a.arg not in stored
+    }
     called: list[ast.stmt] = []
     order = [place for place, _ in made]
     for part in call.body:

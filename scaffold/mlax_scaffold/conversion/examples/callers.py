@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from mlax_scaffold.conversion.examples.examples import computed
+from mlax_scaffold.conversion.examples.computing import computed
 from mlax_scaffold.conversion.examples.nested_examples import Fitted
 from mlax_scaffold.conversion.output.description import Described
 from mlax_scaffold.conversion.source.interfaces import Interface

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
 from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.declarations.parted_inputs import case_of, settings_of
 from mlax_scaffold.conversion.declarations.words import NUMBERED
+from mlax_scaffold.conversion.examples.computing import computed
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
-from mlax_scaffold.conversion.shapes.values import Array, Value
+from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import is_none, literal, self_attribute
 
 _SMALL = re.compile(
@@ -52,7 +52,9 @@ def example(
     arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
     if not _demands(symbols, arrays, setup, methods):
         return ()
-    return fitting(symbols, fields, env, setup, methods)
+    # Sizes of the arrays of a tuple are drawn by their names.
+    found = fitting(symbols, fields, env, setup, methods)
+    return tuple((k, v) for k, v in found if not isinstance(env.get(k), Several))
 
 
 def fitting(
@@ -87,7 +89,7 @@ def fitting(
     known = _with_derived(values, setup)
     defaults = {f.name: literal(f.default) for f in fields if f.default is not None}
     side = _side(symbols, known)
-    shapes = {}
+    shapes: dict[str, object] = {}
     chosen: dict[str, int] = {}
     optional = {n for m in methods for n in optional_inputs(m)}
     for name, array in arrays.items():
@@ -104,7 +106,27 @@ def fitting(
         shapes[name] = shape
         # An example of one case is none of the others.
         values |= {k: defaults.get(k) for k in settings_of(array) if k not in values}
+    for name, several in env.items():
+        if isinstance(several, Several) and name not in optional:
+            nested = _nested(symbols, several, known, side, chosen)
+            if nested is not None:
+                shapes[name] = nested
     return (*values.items(), *shapes.items())
+
+
+def _nested(
+    symbols: Symbols,
+    value: Value,
+    known: Mapping[str, object],
+    side: int,
+    chosen: dict[str, int],
+) -> tuple[object, ...] | None:
+    """The shapes of the arrays of a tuple; None where one is not known."""
+    if isinstance(value, Array):
+        return _shape(symbols, case_of(value, known), known, side, chosen)
+    items = value.items if isinstance(value, Several) else []
+    made = [_nested(symbols, i, known, side, chosen) for i in items]
+    return tuple(made) if made and None not in made else None
 
 
 def _asked(symbols: Symbols, array: Array) -> set[str]:
@@ -330,68 +352,3 @@ def _side(symbols: Symbols, values: Mapping[str, object]) -> int:
         if all(computed(a, known) == computed(b, known) for a, b in told):
             return side
     return max(_SIDES[0], smallest)
-
-
-def computed(node: ast.expr, values: Mapping[str, object]) -> object:
-    """The value of a size, of arithmetic and hyperparameters alone."""
-    match node:
-        case ast.Constant(value=int() as value):
-            return value
-        case ast.Attribute(attr=attr):
-            return values.get(attr)
-        case ast.IfExp(
-            test=ast.Compare(
-                left=ast.Attribute(attr=attr), ops=[op], comparators=[none]
-            ),
-            body=body,
-            orelse=other,
-        ) if is_none(none):
-            there = values.get(attr) is not None
-            return computed(
-                body if there == isinstance(op, ast.IsNot) else other, values
-            )
-        case ast.IfExp(test=ast.Attribute(attr=attr), body=body, orelse=other) if (
-            attr in values
-        ):
-            return computed(body if values[attr] else other, values)
-        case ast.Name(id=symbol):
-            return values.get(symbol)
-        case ast.BoolOp(op=ast.Or(), values=[given, default]):
-            return computed(given, values) or computed(default, values)
-        case ast.Subscript(value=inner, slice=index):
-            found, at = computed(inner, values), computed(index, values)
-            if (
-                isinstance(found, tuple)
-                and isinstance(at, int)
-                and -len(found) <= at < len(found)
-            ):
-                return found[at]
-            return None
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            value = computed(inner, values)
-            return -value if isinstance(value, int) else None
-        case ast.BinOp(left=left, op=op, right=right):
-            a, b = computed(left, values), computed(right, values)
-            if not isinstance(a, int | float) or not isinstance(b, int | float):
-                return None
-            try:
-                match op:
-                    case ast.Add():
-                        return a + b
-                    case ast.Sub():
-                        return a - b
-                    case ast.Mult():
-                        return a * b
-                    case ast.FloorDiv():
-                        return a // b
-                    case ast.Pow() if abs(b) < 10:
-                        return a**b
-            except (ZeroDivisionError, OverflowError):
-                return None
-        case ast.Call(func=ast.Name(id="int"), args=[inner]):
-            value = computed(inner, values)
-            return math.floor(value) if isinstance(value, int | float) else None
-        case ast.Call(func=ast.Name(id="len"), args=[inner]):
-            value = computed(inner, values)
-            return len(value) if isinstance(value, tuple) else None
-    return None

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.conversion.declarations.building import Attribute, Builder
-from mlax_scaffold.conversion.examples.examples import computed, fitting
+from mlax_scaffold.conversion.examples.computing import computed
+from mlax_scaffold.conversion.examples.examples import fitting
 from mlax_scaffold.conversion.output.description import Described, Field
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Value

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.conversion.examples.examples import fitting, optional_inputs
 from mlax_scaffold.conversion.output.description import Field, Trial
 from mlax_scaffold.conversion.shapes.sizes import Symbols
-from mlax_scaffold.conversion.shapes.values import Array, Value
+from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.vocabulary import KEYS
 
 
@@ -41,10 +41,10 @@ def trial(
     optional = {name for method in methods for name in optional_inputs(method)}
     env = {k: v for k, v in env.items() if k not in optional}
     found = {k: v for k, v in found.items() if k not in optional}
-    arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
-    if not arrays or set(arrays) != set(env) or not set(arrays) <= set(found):
+    if not env or not set(env) <= set(found):
         return None
-    shapes = {k: found.pop(k) for k in arrays}
+    shapes = {k: found.pop(k) for k in env}
+    arrays = {k: v for name, value in env.items() for k, v in _named(name, value)}
     leads = {array.lead for array in arrays.values()}
     if single and len(leads) > 1:
         return None
@@ -60,6 +60,15 @@ def trial(
         int(single and True in leads),
         tuple(flags),
     )
+
+
+def _named(name: str, value: Value) -> Iterator[tuple[str, Array]]:
+    """The arrays of an input, of a tuple by their places: `x[0]`."""
+    if isinstance(value, Array):
+        yield name, value
+    elif isinstance(value, Several):
+        for place, part in enumerate(value.items):
+            yield from _named(f"{name}[{place}]", part)
 
 
 def drawing(function: ast.FunctionDef | None) -> tuple[tuple[str, str], ...]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
 
 
 def without_direct_calls(origin: Origin) -> None:
     """Write them as such in place; what a class calls `forward` of its own stays."""
-    if origin.uses("torch"):
+    plain = any(framework_of(origin, c) == "plain" for c in origin.classes.values())
+    if origin.uses("torch") or plain:
         _Direct().visit(origin.tree)
 
 

@@ -53,12 +53,16 @@ def _with_axes(node: ast.expr) -> str:
 def _compare(
     function: ast.FunctionDef, is_mask: Callable[[ast.expr], bool], by: ast.cmpop
 ) -> None:
-    numeric = {
-        t
-        for part in ast.walk(function)
-        if isinstance(part, ast.Assign) and is_mask(part.value)
-        for t in targets(part.targets[0])
-    }
+    numeric: set[str] = set()
+
+    def is_numeric(value: ast.expr) -> bool:
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+            return is_numeric(value.left) or is_numeric(value.right)
+        return is_mask(value) or any(is_name(value, n) for n in numeric)
+
+    for part in ast.walk(function):
+        if isinstance(part, ast.Assign) and is_numeric(part.value):
+            numeric |= set(targets(part.targets[0]))
     made = {
         t
         for part in ast.walk(function)
@@ -75,8 +79,7 @@ def _compare(
             continue
         for keyword in part.keywords:
             value = keyword.value
-            named = any(is_name(value, n) for n in numeric)
-            if keyword.arg in _MASKS and (named or is_mask(value)):
+            if keyword.arg in _MASKS and is_numeric(value):
                 test = ast.Compare(value, [by], [ast.Constant(0)])
                 keyword.value = ast.copy_location(test, value)
 

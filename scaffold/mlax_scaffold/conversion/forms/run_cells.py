@@ -29,6 +29,8 @@ def without_runs(origin: Origin) -> None:
             if isinstance(method, ast.FunctionDef) and method.name == "__call__":
                 runs.names.clear()
                 runs.declared(node, method)
+                calls = (p for p in ast.walk(method) if isinstance(p, ast.Call))
+                runs.direct = {c.func.id for c in calls if isinstance(c.func, ast.Name)}
                 method.body = runs.statements(method.body)
     for full, called in runs.called.items():
         if called not in origin.imports:
@@ -51,6 +53,8 @@ class _Runs(ast.NodeTransformer):
         self.before: list[ast.stmt] = []
         self.names: dict[str, ast.Call] = {}
         """Locals that stand for a layer that runs a cell, or for a cell."""
+        self.direct: set[str] = set()
+        """Locals that are called: such a cell is none that a layer runs."""
 
     def declared(self, owner: ast.ClassDef, call: ast.FunctionDef) -> None:
         """Take such layers out of `setup` that the call alone uses, once: they are made where it does."""
@@ -87,7 +91,8 @@ class _Runs(ast.NodeTransformer):
                 continue
             match node:
                 case ast.Assign(targets=[ast.Name(id=local)], value=ast.Call() as made):
-                    if self._is_run(made) or self._cell(made) is not None:
+                    cell = self._cell(made) is not None and local not in self.direct
+                    if self._is_run(made) or cell:
                         self.names[local] = made
                         continue
             self.before = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Set
 
 from mlax_scaffold.conversion.source.trees import is_name, is_none, literal
 
@@ -16,6 +17,15 @@ def scalars_given(function: ast.FunctionDef) -> set[str]:
     if len(given) < 2:
         return set()
     return {g for g in given if _is_scalar(function, g)}
+
+
+def is_of_one(function: ast.FunctionDef, inputs: Set[str]) -> bool:
+    """Whether a method is for one example: it has a number for all, or what it scans stands first."""
+    scans = any(
+        isinstance(part, ast.Call) and _last(part.func) == "scan"
+        for part in ast.walk(function)
+    )
+    return scans or bool(scalars_given(function) & inputs)
 
 
 def _is_scalar(function: ast.FunctionDef, given: str) -> bool:

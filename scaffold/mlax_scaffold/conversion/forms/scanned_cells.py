@@ -1,183 +1,258 @@
-"""Cells of flax that `nn.scan` runs over time, as what `nn.RNN` does with them.
+"""Layers of flax that `nn.scan` runs over time, as scans of a step that calls them.
 
-LSTM = nn.scan(nn.LSTMCell, variable_broadcast="params", in_axes=1, out_axes=1)
-lstm = LSTM(size)
-carry = lstm.initialize_carry(key, x[:, 0].shape)
+Lstm = nn.scan(nn.LSTMCell, variable_broadcast="params", in_axes=1, out_axes=1)
+lstm = Lstm(size)
 carry, y = lstm(carry, x)
 
 becomes
 
-carry, y = nn.RNN(nn.LSTMCell(size), return_carry=True)(x)
+lstm = nn.LSTMCell(size)
+def step(carry, x):
+    return lstm(carry, x)
+carry, y = jax.lax.scan(step, carry, jnp.swapaxes(x, 0, 1)), with y swapped back
 """
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mlax_scaffold.conversion.forms.begun_cells import with_begun_cells
+from mlax_scaffold.conversion.shapes.taken_apart import taken_apart
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
-    is_name,
+    expression,
     literal,
+    marked,
+    name,
     self_attribute,
+    statement,
+    with_names,
     without_docstring,
 )
 
 _SCANS = ("flax.linen.scan", "flax.linen.transforms.scan")
-_CELLS = ("LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell")
+_KNOWN = {"variable_broadcast", "split_rngs", "in_axes", "out_axes", "unroll"}
+_SHARED = ("params", ["params"], ("params",))
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """What `nn.scan` is told, of weights that are the same at all times."""
+
+    cell: ast.expr
+    """The class, or a function of a layer, a carry and an element."""
+    given: int
+    """The axis of time of what is given."""
+    made: int
+    """That of the results."""
+    reverse: bool
 
 
 def without_scanned_cells(origin: Origin) -> None:
-    """Change the methods of a file in place; scans of anything else stay."""
-    known = {
-        title: found
-        for title, node in origin.classes.items()
-        if (found := _scanned_class(origin, node))
-    }
+    """Change the methods of a file in place; scans over layers, each with its weights, stay."""
+    if not origin.uses("flax"):
+        return
     for node in origin.classes.values():
-        for method in node.body:
-            if isinstance(method, ast.FunctionDef) and method.name == "__call__":
-                _written(origin, method, known)
-
-
-@dataclass
-class _Scan:
-    cell: ast.expr
-    module: ast.expr
-    time_major: bool
-
-
-@dataclass
-class _ScannedClass:
-    """A class whose method `nn.scan` runs over time, and that runs one cell."""
-
-    scan: _Scan
-    fields: list[str]
-    cell: ast.Call
-
-    def run(self, call: ast.Call) -> ast.Call | None:
-        """What a call that makes one makes; None where it is not given what the cell reads."""
-        given = dict(zip(self.fields, call.args, strict=False))
-        given |= {k.arg: k.value for k in call.keywords if k.arg in self.fields}
-        read = {a for part in ast.walk(self.cell) if (a := self_attribute(part))}
-        if not read <= given.keys():
-            return None
-        cell = _Filled(given).visit(copy.deepcopy(self.cell))
-        cell.keywords += [k for k in call.keywords if k.arg == "name"]
-        return _run(self.scan, cell)
-
-
-class _Filled(ast.NodeTransformer):
-    """Writes what fields are given in their place."""
-
-    def __init__(self, given: Mapping[str, ast.expr]):
-        self.given = given
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        attribute = self_attribute(node)
-        if attribute is not None and attribute in self.given:
-            return copy.deepcopy(self.given[attribute])
-        self.generic_visit(node)
-        return node
-
-
-def _scanned_class(origin: Origin, node: ast.ClassDef) -> _ScannedClass | None:
-    """`@partial(nn.scan, ...)` over a method that returns `nn.LSTMCell(size)(carry, x)`."""
-    call = next((f for f in node.body if getattr(f, "name", "") == "__call__"), None)
-    if not isinstance(call, ast.FunctionDef) or len(call.decorator_list) != 2:
-        return None
-    first = call.decorator_list[0]
-    if not isinstance(first, ast.Call) or not first.args:
-        return None
-    if origin.qualified(first.func) != "functools.partial":
-        return None
-    match without_docstring(call.body):
-        case [
-            ast.Return(
-                value=ast.Call(
-                    func=ast.Call() as cell, args=[ast.Name(carry), ast.Name(x)]
-                )
-            )
-        ] if [a.arg for a in call.args.args[1:]] == [carry, x]:
-            options = ast.Call(first.args[0], [cell.func], first.keywords)
-            scan = _scan(origin, options)
-            fields = [
-                part.target.id
-                for part in node.body
-                if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
-            ]
-            return _ScannedClass(scan, fields, cell) if scan is not None else None
-    return None
-
-
-def _written(
-    origin: Origin, method: ast.FunctionDef, known: Mapping[str, _ScannedClass]
-) -> None:
-    made = copy.deepcopy(method)
-    scans: dict[str, _Scan] = {}
-    layers: dict[str, ast.Call] = {}
-    carries: dict[str, str] = {}
-    body: list[ast.stmt] = []
-    for part in made.body:
-        match part:
-            case ast.Assign(targets=[ast.Name(id=local)], value=ast.Call() as call):
-                scan = _scan(origin, call)
-                func = call.func
-                if scan is not None:
-                    scans[local] = scan
-                    continue
-                if isinstance(func, ast.Name) and func.id in scans:
-                    layers[local] = _run(scans[func.id], call)
-                    continue
-                one = known.get(func.id) if isinstance(func, ast.Name) else None
-                if one is not None and (run := one.run(call)) is not None:
-                    layers[local] = run
-                    continue
-                match func:
-                    case ast.Attribute(
-                        value=ast.Name(id=owner), attr="initialize_carry"
-                    ):
-                        if owner in layers:
-                            carries[local] = owner
-                            continue
-            case ast.Assign(
-                value=ast.Call(func=ast.Name(id=owner), args=[carry, x]) as call
-            ) if owner in layers and carries.get(getattr(carry, "id", "")) == owner:
-                call.func, call.args = layers[owner], [x]
-                carries.pop(carry.id)  # type: ignore[attr-defined]
-        body.append(part)
-    made.body = body
-    gone = {*scans, *layers, *carries}
-    left = any(is_name(p, n) for n in gone for part in body for p in ast.walk(part))
-    if layers and not left:
-        method.body = body
-        ast.fix_missing_locations(method)
+        methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+        for method in methods:
+            _decorated(origin, method)
+        scans = _Scans(origin)
+        for method in sorted(
+            methods, key=lambda m: m.name not in ("setup", "__init__")
+        ):
+            scans.local.clear()
+            method.body = scans.statements(method.body)
+        with_begun_cells(origin, node)
+    ast.fix_missing_locations(origin.tree)
 
 
 def _scan(origin: Origin, call: ast.Call) -> _Scan | None:
-    """What `nn.scan` makes of a cell whose weights are the same at all times."""
     if origin.qualified(call.func) not in _SCANS or len(call.args) != 1:
         return None
-    [cell] = call.args
     given = {k.arg: literal(k.value) for k in call.keywords}
-    axes = (given.get("in_axes", 0), given.get("out_axes", 0))
-    known = {"variable_broadcast", "split_rngs", "in_axes", "out_axes"}
-    if axes not in ((0, 0), (1, 1)) or set(given) - known:
+    axes = given.get("in_axes", 0), given.get("out_axes", 0)
+    if set(given) - {*_KNOWN, "reverse"} or not all(a in (0, 1) for a in axes):
         return None
-    if given.get("variable_broadcast") != "params":
+    if given.get("variable_broadcast") not in _SHARED:
         return None
-    last = origin.qualified(cell).rpartition(".")[2]
-    if last not in _CELLS or not isinstance(cell, ast.Attribute):
+    reverse = given.get("reverse", False)
+    if not isinstance(reverse, bool):
         return None
-    return _Scan(cell, cell.value, axes == (0, 0))
+    return _Scan(call.args[0], int(str(axes[0])), int(str(axes[1])), reverse)
 
 
-def _run(scan: _Scan, call: ast.Call) -> ast.Call:
-    cell = ast.Call(copy.deepcopy(scan.cell), call.args, call.keywords)
-    options = [ast.keyword("return_carry", ast.Constant(True))]
-    if scan.time_major:
-        options.append(ast.keyword("time_major", ast.Constant(True)))
-    run = ast.Attribute(copy.deepcopy(scan.module), "RNN", ast.Load())
-    return ast.copy_location(ast.Call(run, [cell], options), call)
+def _decorated(origin: Origin, method: ast.FunctionDef) -> None:
+    """A method under `@partial(nn.scan, ...)` scans what it did in each step, in place."""
+    first = method.decorator_list[0] if method.decorator_list else None
+    match first:
+        case ast.Call(func=func, args=[made, *rest], keywords=keywords) if (
+            origin.qualified(func) == "functools.partial" and not rest
+        ):
+            scan = _scan(origin, ast.Call(made, [name("self")], keywords))
+        case _:
+            return
+    given = [a.arg for a in method.args.args]
+    if scan is None or len(given) != 3 or method.args.kwonlyargs:
+        return
+    step = _step("step", given[1:], without_docstring(method.body))
+    before, run = _run(scan, step, [name(g) for g in given[1:]])
+    method.decorator_list = method.decorator_list[1:]
+    method.body = [*before, ast.Return(run)]
+    if scan.made:
+        scanned = statement("carry, y = run", run=run)
+        swapped = marked("(c, jnp.swapaxes(y, 0, 1))", c=name("carry"), y=name("y"))
+        method.body = [*before, scanned, ast.Return(swapped)]
+
+
+def _step(title: str, given: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
+    places = [ast.arg(g) for g in given]
+    arguments = ast.arguments([], places, None, [], [], None, [])
+    return ast.FunctionDef(title, arguments, body, [], lineno=0)
+
+
+def _run(
+    scan: _Scan, step: ast.FunctionDef, given: list[ast.expr]
+) -> tuple[list[ast.stmt], ast.expr]:
+    """What stands before a scan, and the scan; time is made the first axis of what it is given."""
+    carry, xs = given
+    before: list[ast.stmt] = [step]
+    if scan.given:
+        title = step.args.args[1].arg
+        parts = taken_apart(step).get(title)
+        places = range(len(parts.items)) if parts is not None else ()
+        locals_ = [f"{title}_{place}" for place in places]
+        if locals_:
+            before.insert(0, statement(f"{', '.join(locals_)} = xs", xs=xs))
+        arrays = [name(local) for local in locals_] or [xs]
+        made = [marked("jnp.swapaxes(x, 0, 1)", x=x) for x in arrays]
+        xs = ast.Tuple(made, ast.Load()) if locals_ else made[0]
+    run = marked("lax.scan(s, c, x)", s=name(step.name), c=carry, x=xs)
+    assert isinstance(run, ast.Call)
+    if scan.reverse:
+        run.keywords.append(ast.keyword("reverse", ast.Constant(True)))
+    return before, run
+
+
+class _Scans:
+    """The scans of a class, and the layers that they run."""
+
+    def __init__(self, origin: Origin):
+        self.origin, self.count = origin, 0
+        self.local: dict[str, _Scan] = {}
+        """Locals that are classes, or layers, of which each is scanned."""
+        self.held: dict[str, _Scan] = {}
+        """Attributes that are such layers."""
+        self.functions: dict[str, ast.FunctionDef] = {}
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The statements, with the step of each scan before it."""
+        found: list[ast.stmt] = []
+        for node in body:
+            if isinstance(node, ast.FunctionDef):
+                self.functions[node.name] = node
+            for title in ("body", "orelse"):
+                inner = getattr(node, title, None)
+                if isinstance(inner, list):
+                    setattr(node, title, self.statements(inner))
+            found += self._statement(node)
+        return found
+
+    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
+        match node:
+            case ast.Assign(targets=[target], value=ast.Call() as call):
+                made = _scan(self.origin, call)
+                if made is not None and isinstance(target, ast.Name):
+                    self.local[target.id] = made
+                    return []
+                made = self._maker(call)
+                held = self_attribute(target)
+                if made is not None and (held or isinstance(target, ast.Name)):
+                    known = self.held if held else self.local
+                    known[held or ast.unparse(target)] = made
+                    call.func = copy.deepcopy(made.cell)
+                    return [node]
+        before, after = list[ast.stmt](), list[ast.stmt]()
+        if not hasattr(node, "body"):
+            for call in [c for c in ast.walk(node) if isinstance(c, ast.Call)]:
+                self._called(node, call, before, after)
+        return [*before, node, *after]
+
+    def _maker(self, call: ast.Call) -> _Scan | None:
+        """The scan whose layer a call makes."""
+        if isinstance(call.func, ast.Call):
+            return _scan(self.origin, call.func)
+        # What is a layer already is called with a carry and the elements.
+        makes = isinstance(call.func, ast.Name) and len(call.args) != 2
+        return self.local.get(call.func.id) if makes else None  # type: ignore[attr-defined]
+
+    def _called(
+        self,
+        node: ast.stmt,
+        call: ast.Call,
+        before: list[ast.stmt],
+        after: list[ast.stmt],
+    ) -> None:
+        """Write the call of such a layer, in place, as a scan of a step that stands before it."""
+        func, given = call.func, list(call.args)
+        step: ast.FunctionDef | None = None
+        scan = self.held.get(self_attribute(func) or "")
+        if isinstance(func, ast.Name):
+            scan = self.local.get(func.id)
+        elif isinstance(func, ast.Call) and len(given) == 3:
+            scan = _scan(self.origin, func)
+            step = self._of_function(scan.cell, given.pop(0)) if scan else None
+        elif isinstance(func, ast.Call) and (scan := self._maker(func)) is not None:
+            func.func = copy.deepcopy(scan.cell)
+            title = f"cell_{self.count}"
+            before.append(ast.Assign([ast.Name(title, ast.Store())], func, lineno=0))
+            func = name(title)
+        if scan is None or len(given) != 2 or call.keywords:
+            return
+        if step is None:
+            inner = ast.Return(ast.Call(func, [name("carry"), name("x")], []))
+            step = self._step(["carry", "x"], [inner])
+        steps, run = _run(scan, step, given)
+        before += steps
+        made = [f"carry_{self.count}", f"y_{self.count}"]
+        self.count += 1
+        whole = isinstance(node, ast.Assign) and node.value is call
+        target = node.targets[0] if isinstance(node, ast.Assign) and whole else None
+        if isinstance(target, ast.Tuple) and isinstance(target.elts[-1], ast.Name):
+            made[1] = target.elts[-1].id
+        elif scan.made:
+            before.append(statement(f"{made[0]}, {made[1]} = run", run=run))
+            run = expression("(c, y)", c=name(made[0]), y=name(made[1]))
+        if scan.made:
+            back = marked("jnp.swapaxes(y, 0, 1)", y=name(made[1]))
+            swapped = ast.Assign([ast.Name(made[1], ast.Store())], back, lineno=0)
+            (after if target is not None else before).append(swapped)
+        _become(call, run)
+
+    def _step(self, given: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
+        return _step(f"step_{self.count}", given, body)
+
+    def _of_function(
+        self, function: ast.expr, layer: ast.expr
+    ) -> ast.FunctionDef | None:
+        """The step that a function of a layer, a carry and an element is."""
+        known = self.functions.get(ast.unparse(function))
+        if isinstance(function, ast.Lambda):
+            arguments, body = function.args, [ast.Return(function.body)]
+        elif known is not None:
+            arguments, body = known.args, known.body
+        else:
+            return None
+        first, *given = [a.arg for a in arguments.args]
+        return self._step(
+            given, [with_names(copy.deepcopy(s), {first: layer}) for s in body]
+        )
+
+
+def _become(node: ast.AST, other: ast.AST) -> None:
+    """Let a node be another one, in place."""
+    place = {k: v for k, v in vars(node).items() if k in ("lineno", "col_offset")}
+    node.__class__ = other.__class__
+    node.__dict__.clear()
+    node.__dict__.update({**vars(other), **place})

@@ -6,15 +6,19 @@ import ast
 import copy
 from collections.abc import Collection, Mapping
 
+from mlax_scaffold.conversion.source.kinds import is_layer_class
+from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
 
 _PARTIAL = ("functools.partial", "jax.tree_util.Partial")
 
 
-def without_given_layers(origin: Origin, layers: Collection[str]) -> None:
+def without_given_layers(origin: Origin, layers: Collection[str], notes: Notes) -> None:
     """Write into such a class what it is given, in place; it has no such field then."""
-    written: dict[str, str] = {}
+    written: dict[str, dict[str, str]] = {}
+    for owner in origin.classes.values():
+        _with_default_classes(origin, owner, layers, notes)
     for owner in list(origin.classes.values()):
         makers = _makers(origin, owner, layers)
         for call in ast.walk(owner):
@@ -29,14 +33,51 @@ def without_given_layers(origin: Origin, layers: Collection[str]) -> None:
                 if k.arg is not None
                 and (made := _maker(origin, k.value, makers, layers)) is not None
             }
-            fields = {f for f in given if _has_field(other, f)}
-            if not fields:
-                continue
-            said = str({f: ast.unparse(given[f]) for f in sorted(fields)})
-            if written.setdefault(other.name, said) != said:
+            gone = written.get(other.name, {})
+            fields = {f for f in given if _has_field(other, f) or f in gone}
+            said = {f: ast.unparse(given[f]) for f in sorted(fields)}
+            if not fields or written.setdefault(other.name, said) != said:
                 continue
             _write(other, {f: given[f] for f in fields})
             call.keywords = [k for k in call.keywords if k.arg not in fields]
+
+
+def _with_default_classes(
+    origin: Origin, owner: ast.ClassDef, layers: Collection[str], notes: Notes
+) -> None:
+    """Write the class of layers that a field is by default in the place of the field."""
+    made = [p.func for p in ast.walk(owner) if isinstance(p, ast.Call)]
+    made += [
+        p.args[0]
+        for p in ast.walk(owner)
+        if isinstance(p, ast.Call) and origin.qualified(p.func) in _PARTIAL and p.args
+    ]
+    for part in list(owner.body):
+        match part:
+            case ast.AnnAssign(target=ast.Name(id=field), value=ast.expr() as value):
+                own = origin.classes.get(getattr(value, "id", ""))
+                known = is_layer_class(origin, own) if own is not None else False
+                if not known and origin.qualified(value) not in layers:
+                    continue
+                reads = [p for p in ast.walk(owner) if self_attribute(p) == field]
+                if all(any(read is func for func in made) for read in reads):
+                    owner.body.remove(part)
+                    _Fields({field: value}).visit(owner)
+                    notes.remark(
+                        part,
+                        f"`{field}` of {owner.name} is {ast.unparse(value)}",
+                        "write a class for each other one",
+                    )
+
+
+class _Fields(ast.NodeTransformer):
+    def __init__(self, given: Mapping[str, ast.expr]):
+        self.given = given
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        made = self.given.get(self_attribute(node) or "")
+        return ast.copy_location(copy.deepcopy(made), node) if made else node
 
 
 def _makers(

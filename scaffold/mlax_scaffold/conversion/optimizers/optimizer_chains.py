@@ -6,7 +6,12 @@ import ast
 import copy
 from collections.abc import Mapping
 
-from mlax_scaffold.conversion.forms.leaf_functions import called, straight
+from mlax_scaffold.conversion.forms.leaf_functions import (
+    as_lambda,
+    called,
+    straight,
+)
+from mlax_scaffold.conversion.rows.rows import MisfitError, bind
 from mlax_scaffold.conversion.rows.tables.optax import TREE_MAPS
 from mlax_scaffold.conversion.rows.tables.optax_schedules import scheduled
 from mlax_scaffold.conversion.source.origin import Origin
@@ -14,6 +19,7 @@ from mlax_scaffold.conversion.source.trees import (
     expression,
     is_name,
     literal,
+    marked,
     name,
     replaced,
     targets,
@@ -122,28 +128,99 @@ def rate(
     """What a schedule that is given as a rate is in a step; None where the value is no schedule."""
     if parameter not in _RATES:
         return None
-    count = expression(COUNT)
+    return _at(origin, value, functions, known, expression(COUNT))
+
+
+def _at(
+    origin: Origin,
+    value: ast.expr,
+    functions: Mapping[str, ast.FunctionDef],
+    known: Mapping[str, ast.expr],
+    count: ast.expr,
+) -> ast.expr | None:
+    """What a schedule is at a step; None where the value is none, or one that is not known."""
     if isinstance(value, ast.Call):
         full = origin.qualified(value.func) or ast.unparse(value.func)
+        if full.endswith("join_schedules"):
+            return _joined(origin, value, functions, known, count)
         if full.startswith("optax."):
             return scheduled(full.rpartition(".")[2], value, count)
-        return None
+        made = _returned(functions.get(full) or origin.functions.get(full), value)
+        return _at(origin, made, functions, known, count) if made is not None else None
     if isinstance(value, ast.Name):
         function = functions.get(value.id) or origin.functions.get(value.id)
-        made = straight(function) if function is not None else None
-        if made is None or len(made.given) != 1:
+        made_of = straight(function) if function is not None else None
+        if made_of is None or len(made_of.given) != 1:
             return None
-        result = made.result
-        for local, step in reversed(made.steps):
+        result = made_of.result
+        for local, step in reversed(made_of.steps):
             result = replaced(result, {local: step})
         value = ast.Lambda(
-            ast.arguments([], [ast.arg(made.given[0])], None, [], [], None, []), result
+            ast.arguments([], [ast.arg(made_of.given[0])], None, [], [], None, []),
+            result,
         )
     if isinstance(value, ast.Lambda) and len(value.args.args) == 1:
         inner = {k: v for k, v in known.items() if k != value.args.args[0].arg}
-        call = ast.Call(replaced(value, inner), [count], [])
-        return called(call)
+        made = called(ast.Call(replaced(value, inner), [count], []))
+        return _Inner(origin, functions, known).visit(made)
     return None
+
+
+class _Inner(ast.NodeTransformer):
+    """Schedules that are called within another one, `-schedule(count)`."""
+
+    def __init__(
+        self,
+        origin: Origin,
+        functions: Mapping[str, ast.FunctionDef],
+        known: Mapping[str, ast.expr],
+    ):
+        self.given = origin, functions, known
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        origin, functions, known = self.given
+        if not isinstance(node.func, ast.Call) or len(node.args) != 1:
+            return node
+        return _at(origin, node.func, functions, known, node.args[0]) or node
+
+
+def _returned(function: ast.FunctionDef | None, call: ast.Call) -> ast.expr | None:
+    """The schedule that a function of the file makes where it is called."""
+    made = as_lambda(function) if function is not None else None
+    if function is None or made is None:
+        return None
+    try:
+        given = bind(function.args, call)
+    except MisfitError:
+        return None
+    return replaced(
+        made.body, {k: v for k, v in given.items() if isinstance(v, ast.expr)}
+    )
+
+
+def _joined(
+    origin: Origin,
+    call: ast.Call,
+    functions: Mapping[str, ast.FunctionDef],
+    known: Mapping[str, ast.expr],
+    count: ast.expr,
+) -> ast.expr | None:
+    """Schedules one after another, each of which counts from where it begins."""
+    given = dict(zip(("schedules", "boundaries"), call.args, strict=False))
+    given |= {str(k.arg): k.value for k in call.keywords}
+    parts = [getattr(given.get(k), "elts", []) for k in ("schedules", "boundaries")]
+    if len(parts[0]) != len(parts[1]) + 1 or not parts[0]:
+        return None
+    made = _at(origin, parts[0][0], functions, known, count)
+    for one, start in zip(parts[0][1:], parts[1], strict=True):
+        later = expression("(c) - (s)", c=count, s=start)
+        value = _at(origin, one, functions, known, later)
+        if made is None or value is None:
+            return None
+        parts_ = {"c": count, "s": start, "a": made, "b": value}
+        made = marked("jnp.where(c < s, a, b)", **parts_)
+    return made
 
 
 def chosen_weights(

@@ -228,6 +228,9 @@ def _result(
             "return one, of an init and an update function",
         )
         return current
+    if isinstance(result.func, ast.Call) and "inject" in ast.unparse(result.func.func):
+        # What is injected may be changed between steps there.
+        result = ast.Call(result.func.args[0], result.args, result.keywords)
     full = translator.origin.qualified(result.func) or ast.unparse(result.func)
     last = ast.unparse(result.func).rpartition(".")[2]
     if last.startswith("GradientTransformation"):
@@ -254,6 +257,14 @@ def _result(
                 [*path, "chain"],
             )
         return current
+    if full == "optax.masked" and len(result.args) == 2:
+        mask = replaced(result.args[1], known)
+        chosen_ = chosen_weights(translator.origin, mask, functions)
+        if chosen_ is not None:
+            given = (made, translator, node, result.args[0], known, functions)
+            inner = _result(*given, current, [*path, "masked"])
+            test = translator.expression(chosen_)
+            return made.bound(ast.IfExp(test, inner, copy.deepcopy(current)))
     own = translator.origin.functions.get(last)
     other = own or (transformations().get(last) if full.startswith("optax.") else None)
     if other is None or len(path) > 20:
@@ -264,7 +275,13 @@ def _result(
         )
         return current
     given = dict(zip([a.arg for a in other.args.args], result.args, strict=False))
-    given |= {str(k.arg): k.value for k in result.keywords}
+    given |= {str(k.arg): k.value for k in result.keywords if k.arg}
+    for spread in (k for k in result.keywords if k.arg is None):
+        made.notes.remark(
+            result,
+            f"`**{ast.unparse(spread.value)}` of `{ast.unparse(result.func)}` is left out",
+            "add what it passes on as parameters",
+        )
     count = len(other.args.args) - len(other.args.defaults)
     for argument, default in zip(
         other.args.args[count:], other.args.defaults, strict=True

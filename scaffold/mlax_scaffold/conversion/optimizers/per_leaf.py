@@ -18,9 +18,9 @@ from mlax_scaffold.conversion.optimizers.optimizer_states import States, fields_
 from mlax_scaffold.conversion.rows.rows import MisfitError
 from mlax_scaffold.conversion.rows.tables.optax import (
     INCREMENTS,
-    LEAVES,
     NORMS,
     TREE_MAPS,
+    of_leaf,
 )
 from mlax_scaffold.conversion.rows.translation import Translator
 from mlax_scaffold.conversion.source.trees import (
@@ -215,7 +215,7 @@ class PerLeaf:
                 ("tree.reduce", "tree_reduce", "tree_vdot", "tree_sum")
             ):
                 return False
-            if full.startswith("optax") and full.rpartition(".")[2] in LEAVES:
+            if of_leaf(full) is not None:
                 return True
         if isinstance(node, ast.Name):
             return node.id in self.leaves
@@ -296,8 +296,8 @@ class PerLeaf:
                 if full in INCREMENTS:
                     value = visited(self, node.args[0])
                     return next_part(value)
-                if full.startswith("optax") and full.rpartition(".")[2] in LEAVES:
-                    row = LEAVES[full.rpartition(".")[2]]
+                row = of_leaf(full)
+                if row is not None:
                     node.args = [visited(self, a) for a in node.args]
                     try:
                         return row.fill(

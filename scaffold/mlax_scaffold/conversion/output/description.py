@@ -35,7 +35,8 @@ class Trial:
     parameters: tuple[tuple[str, str], ...]
     """Parameters of the original's constructor, and the fields that they became."""
     hyperparameters: tuple[tuple[str, object], ...]
-    inputs: tuple[tuple[str, tuple[int, ...]], ...]
+    inputs: tuple[tuple[str, tuple[object, ...]], ...]
+    """The shape of each; of a tuple of arrays, theirs."""
     integers: tuple[str, ...] = ()
     """Inputs that are indices."""
     booleans: tuple[str, ...] = ()

@@ -10,7 +10,13 @@ from mlax_scaffold.conversion.rows.array_calculations import (
     with_keywords,
 )
 from mlax_scaffold.conversion.rows.rows import MisfitError, missing
-from mlax_scaffold.conversion.source.trees import expression, literal, marked, name
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_none,
+    literal,
+    marked,
+    name,
+)
 
 
 class AttentionCalculations:
@@ -50,6 +56,27 @@ class AttentionCalculations:
         if self._may_be_none(mask):
             return expression(f"None if m is None else {allowed}", m=mask)
         return expression(allowed, m=mask)
+
+    def _pairwise(self, q: Arg, k: Arg, function: Arg) -> Arg:
+        """A mask of pairs; a product is not zero where both are not."""
+        parts = {"q": q, "k": k}
+        text = "jnp.logical_and((q)[..., None], (k)[..., None, :])"
+        if is_given(function) and not ast.unparse(function).endswith("multiply"):
+            text, parts = f"f{text[15:]}", {**parts, "f": function}
+        return marked(text, **parts)
+
+    def _combined(self, masks: list[Arg]) -> Arg:
+        """A mask of all that are there."""
+        given = [m for m in masks if not is_none(m)]
+        made = given[0] if given else ast.Constant(None)
+        for mask in given[1:]:
+            both = marked("jnp.logical_and(a, b)", a=made, b=mask)
+            if self._may_be_none(mask):
+                both = expression("a if b is None else c", a=made, b=mask, c=both)
+            if isinstance(made, ast.Name) and self._may_be_none(made):
+                both = expression("b if a is None else c", a=made, b=mask, c=both)
+            made = both
+        return made
 
     def _may_be_none(self, mask: Arg) -> bool:
         return isinstance(mask, ast.Name) and mask.id in self.absent

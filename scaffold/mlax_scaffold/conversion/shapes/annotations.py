@@ -78,10 +78,8 @@ def annotated(
 ) -> ast.expr:
     """The type of an input, beside the others."""
     text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
-    if isinstance(value, Several) and all(isinstance(v, Array) for v in value.items):
-        arrays = [v for v in value.items if isinstance(v, Array)]
-        shapes = (shape_text(symbols, v, texts, fields) for v in arrays)
-        made = f"tuple[{', '.join(f'@word:Float[{s!r}]' for s in shapes)}]"
+    if isinstance(value, Several):
+        made = _of_tuple(symbols, value, texts, fields)
     elif not isinstance(value, Array):
         made = text if text in ("int", "float", "bool", "str") else "@word:PyTree"
     elif re.match(r"['\"]?(dict|Dict|PyTree|tuple|Tuple|list|List)\b", text):
@@ -115,6 +113,19 @@ def annotated(
         if isinstance(part, ast.Name) and part.id.startswith("_word_"):
             part.id = "@word:" + part.id[6:]
     return node
+
+
+def _of_tuple(
+    symbols: Symbols, value: Several, texts: Mapping[str, str], fields: set[str]
+) -> str:
+    """The type of a tuple of arrays; of one that holds anything else, that of any tree."""
+    if not all(isinstance(v, Array) for v in value.items):
+        return "@word:PyTree"
+    arrays = [v for v in value.items if isinstance(v, Array)]
+    made = (
+        f"@word:{v.kind}[{shape_text(symbols, v, texts, fields)!r}]" for v in arrays
+    )
+    return f"tuple[{', '.join(made)}]"
 
 
 def result_type(

@@ -159,3 +159,13 @@ def _called(
         parts = [e for a in args for e in getattr(a, "elts", [a])]
         return inner(owner) or any(map(inner, parts))
     return False
+
+
+WIDE = ("float32", "float64", "float_")
+WHOLE = ("int32", "int64", "int_", "int")
+
+
+def casts_to(call: ast.Call, dtypes: Collection[str]) -> bool:
+    """Whether a call of `astype` names one of these."""
+    text = ast.unparse(call.args[0]) if len(call.args) == 1 else ""
+    return text.strip("'").rpartition(".")[2] in dtypes

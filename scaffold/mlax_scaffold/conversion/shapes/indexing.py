@@ -34,9 +34,10 @@ class Indexing(ShapeFunctions):
             if isinstance(at, int) and value.start is None and value.stop is None:
                 value.array.asked = max(value.array.asked, at)
                 value.array.asked_early |= value.array.lead
-                if at > 0 and value.array.lead and self.guesses:
+                early = value.array.of_step or (at > 0 and self.guesses)
+                if value.array.lead and early and at >= 0:
                     # Most inputs with such an axis are batches of sequences.
-                    rank = max(at + 1, 2 if value.array.kind == "Int" else 3)
+                    rank = max(at + 1, value.array.usual)
                     self.symbols.ranked(
                         value.array, ("batch", "positions", "features", "_")[:rank]
                     )
@@ -65,6 +66,12 @@ class Indexing(ShapeFunctions):
         if isinstance(value, Number):
             return Number(ast.Subscript(value.value, index_node, ast.Load()))
         if isinstance(value, Array):
+            rows = isinstance(index, Array) and index.kind == "Int" and not index.lead
+            if rows and value.lead:
+                self.symbols.ranked(value, ("batch", "features"))
+            if rows and not value.lead and value.axes:
+                assert isinstance(index, Array)
+                return Array([*index.axes, *value.axes[1:]], False, value.kind)
             cut = isinstance(index_node, ast.Slice) and (
                 index_node.lower is not None or index_node.upper is not None
             )
@@ -72,7 +79,7 @@ class Indexing(ShapeFunctions):
             if cut and one and value.lead:
                 # The one axis of one example.
                 self.symbols.ranked(value, ("features",))
-            return self._indexed(value, index_node)
+            return self._indexed(value, _counted(index_node, index))
         return None
 
     def _indexed(self, array: Array, index: ast.expr) -> Value:
@@ -168,6 +175,19 @@ class Indexing(ShapeFunctions):
         if isinstance(step, int) and step > 1 and low in (0, 1) and part.upper is None:
             return folded(expression("a // b", a=axis, b=ast.Constant(step)))
         return self.symbols.fresh("_")
+
+
+def _counted(node: ast.expr, index: Value) -> ast.expr:
+    """An index in which one place stands for each number that a loop counts."""
+    first = ast.Constant(0)
+    if isinstance(node, ast.Name):
+        return first if isinstance(index, Number) else node
+    if not isinstance(node, ast.Tuple) or not isinstance(index, Several):
+        return node
+    pairs = zip(node.elts, index.items, strict=True)
+    counted = [isinstance(p, ast.Name) and isinstance(v, Number) for p, v in pairs]
+    parts = [first if c else p for p, c in zip(node.elts, counted, strict=True)]
+    return ast.Tuple(parts, ast.Load())
 
 
 def _new(part: ast.expr) -> bool:

@@ -42,7 +42,7 @@ class LayerShapes:
         if layer in _CELLS:
             self._carried(given, inputs[0 if self.carry_first else 1 :][:1])
             return self._cell(
-                given, inputs[1] if self.carry_first and inputs[1:] else x
+                layer, given, inputs[1] if self.carry_first and inputs[1:] else x
             )
         if not isinstance(x, Array):
             return None
@@ -286,11 +286,11 @@ class LayerShapes:
                 if last is not None:
                     self.symbols.equal(last, given["features"])
 
-    def _cell(self, given: dict[str, ast.expr], x: Value) -> Value:
+    def _cell(self, layer: str, given: dict[str, ast.expr], x: Value) -> Value:
         if not isinstance(x, Array):
             return None
         last = self.symbols.axis(x, -1)
         if last is not None:
             self.symbols.equal(last, given["in_features"])
         h = x.like([*x.axes[:-1], given["features"]])
-        return Several([h, None])
+        return Several([h, Several([h, h]) if layer == "LSTMCell" else h])

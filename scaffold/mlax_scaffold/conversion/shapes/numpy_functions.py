@@ -7,6 +7,7 @@ import copy
 from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.output.description import Described
+from mlax_scaffold.conversion.shapes.set_parts import with_set_parts
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
 from mlax_scaffold.conversion.source.trees import names, reached
 
@@ -24,14 +25,18 @@ def with_numpy_functions(
     early = {f for f in early if "@module:jnp" in ast.unparse(known[f])}
     twice = {f: f"{f}{_ENDING}" for f in early & late}
     made: list[ast.stmt] = []
+    for definition in definitions:
+        for method in definition.methods:
+            with_set_parts(method)
     for node in beside:
         title = getattr(node, "name", "")
-        if title not in early:
+        static = numpy_of(copy.deepcopy(node)) if title in early else None
+        if static is None or title in twice:
             made.append(node)
+            if isinstance(node, ast.FunctionDef):
+                with_set_parts(node)
+        if static is None:
             continue
-        if title in twice:
-            made.append(node)
-        static = numpy_of(copy.deepcopy(node))
         _Renamed(twice).visit(static)
         static.name = twice.get(title, title)  # type: ignore[attr-defined]
         made.append(static)

@@ -111,6 +111,19 @@ class ShapeFunctions:
         ]
         return array.like(list(made))
 
+    def segments(self, node: ast.Call, data: Value, ids: Value) -> Array | None:
+        """What is reduced by numbers of segments, along the first axis."""
+        if isinstance(ids, Array):
+            ids.kind = "Int"
+            self.symbols.ranked(ids, ("items",))
+        given = {k.arg: k.value for k in node.keywords}
+        count = given.get("num_segments", ast.Constant(0))
+        if not isinstance(data, Array) or data.lead:
+            return data if isinstance(data, Array) else None
+        if isinstance(ids, Array) and not ids.lead:
+            self.symbols.equal(ids.axes[0], data.axes[0])
+        return Array([count, *data.axes[1:]], False)
+
     def _named(
         self, name: str, array: Array, node: ast.Call, given: list[Value]
     ) -> Value:
@@ -175,7 +188,7 @@ class ShapeFunctions:
                 if len(array.axes) == 1:
                     # The one axis of one example.
                     self.symbols.ranked(array, ("features",))
-        if axis >= 0 and len(ranks) == 1:
+        if len(ranks) == 1:
             for array in arrays:
                 self.symbols.ranked(array, ["_"] * max(ranks))
         if any(a.lead for a in arrays) and axis >= 0:

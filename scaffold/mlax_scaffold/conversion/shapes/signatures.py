@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol, substituted
 from mlax_scaffold.conversion.shapes.values import Array, Prefix, Several, Value
@@ -20,7 +20,7 @@ class Signature:
         symbols: Symbols,
         inputs: list[Value],
         result: Value,
-        fields: list[str],
+        fields: Mapping[str, ast.expr | None],
         derived: Mapping[str, ast.expr],
     ):
         prefixes: dict[int, Prefix] = {}
@@ -32,12 +32,14 @@ class Signature:
         self.inputs = [_frozen(told, i, prefixes) for i in inputs]
         self.output = _frozen(told, result, prefixes)
         self.fields = fields
+        """The fields in order, and what each is by default."""
         self.hints = {k: h for k, h in symbols.hints.items() if h in _OF_IMAGES}
         """Sizes that are chosen as those of images and series are."""
 
     def result(self, symbols: Symbols, call: ast.Call, given: list[Value]) -> Value:
         """The result for these arguments of the declaration, and these inputs."""
-        values = dict(zip(self.fields, call.args, strict=False))
+        values = {k: v for k, v in self.fields.items() if v is not None}
+        values |= dict(zip(self.fields, call.args, strict=False))
         values |= {k.arg: k.value for k in call.keywords if k.arg}
         renamed: dict[str, ast.expr] = {}
 
@@ -56,7 +58,8 @@ class Signature:
                 return Several([made(i) for i in value.items])
             return None
 
-        for expected, actual in zip(self.inputs, given, strict=False):
+        pairs = list(_paired(self.inputs, given))
+        for expected, actual in pairs:
             if isinstance(expected, Array) and isinstance(actual, Array):
                 axes = [
                     substituted(_fresh(symbols, a, renamed, self.hints), values)
@@ -72,31 +75,31 @@ class Signature:
                     axis = symbols.axis(actual, -i)
                     if axis is not None:
                         symbols.equal(axis, wanted.axes[-i])
-        for expected, actual in zip(self.inputs, given, strict=False):
+        for expected, actual in pairs:
             flat = expected.flat if isinstance(expected, Array) else None
             if flat is not None and isinstance(actual, Array) and actual.lead:
                 fresh = _fresh(symbols, flat, renamed, self.hints)
                 if not actual.axes and actual.flat is None:
                     actual.at_least_one()
                     actual.flat = substituted(fresh, values)
-        for expected, actual in zip(self.inputs, given, strict=False):
+        for expected, actual in pairs:
             against = expected.against if isinstance(expected, Array) else None
             if against is None or not isinstance(actual, Array):
                 continue
             whole = made(against)
             told = actual.against is not None
-            if (
-                actual.lead
-                and not actual.axes
-                and isinstance(whole, Array)
-                and not told
-            ):
+            if not isinstance(whole, Array):
+                continue
+            if actual.lead and not actual.axes and not told:
                 actual.broadcast_to(whole)
+            elif not against.axes and len(actual.axes) == len(whole.axes):
+                for one, other in zip(actual.axes, whole.axes, strict=True):
+                    symbols.equal(one, other)
         return made(self.output)
 
-    def pairs(self) -> list[int]:
-        """The places of inputs that are pairs of arrays."""
-        return [i for i, v in enumerate(self.inputs) if isinstance(v, Several)]
+    def tuples(self) -> dict[int, Several]:
+        """The inputs that are tuples of arrays, by place."""
+        return {i: v for i, v in enumerate(self.inputs) if isinstance(v, Several)}
 
     def _known(self) -> int:
         """How many axes are known of the first input."""
@@ -107,6 +110,17 @@ class Signature:
         """Whether a result has the first axes of the first input."""
         first = self.inputs[0] if self.inputs else None
         return isinstance(first, Array) and first.prefix is value.prefix and first.lead
+
+
+def _paired(
+    expected: Iterable[Value], given: Iterable[Value]
+) -> Iterator[tuple[Value, Value]]:
+    """What is expected with what is given, in tuples too."""
+    for wanted, actual in zip(expected, given, strict=False):
+        if isinstance(wanted, Several) and isinstance(actual, Several):
+            yield from _paired(wanted.items, actual.items)
+        else:
+            yield wanted, actual
 
 
 def _behind(symbols: Symbols, first: Array, known: int, axes: list[ast.expr]) -> Array:
@@ -138,7 +152,7 @@ def _frozen(
         if value.flat is not None:
             made.flat = told(value.flat)
         against = value.against
-        if against is not None and value.lead and not value.axes and against.axes:
+        if against is not None and value.lead and not value.axes:
             frozen = _frozen(told, against, prefixes)
             made.against = frozen if isinstance(frozen, Array) else None
         return made

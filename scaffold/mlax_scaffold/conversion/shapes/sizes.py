@@ -196,6 +196,9 @@ class Symbols:
 
     def batched(self, left: Array, right: Array) -> None:
         """Take two stacks of matrices, whose axes are known, to be of the same batches."""
+        if left.lead and right.lead and len(left.axes) == 1 < len(right.axes):
+            # What stands before a stack of matrices is one, too.
+            self.axis(left, -2)
         if not left.lead and not right.lead and len(left.axes) == len(right.axes):
             for one, other in zip(left.axes[:-2], right.axes[:-2], strict=True):
                 if 1 not in (literal(one), literal(other)):
@@ -227,8 +230,7 @@ class Symbols:
             return
         count = least + len(array.tail)
         if array.asked:
-            least = 3 if array.kind != "Int" else 2
-            count = max(count, array.asked + 1 + len(array.tail), least)
+            count = max(count, array.asked + 1 + len(array.tail), array.usual)
         hints = ["batch", "positions", "features"] + ["_"] * count
         self.ranked(array, hints[:count])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TypeVar
 
+from mlax_scaffold.conversion.shapes.values import Array, Number, Several, Value
 from mlax_scaffold.conversion.source.trees import (
     expression,
     folded,
@@ -43,7 +44,7 @@ def numpy_of(node: Tree) -> Tree:
     return _Numpy().visit(node)
 
 
-_MADE = ("zeros", "ones", "empty", "full")
+MADE = ("zeros", "ones", "empty", "full")
 _SAME = (
     *("exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "square", "abs", "power"),
     *("tril", "triu", "asarray", "array", "flip", "negative", "reciprocal"),
@@ -76,7 +77,7 @@ def _called_shape(
     axis: object,
 ) -> list[ast.expr] | None:
     last = text.rpartition(".")[2]
-    if last in _MADE:
+    if last in MADE:
         return list(first.elts) if isinstance(first, ast.Tuple) else [first]
     if last == "arange" and not rest:
         return [first]
@@ -140,3 +141,10 @@ def _broadcast(
         if literal(made[-i]) == 1:
             made[-i] = other[-i]
     return made
+
+
+def filled(sizes: Value) -> Array | None:
+    """An array that is made of sizes; None where one of them is not known."""
+    items = sizes.items if isinstance(sizes, Several) else [sizes]
+    axes = [i.value for i in items if isinstance(i, Number)]
+    return Array(axes, False) if len(axes) == len(items) else None

@@ -57,6 +57,8 @@ class Array:
         """How many axes the code takes from the first one on, beside the last."""
         self.whole = ""
         """The hyperparameter that all axes but the first are in."""
+        self.of_step = False
+        """Whether it is an element of what a scan goes over."""
         self.flat: ast.expr | None = None
         """The size of all axes but the first, where they are made one."""
 
@@ -69,6 +71,11 @@ class Array:
     def lead(self) -> bool:
         """Whether any number of axes stands before those."""
         return self.prefix.open
+
+    @property
+    def usual(self) -> int:
+        """How many axes there are at least, mostly, where the code names one by number."""
+        return 2 if self.kind == "Int" or self.of_step else 3
 
     def with_axis(self, at: int) -> Array:
         """An array of which nothing is known, with one more axis."""

@@ -21,5 +21,7 @@ class Interface:
     inputs: list[str]
     fixed: dict[str, str]
     """Parameters for a class of layers, which is always this one."""
+    decays: frozenset[str] = frozenset()
+    """Fields for rates below one."""
     method: str = "forward"
     stateful: bool = False

@@ -53,6 +53,9 @@ def is_key(function: ast.FunctionDef, given: str) -> bool:
             sides = [part.left, part.right]
         elif isinstance(part, ast.Attribute) and part.attr in _OF_ARRAYS:
             sides = [part.value]
+        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Call):
+            # A layer that is made where it is called takes arrays first.
+            sides = [*part.args[:1]]
         if any(isinstance(side, ast.Name) and side.id == given for side in sides):
             return False
     return True

@@ -161,6 +161,11 @@ _FUNCTIONS = {
         "dropout_rate=0.0, deterministic=_, precision=None)",
         "calc.attention_of_flax(query, key, value, mask, bias, dropout_rate, broadcast_dropout)",
     ),
+    "make_attention_mask": Row(
+        "(query_input, key_input, pairwise_fn=_, extra_batch_dims=0, dtype=_)",
+        "calc.pairwise(query_input, key_input, pairwise_fn)[..., None, :, :]",
+    ),
+    "combine_masks": Row("(*masks, dtype=_)", "calc.combined(masks)"),
     "make_causal_mask": Row(
         "(x, dtype=_)",
         "jnp.tril(jnp.ones((*x.shape[:-1], 1, x.shape[-1], x.shape[-1]), bool))",

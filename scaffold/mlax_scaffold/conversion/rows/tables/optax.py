@@ -243,28 +243,39 @@ NORMS = frozenset(
         *("optax.tree_utils.tree_norm",),
     )
 )
-LEAVES = {
-    "tree_update_moment": Row(
+_LEAVES = {
+    "update_moment": Row(
         "(updates, moments, decay, order)",
         "(1 - decay) * updates**order + decay * moments",
     ),
-    "tree_update_moment_per_elem_norm": Row(
+    "update_moment_per_elem_norm": Row(
         "(updates, moments, decay, order)",
         "(1 - decay) * updates**order + decay * moments",
     ),
-    "tree_bias_correction": Row(
-        "(moment, decay, count)", "moment / (1 - decay**count)"
+    "update_infinity_moment": Row(
+        "(updates, moments, decay, eps)",
+        "jnp.maximum(jnp.abs(updates) + eps, decay * moments)",
     ),
-    "tree_scalar_mul": Row("(scalar, tree)", "scalar * tree"),
-    "tree_scale": Row("(scalar, tree)", "scalar * tree"),
+    "bias_correction": Row("(moment, decay, count)", "moment / (1 - decay**count)"),
+    "scalar_mul": Row("(scalar, tree)", "scalar * tree"),
     "scale": Row("(scalar, tree)", "scalar * tree"),
-    "tree_add": Row("(a, b)", "a + b"),
     "add": Row("(a, b)", "a + b"),
-    "tree_sub": Row("(a, b)", "a - b"),
     "sub": Row("(a, b)", "a - b"),
-    "tree_mul": Row("(a, b)", "a * b"),
-    "tree_add_scalar_mul": Row("(a, scalar, b)", "a + scalar * b"),
-    "tree_add_scale": Row("(a, scalar, b)", "a + scalar * b"),
-    "tree_cast": Row("(tree, dtype)", "tree"),
+    "mul": Row("(a, b)", "a * b"),
+    "div": Row("(a, b)", "a / b"),
+    "where": Row("(condition, a, b)", "jnp.where(condition, a, b)"),
+    "clip": Row("(tree, min_value, max_value)", "jnp.clip(tree, min_value, max_value)"),
+    "zeros_like": Row("(tree)", "jnp.zeros_like(tree)"),
+    "ones_like": Row("(tree)", "jnp.ones_like(tree)"),
+    "add_scalar_mul": Row("(a, scalar, b)", "a + scalar * b"),
+    "add_scale": Row("(a, scalar, b)", "a + scalar * b"),
+    "cast": Row("(tree, dtype)", "tree"),
+    "cast_like": Row("(tree, other)", "tree"),
 }
-"""Functions of optax over trees, per leaf, by the last part of their names."""
+
+
+def of_leaf(full: str) -> Row | None:
+    """What a function of optax over trees, `optax.tree_utils.tree_add`, computes per leaf."""
+    module, _, last = full.rpartition(".")
+    known = module.partition(".")[0] == "optax"
+    return _LEAVES.get(last.removeprefix("tree_")) if known else None

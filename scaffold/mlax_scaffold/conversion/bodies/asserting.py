@@ -1,0 +1,53 @@
+"""What code asserts of its arrays, which is taken to hold."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.bodies.looping import Looping
+from mlax_scaffold.conversion.shapes.values import Array, Number, Several, Shape
+from mlax_scaffold.conversion.source.trees import literal
+
+
+class Asserting(Looping):
+    """Reads it."""
+
+    def _asserted(self, test: ast.expr) -> ast.expr:
+        """What holds: sizes that are said to be the same are."""
+        match test:
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                self._numbered(left, right)
+                made, one = self.value(left)
+                other_made, other = self.value(right)
+                if isinstance(one, Number) and isinstance(other, Number):
+                    self.symbols.equal(one.value, other.value)
+                if isinstance(one, Shape) and isinstance(other, Several):
+                    self._shaped(one, other)
+                return ast.Compare(made, [ast.Eq()], [other_made])
+        return self.value(test)[0]
+
+    def _numbered(self, left: ast.expr, right: ast.expr) -> None:
+        """Take an array to have as many axes as is said: `x.ndim == 3`, `len(x.shape) == 3`."""
+        match left:
+            case ast.Attribute(value=ast.Name(id=local), attr="ndim"):
+                pass
+            case ast.Call(
+                func=ast.Name(id="len"),
+                args=[ast.Attribute(value=ast.Name(id=local), attr="shape")],
+            ):
+                pass
+            case _:
+                return
+        array, count = self.env.get(local), literal(right)
+        if isinstance(array, Array) and isinstance(count, int):
+            hints = ("batch", "positions", "features", *["_"] * count)
+            self.symbols.ranked(array, hints[:count])
+
+    def _shaped(self, shape: Shape, sizes: Several) -> None:
+        """Take an array to have the shape that it is said to have."""
+        if shape.start is not None or shape.stop is not None:
+            return
+        if self.symbols.ranked(shape.array, ["_"] * len(sizes.items)):
+            for axis, size in zip(shape.array.axes, sizes.items, strict=True):
+                if isinstance(size, Number):
+                    self.symbols.equal(axis, size.value)

@@ -1,0 +1,90 @@
+"""Functions of the file that bodies call, which stand beside the spec."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.bodies.applying import Applying
+from mlax_scaffold.conversion.rows.calculations import Calculations
+from mlax_scaffold.conversion.rows.translation import Translator
+from mlax_scaffold.conversion.shapes.helper_dtypes import (
+    float_named,
+    is_given_arrays,
+    makes_floats,
+    with_dtype,
+)
+from mlax_scaffold.conversion.shapes.values import Loop, Module, Value
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.trees import marked, name, self_attribute
+
+
+class Helping(Applying):
+    """Reads them."""
+
+    def _helped(
+        self,
+        node: ast.Call,
+        func: ast.expr,
+        given: list[Value],
+        named: dict[str, Value],
+    ) -> tuple[ast.expr, Value] | None:
+        """The call of such a function, or of what one returns; None where it is none."""
+        first = self.builder.calculations.first_input
+        maker = self._helper(func.func) if isinstance(func, ast.Call) else None
+        floating = float_named(self.env, first) if maker is not None else None
+        if floating is not None and not is_given_arrays(given, node):
+            # What it makes of numbers alone.
+            parts: dict[str, ast.expr] = {"a": node, "x": name(floating)}
+            return marked("jnp.asarray(a, x.dtype)", **parts), None
+        helper = self._helper(func)
+        if helper is None:
+            return None
+        places = [a.arg for a in helper.args.args]
+        made = makes_floats(helper) and not is_given_arrays(given, node)
+        made = made and self.depth == 1
+        array = float_named(self.env, first) if made else None
+        value = self.run(helper, dict(zip(places, given, strict=False)) | named)
+        if array is not None:
+            self.builder.dtyped.add(helper.name)
+            node = with_dtype(node, array)
+        return node, value
+
+    def _helper(self, func: ast.expr) -> ast.FunctionDef | None:
+        """A function of the file, as it stands beside the spec."""
+        builder = self.builder
+        found = builder.origin.functions.get(getattr(func, "id", ""))
+        if found is None or self.depth >= 6:
+            return None
+        translator = Translator(
+            builder.origin, builder.framework, Notes(), Calculations(keyed=False), {}
+        )
+        [made] = translator.statements([copy.deepcopy(found)])
+        return made if isinstance(made, ast.FunctionDef) else None
+
+    def _mapped(self, func: ast.expr) -> ast.expr | None:
+        """The layer that jax.vmap maps, which takes a batch itself."""
+        if not isinstance(func, ast.Call) or len(func.args) != 1 or func.keywords:
+            return None
+        if not ast.unparse(func.func).endswith("vmap"):
+            return None
+        inner = func.args[0]
+        if isinstance(inner, ast.Call):
+            return self._mapped(inner)
+        attribute = self_attribute(inner)
+        known = self.builder.attributes.get(attribute or "")
+        value = self.env.get(inner.id) if isinstance(inner, ast.Name) else None
+        if isinstance(value, Loop | Module):
+            known = self.builder.attributes.get(value.attribute)
+        pointwise = (
+            "Linear",
+            "LayerNorm",
+            "RMSNorm",
+            "Embed",
+            "Dropout",
+            "MLP",
+            "Identity",
+        )
+        if known is not None and known.layer.partition(":")[2] in pointwise:
+            return inner
+        return None

@@ -1,0 +1,74 @@
+"""What sizes are for values of hyperparameters."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping
+
+from mlax_scaffold.conversion.source.trees import is_none
+
+
+def computed(node: ast.expr, values: Mapping[str, object]) -> object:
+    """The value of a size, of arithmetic and hyperparameters alone."""
+    match node:
+        case ast.Constant(value=int() as value):
+            return value
+        case ast.Attribute(attr=attr):
+            return values.get(attr)
+        case ast.IfExp(
+            test=ast.Compare(
+                left=ast.Attribute(attr=attr), ops=[op], comparators=[none]
+            ),
+            body=body,
+            orelse=other,
+        ) if is_none(none):
+            there = values.get(attr) is not None
+            return computed(
+                body if there == isinstance(op, ast.IsNot) else other, values
+            )
+        case ast.IfExp(test=ast.Attribute(attr=attr), body=body, orelse=other) if (
+            attr in values
+        ):
+            return computed(body if values[attr] else other, values)
+        case ast.Name(id=symbol):
+            return values.get(symbol)
+        case ast.BoolOp(op=ast.Or(), values=[given, default]):
+            return computed(given, values) or computed(default, values)
+        case ast.Subscript(value=inner, slice=index):
+            found, at = computed(inner, values), computed(index, values)
+            if (
+                isinstance(found, tuple)
+                and isinstance(at, int)
+                and -len(found) <= at < len(found)
+            ):
+                return found[at]
+            return None
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            value = computed(inner, values)
+            return -value if isinstance(value, int) else None
+        case ast.BinOp(left=left, op=op, right=right):
+            a, b = computed(left, values), computed(right, values)
+            if not isinstance(a, int | float) or not isinstance(b, int | float):
+                return None
+            try:
+                match op:
+                    case ast.Add():
+                        return a + b
+                    case ast.Sub():
+                        return a - b
+                    case ast.Mult():
+                        return a * b
+                    case ast.FloorDiv():
+                        return a // b
+                    case ast.Pow() if abs(b) < 10:
+                        return a**b
+            except (ZeroDivisionError, OverflowError):
+                return None
+        case ast.Call(func=ast.Name(id="int"), args=[inner]):
+            value = computed(inner, values)
+            return math.floor(value) if isinstance(value, int | float) else None
+        case ast.Call(func=ast.Name(id="len"), args=[inner]):
+            value = computed(inner, values)
+            return len(value) if isinstance(value, tuple) else None
+    return None

@@ -1,0 +1,74 @@
+"""Rules to fill a weight with that a class may be given, and is not: `posemb_init: Callable | None = None`.
+
+What is computed without such a rule is all that is left.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.forms.leaf_functions import Decided
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import is_none, self_attribute
+
+
+def without_absent_rules(origin: Origin, notes: Notes) -> None:
+    """Leave such fields out, in place, with a remark; of a rule that the file gives nothing changes."""
+    given = {
+        k.arg
+        for call in ast.walk(origin.tree)
+        if isinstance(call, ast.Call)
+        for k in call.keywords
+        if not is_none(k.value) and not ast.unparse(k.value).endswith(f".{k.arg}")
+    }
+    asked = {
+        n.left.attr
+        for n in ast.walk(origin.tree)
+        if isinstance(n, ast.Compare)
+        and isinstance(n.left, ast.Attribute)
+        and is_none(n.comparators[0])
+    }
+    _Begun().visit(origin.tree)
+    absent: set[str] = set()
+    for node in origin.classes.values():
+        for part in list(node.body):
+            match part:
+                case ast.AnnAssign(target=ast.Name(id=field), value=value) if (
+                    is_none(value) and field in asked - given
+                ):
+                    if field.endswith(("_init", "_initializer", "init_fn")):
+                        absent.add(field)
+                        node.body.remove(part)
+                        notes.remark(
+                            part,
+                            f"`{field}` of {node.name}, which is None, is left out",
+                            "write a class for what is computed with it",
+                        )
+    if absent:
+        _Absent(absent).visit(origin.tree)
+        Decided().visit(origin.tree)
+        ast.fix_missing_locations(origin.tree)
+
+
+class _Absent(ast.NodeTransformer):
+    def __init__(self, fields: set[str]):
+        self.fields = fields
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        if node.attr in self.fields and isinstance(node.ctx, ast.Load):
+            return ast.copy_location(ast.Constant(None), node)
+        return node
+
+
+class _Begun(ast.NodeTransformer):
+    """Flax's questions of what is there when a module is called, which is so once it is made."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        told = {"has_variable": True, "is_initializing": False}
+        known = self_attribute(node.func) or ""
+        if known not in told:
+            return node
+        return ast.copy_location(ast.Constant(told[known]), node)

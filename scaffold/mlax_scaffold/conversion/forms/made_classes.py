@@ -1,0 +1,97 @@
+"""Names for a class that is given some of its arguments, as classes of their own.
+
+ResNet18 = partial(ResNet, stage_sizes=[2, 2, 2, 2])    class ResNet18: as ResNet, where `stage_sizes`
+def resnet18(classes): return ResNet([2, 2], classes)   is (2, 2, 2, 2) unless another value is given
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.rows.rows import MisfitError, bind
+from mlax_scaffold.conversion.source.arguments_of import beside_self
+from mlax_scaffold.conversion.source.kinds import is_layer_class
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import is_name, names, without_docstring
+
+
+def with_made_class(origin: Origin, thing: str) -> None:
+    """Add such a class for the thing that is converted, in place."""
+    call = _made(origin, thing)
+    known = origin.classes.get(getattr(call.func, "id", "")) if call else None
+    if call is None or known is None or not is_layer_class(origin, known):
+        return
+    start = next((m for m in known.body if getattr(m, "name", "") == "__init__"), None)
+    if isinstance(start, ast.FunctionDef):
+        places = beside_self(start.args)
+    else:
+        fields = [ast.arg(f.target.id) for f in _fields(known)]  # type: ignore[attr-defined]
+        places = ast.arguments([], fields, None, [], [], None, [])
+    # What it is not given keeps its default.
+    places.defaults = [ast.Constant(...) for _ in places.args]
+    places.kw_defaults = [ast.Constant(...) for _ in places.kwonlyargs]
+    try:
+        given = bind(places, call)
+    except MisfitError:
+        return
+    values = {
+        k: v
+        for k, v in given.items()
+        if isinstance(v, ast.expr) and not _is_left(v) and not is_name(v, k)
+    }
+    made = copy.deepcopy(known)
+    made.name = thing
+    _give(made, values)
+    others = (c for c in origin.classes.values() if c is not known)
+    used = any(known.name in names(c) for c in others)
+    gone = (thing,) if used else (thing, known.name)
+    body = [s for s in origin.tree.body if getattr(s, "name", "") not in gone]
+    origin.tree.body = [*body, ast.copy_location(made, known)]
+    for cached in ("classes", "functions", "assigned"):
+        origin.__dict__.pop(cached, None)
+    ast.fix_missing_locations(origin.tree)
+
+
+def _made(origin: Origin, thing: str) -> ast.Call | None:
+    """The class with what it is given, as a call."""
+    assigned, function = origin.assigned.get(thing), origin.functions.get(thing)
+    value = assigned.value if assigned is not None else None
+    partial = isinstance(value, ast.Call) and origin.qualified(value.func)
+    if isinstance(value, ast.Call) and value.args and partial == "functools.partial":
+        return ast.Call(value.args[0], value.args[1:], list(value.keywords))
+    if function is not None:
+        match without_docstring(function.body):
+            case [ast.Return(value=ast.Call() as call)]:
+                return copy.deepcopy(call)
+    return None
+
+
+def _is_left(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def _fields(node: ast.ClassDef) -> list[ast.AnnAssign]:
+    return [
+        p
+        for p in node.body
+        if isinstance(p, ast.AnnAssign) and isinstance(p.target, ast.Name)
+    ]
+
+
+def _give(node: ast.ClassDef, values: dict[str, ast.expr]) -> None:
+    """Let the values be defaults; those that have none stand before those that have, by keyword."""
+    for field in _fields(node):
+        field.value = values.get(field.target.id, field.value)  # type: ignore[attr-defined]
+    for method in node.body:
+        if not isinstance(method, ast.FunctionDef) or method.name != "__init__":
+            continue
+        given = method.args
+        late = len(given.args) - len(given.defaults)
+        pairs = zip(given.args[late:], given.defaults, strict=True)
+        told = {a.arg: d for a, d in pairs} | values
+        named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+        given.kw_defaults = [values.get(a.arg, d) for a, d in named]
+        free = [a for a in given.args if a.arg not in told]
+        kept = [a for a in given.args if a.arg in told]
+        given.args, given.defaults = [*free, *kept], [told[a.arg] for a in kept]

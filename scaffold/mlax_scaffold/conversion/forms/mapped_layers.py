@@ -1,0 +1,212 @@
+"""Layers of flax that `nn.vmap` makes several of, each with weights of its own, as a loop over them.
+
+critics = nn.vmap(Critic, variable_axes={"params": 0}, in_axes=None, axis_size=2)
+q = critics(width)(x)
+
+becomes
+
+members = []
+for member in range(2):
+    members.append(Critic(width)(x))
+q = jnp.stack(members, axis=0)
+
+and `x, _ = nn.scan(Block, variable_axes={"params": 0}, length=depth)(width)(x, None)` a loop that calls
+one after another.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_name,
+    literal,
+    marked,
+    name,
+    statement,
+    with_names,
+)
+
+_VMAPS = ("flax.linen.vmap", "flax.linen.transforms.vmap")
+_SCANS = ("flax.linen.scan", "flax.linen.transforms.scan")
+_WRAPS = tuple(f"flax.linen.{w}" for w in ("remat", "checkpoint", "jit"))
+_KNOWN = {"variable_axes", "split_rngs", "in_axes", "out_axes", "axis_size"}
+
+
+@dataclass(frozen=True)
+class _Several:
+    """What `nn.vmap` is told of layers with weights of their own."""
+
+    layer: ast.expr
+    given: tuple[object, ...] | None
+    """The axis of each input that is gone through; None: each is given all of them whole."""
+    made: int
+    count: ast.expr
+    scans: bool = False
+    """Whether each is given what the one before it returns first."""
+
+
+def without_mapped_layers(origin: Origin) -> None:
+    """Write them so in methods that make their layers, in place."""
+    if not origin.uses("flax"):
+        return
+    for node in origin.classes.values():
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and method.name == "__call__":
+                _Layers(origin).method(method)
+    ast.fix_missing_locations(origin.tree)
+
+
+def _scanned(origin: Origin, call: ast.expr) -> _Several | None:
+    """What `nn.scan` is told of layers with weights of their own, given the same beside the carry."""
+    if not isinstance(call, ast.Call) or origin.qualified(call.func) not in _SCANS:
+        return None
+    given = {str(k.arg): k.value for k in call.keywords}
+    weights, count = literal(given.get("variable_axes")), given.get("length")
+    own = isinstance(weights, dict) and weights.get("params") == 0
+    broadcast = given.get("in_axes")
+    parts = getattr(broadcast, "elts", [broadcast] if broadcast is not None else [])
+    if any(not ast.unparse(p).endswith("broadcast") for p in parts):
+        return None
+    if len(call.args) != 1 or not own or count is None:
+        return None
+    return _Several(call.args[0], None, 0, count, scans=True)
+
+
+def _several(origin: Origin, call: ast.expr) -> _Several | None:
+    if not isinstance(call, ast.Call) or origin.qualified(call.func) not in _VMAPS:
+        return None
+    given = {str(k.arg): k.value for k in call.keywords}
+    axes = literal(given.get("in_axes", ast.Constant(0)))
+    made = literal(given.get("out_axes", ast.Constant(0)))
+    weights = literal(given.get("variable_axes"))
+    count = given.get("axis_size")
+    own = isinstance(weights, dict) and weights.get("params") == 0
+    if len(call.args) != 1 or not own or count is None or not set(given) <= _KNOWN:
+        return None
+    if axes is not None and not isinstance(axes, tuple):
+        return None
+    if not isinstance(made, int) or set(axes or ()) - {None, 0}:
+        return None
+    return _Several(call.args[0], axes, made, count)
+
+
+class _Layers:
+    def __init__(self, origin: Origin):
+        self.origin, self.count = origin, 0
+        self.known: dict[str, _Several] = {}
+        """Locals that are such classes, or such layers."""
+        self.layers: dict[str, ast.Call] = {}
+        """Locals that are such layers: what makes one of them."""
+        self.wrapped: dict[str, ast.expr] = {}
+        """Locals that are classes which compute again what they need."""
+
+    def method(self, method: ast.FunctionDef) -> None:
+        """Change its statements in place."""
+        method.body = [made for s in method.body for made in self._statement(s)]
+
+    def _statement(self, node: ast.stmt) -> Iterator[ast.stmt]:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=local)], value=ast.Call() as call):
+                if self.origin.qualified(call.func) in _WRAPS and call.args:
+                    self.wrapped[local] = call.args[0]
+                    return
+                made = self._told(call)
+                if made is not None:
+                    self.known[local] = made
+                    return
+                made = self._maker(call)
+                if made is not None:
+                    self.known[local] = made
+                    self.layers[local] = ast.Call(made.layer, call.args, call.keywords)
+                    return
+        loop = self._one_after_another(node)
+        if loop is not None:
+            yield from loop
+            return
+        for call in [c for c in ast.walk(node) if isinstance(c, ast.Call)]:
+            yield from self._called(call)
+        yield with_names(node, self.wrapped)
+
+    def _told(self, call: ast.expr) -> _Several | None:
+        return _several(self.origin, call) or _scanned(self.origin, call)
+
+    def _layer(self, call: ast.Call) -> tuple[_Several, ast.Call] | None:
+        """The layers that a call runs, and what makes one of them."""
+        func = call.func
+        if isinstance(func, ast.Name) and func.id in self.layers:
+            several, layer = self.known[func.id], self.layers[func.id]
+        elif isinstance(func, ast.Call) and (known := self._maker(func)) is not None:
+            several, layer = known, ast.Call(known.layer, func.args, func.keywords)
+        else:
+            return None
+        layer = copy.deepcopy(layer)
+        if isinstance(layer.func, ast.Call):
+            layer.func = layer.func.args[0]
+        layer.func = self.wrapped.get(getattr(layer.func, "id", ""), layer.func)
+        return several, layer
+
+    def _one_after_another(self, node: ast.stmt) -> list[ast.stmt] | None:
+        """The loop over layers of which each is given what the one before it returns."""
+        match node:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=[ast.Name(id=carry), ast.Name(id="_")])],
+                value=ast.Call(args=[first, *rest]) as call,
+            ):
+                found = self._layer(call)
+            case _:
+                return None
+        if found is None or not found[0].scans:
+            return None
+        several, layer = found
+        one = ast.Call(layer, [name(carry), *rest], call.keywords)
+        body = statement(f"{carry}, _ = y", y=one)
+        loop = ast.For(
+            ast.Name("_", ast.Store()),
+            expression("range(n)", n=several.count),
+            [body],
+            [],
+        )
+        made: list[ast.stmt] = (
+            [] if is_name(first, carry) else [statement(f"{carry} = x", x=first)]
+        )
+        return [ast.copy_location(s, node) for s in (*made, loop)]
+
+    def _maker(self, call: ast.Call) -> _Several | None:
+        if isinstance(call.func, ast.Name) and call.func.id not in self.layers:
+            return self.known.get(call.func.id)
+        return self._told(call.func)
+
+    def _called(self, call: ast.Call) -> Iterator[ast.stmt]:
+        """The loop over the layers of a call, which becomes the array of their results."""
+        found = self._layer(call)
+        if found is None or found[0].scans:
+            return
+        several, layer = found
+        members, member = f"members_{self.count}", f"member_{self.count}"
+        self.count += 1
+        given = [
+            expression("x[i]", x=a, i=name(member)) if at == 0 else a
+            for a, at in zip(
+                call.args, several.given or [None] * len(call.args), strict=False
+            )
+        ]
+        one = ast.Call(copy.deepcopy(layer), given, call.keywords)
+        added = expression(f"{members}.append(y)", y=one)
+        yield ast.copy_location(statement(f"{members} = []"), call)
+        loop = ast.For(
+            ast.Name(member, ast.Store()),
+            expression("range(n)", n=several.count),
+            [ast.Expr(added)],
+            [],
+        )
+        yield ast.copy_location(loop, call)
+        made = marked("jnp.stack(m)", m=name(members))
+        assert isinstance(made, ast.Call)
+        call.func, call.args = made.func, made.args
+        call.keywords = [ast.keyword("axis", ast.Constant(several.made))]

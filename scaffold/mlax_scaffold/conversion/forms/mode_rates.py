@@ -1,0 +1,57 @@
+"""Rates of dropout that are zero in inference: layers here drop nothing there.
+
+rate = self.rate if is_training else 0.0
+x = dropout(rate, x)                          becomes    x = dropout(self.rate, x)
+"""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import is_name, literal, with_names
+from mlax_scaffold.conversion.source.vocabulary import INFERENCE, TRAINING
+
+
+def without_mode_rates(origin: Origin) -> None:
+    """Write them so, in place, where nothing else reads such a local."""
+    for function in [
+        n for n in ast.walk(origin.tree) if isinstance(n, ast.FunctionDef)
+    ]:
+        for part in list(function.body):
+            match part:
+                case ast.Assign(
+                    targets=[ast.Name(id=local)], value=ast.IfExp() as value
+                ):
+                    rate = _in_training(value)
+                    if rate is not None and _only_dropped(function, local):
+                        kept = [s for s in function.body if s is not part]
+                        function.body = [with_names(s, {local: rate}) for s in kept]
+    ast.fix_missing_locations(origin.tree)
+
+
+def _in_training(value: ast.IfExp) -> ast.expr | None:
+    """What is chosen in training, where the other side is zero; None of another choice."""
+    test, body, other = value.test, value.body, value.orelse
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, body, other = test.operand, other, body
+    name = getattr(test, "id", getattr(test, "attr", ""))
+    if name in INFERENCE:
+        body, other = other, body
+    zero = literal(other)
+    known = name in (*TRAINING, *INFERENCE)
+    return body if known and zero == 0 and zero is not False else None
+
+
+def _only_dropped(function: ast.FunctionDef, local: str) -> bool:
+    """Whether a local is assigned once, and read as an argument of dropout alone."""
+    found = [n for n in ast.walk(function) if is_name(n, local)]
+    given = [
+        argument
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call)
+        and ast.unparse(call.func).lower().endswith("dropout")
+        for argument in (*call.args, *(k.value for k in call.keywords))
+        if is_name(argument, local)
+    ]
+    return len(given) > 0 and len(found) == len(given) + 1

@@ -1,0 +1,70 @@
+"""Inputs that are tuples of arrays, which the code takes apart."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+
+from mlax_scaffold.conversion.shapes.values import Array, Several, Value
+from mlax_scaffold.conversion.source.trees import targets
+
+
+def taken_apart(method: ast.FunctionDef) -> dict[str, Several]:
+    """The inputs that a method, or a step that it scans them with, takes apart: `obs, done = x`."""
+    given = {a.arg: a for a in (*method.args.args, *method.args.kwonlyargs)}
+    steps = {p.name: p for p in method.body if isinstance(p, ast.FunctionDef)}
+    bound = {t for part in ast.walk(method) for t in _bound(part)}
+    found: dict[str, Several] = {}
+    for part in method.body:
+        match part:
+            case ast.Assign(targets=[ast.Tuple() as target], value=ast.Name(id=local)):
+                # One that is bound anew is taken apart where nothing else was done with it.
+                first = local not in bound or local in targets(target)
+                made = _structure(target)
+                if first and local in given and made and not _is_array(given[local]):
+                    found.setdefault(local, made)
+        for call in ast.walk(part):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("scan"):
+                for local, made in _scanned(call, steps).items():
+                    if local in given and local not in bound:
+                        found.setdefault(local, made)
+    return found
+
+
+def _is_array(given: ast.arg) -> bool:
+    text = ast.unparse(given.annotation) if given.annotation is not None else ""
+    return re.match(r"[\w.]*(Array|ndarray|Float)\b", text) is not None
+
+
+def _scanned(
+    call: ast.Call, steps: Mapping[str, ast.FunctionDef]
+) -> dict[str, Several]:
+    """What a scan is given that its step takes apart."""
+    step = steps.get(ast.unparse(call.args[0])) if call.args else None
+    if step is None:
+        return {}
+    places = {"init": 0, "xs": 1}
+    given = dict(enumerate(call.args[1:]))
+    given |= {places[k.arg]: k.value for k in call.keywords if k.arg in places}
+    parts = taken_apart(step)
+    return {
+        given[at].id: parts[a.arg]  # type: ignore[attr-defined]
+        for at, a in enumerate(step.args.args)
+        if a.arg in parts and isinstance(given.get(at), ast.Name)
+    }
+
+
+def _bound(node: ast.AST) -> list[str]:
+    return list(targets(node)) if isinstance(node, ast.Assign | ast.AugAssign) else []
+
+
+def _structure(target: ast.Tuple) -> Several | None:
+    """A tuple of arrays with these places; None where one takes several."""
+    items: list[Value] = []
+    for part in target.elts:
+        made = _structure(part) if isinstance(part, ast.Tuple) else Array([], True)
+        if made is None or isinstance(part, ast.Starred):
+            return None
+        items.append(made)
+    return Several(items)
