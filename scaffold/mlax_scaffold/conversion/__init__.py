@@ -21,6 +21,7 @@ from mlax_scaffold.conversion.definitions.pairs import pair_class
 from mlax_scaffold.conversion.definitions.programs import Program
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
+from mlax_scaffold.conversion.forms.called_properties import with_called_properties
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
 from mlax_scaffold.conversion.forms.device_code import without_device_code
@@ -47,6 +48,7 @@ from mlax_scaffold.conversion.forms.shown_values import without_shown_values
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
 from mlax_scaffold.conversion.forms.static_products import with_static_products
+from mlax_scaffold.conversion.forms.told_dtypes import without_told_dtypes
 from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
@@ -69,9 +71,11 @@ from mlax_scaffold.conversion.handed.given_layers import without_given_layers
 from mlax_scaffold.conversion.handed.handed_layers import without_handed_layers
 from mlax_scaffold.conversion.handed.named_classes import without_class_names
 from mlax_scaffold.conversion.handed.passed_keywords import without_passed_keywords
+from mlax_scaffold.conversion.handed.told_arguments import without_told_arguments
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
 from mlax_scaffold.conversion.lists.later_layers import with_wrapping_layers
+from mlax_scaffold.conversion.lists.run_constructors import with_run_constructors
 from mlax_scaffold.conversion.output.description import Described, Trial
 from mlax_scaffold.conversion.output.leftovers import refuse_leftovers
 from mlax_scaffold.conversion.output.printing import Printer, renamed_locals
@@ -143,8 +147,37 @@ def convert(
     Raises:
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
+    made = _converted(path, text, thing, name, kind, taken)
+    if made.whole or kind != "LAYER":
+        return made
+    try:
+        written = _converted(path, text, thing, name, kind, taken, run=True)
+    except (UsageError, ConversionError):
+        return made
+    return written if written.whole else made
+
+
+def _converted(
+    path: str,
+    text: str,
+    thing: str,
+    name: str,
+    kind: str,
+    taken: Collection[str],
+    *,
+    run: bool = False,
+) -> Converted:
+    """The spec; with constructors run as far as they are known, where that is asked for."""
     origin, notes = Origin.read(path, text), Notes()
     without_device_code(origin)
+    with_called_properties(origin)
+    without_told_arguments(origin, thing, notes)
+    given: dict[str, str] = {}
+    if run:
+        without_small_helpers(origin)
+        without_default_functions(origin)
+        given = with_run_constructors(origin, thing, notes)
+    without_told_dtypes(origin)
     with_class_titles(origin, thing)
     without_array_assertions(origin, thing, notes)
     without_direct_calls(origin)
@@ -239,6 +272,8 @@ def convert(
     if any("in inference too" in note.what for note in notes.found):
         # Two draws are not to be compared.
         tried = None
+    if tried is not None:
+        tried = replace(tried, given=tuple(given.items()))
     for found_settings in configured:
         if thing in found_settings and tried is not None:
             tried = _of_settings(tried, found_settings[thing])

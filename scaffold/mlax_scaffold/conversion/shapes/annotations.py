@@ -100,6 +100,10 @@ def annotated(
             )
             first = ["*batch"] if against.lead else []
             shape = " ".join(([] if same else ["#"]) + first + axes)
+            if not against.lead and axes[0] == "1" and len(axes) > 1:
+                # A weight with an axis for each of the input's: `ones(1, 1, dim)`.
+                open_ = ["batch", *("_" if a == "1" else a for a in axes[1:])]
+                shape = " ".join(open_)
         elif _leads_alone(value) and any(
             isinstance(v, Array)
             and v.against is not None
