@@ -30,10 +30,12 @@ from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_fun
 from mlax_scaffold.conversion.forms.einops_calls import without_einops
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
+from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
 from mlax_scaffold.conversion.forms.haiku_functions import transformed
 from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
+from mlax_scaffold.conversion.forms.known_tuples import without_known_tuples
 from mlax_scaffold.conversion.forms.named_results import without_named_results
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
@@ -44,6 +46,7 @@ from mlax_scaffold.conversion.forms.parallel_assignments import (
 from mlax_scaffold.conversion.forms.repeats import called_once
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
+from mlax_scaffold.conversion.forms.sequence_first import without_sequence_first
 from mlax_scaffold.conversion.forms.shown_values import without_shown_values
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
@@ -71,6 +74,7 @@ from mlax_scaffold.conversion.handed.given_layers import without_given_layers
 from mlax_scaffold.conversion.handed.handed_layers import without_handed_layers
 from mlax_scaffold.conversion.handed.named_classes import without_class_names
 from mlax_scaffold.conversion.handed.passed_keywords import without_passed_keywords
+from mlax_scaffold.conversion.handed.settled_settings import with_settled_settings
 from mlax_scaffold.conversion.handed.told_arguments import without_told_arguments
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
@@ -170,6 +174,7 @@ def _converted(
     """The spec; with constructors run as far as they are known, where that is asked for."""
     origin, notes = Origin.read(path, text), Notes()
     without_device_code(origin)
+    with_settled_settings(origin)
     with_called_properties(origin)
     without_told_arguments(origin, thing, notes)
     given: dict[str, str] = {}
@@ -178,6 +183,8 @@ def _converted(
         without_default_functions(origin)
         given = with_run_constructors(origin, thing, notes)
     without_told_dtypes(origin)
+    without_fresh_changes(origin)
+    without_sequence_first(origin)
     with_class_titles(origin, thing)
     without_array_assertions(origin, thing, notes)
     without_direct_calls(origin)
@@ -264,6 +271,7 @@ def _converted(
             else (definition.node,)
         )
         for method in methods:
+            without_known_tuples(method)
             called_once(method)
         renamed_locals(methods)
     renamed_locals(part for part in spec.beside if isinstance(part, ast.FunctionDef))

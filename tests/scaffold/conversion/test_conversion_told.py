@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from test_conversion_forms import TORCH, converted
 
+from mlax_scaffold.conversion import convert
+
 EINOPS = TORCH + "from einops import rearrange, repeat, einsum\n"
 
 
@@ -192,3 +194,146 @@ def test_windows_that_overlap_in_pytorch_are_told():
         layer("self.pool = nn.AdaptiveAvgPool2d(1)", "return self.pool(x)")
     )
     assert not made.notes
+
+
+def test_arrays_that_are_changed_where_they_are_made_are_expressions():
+    text = converted(
+        layer(
+            "self.weight = nn.Parameter(torch.randn(dim, 4).div_(scale))\n"
+            "self.bias = nn.Parameter(torch.zeros(4).fill_(start))",
+            "scale = 127.0 / x.abs().max(dim=-1, keepdim=True).values.clamp_(min=1e-5)\n"
+            "return (x * scale) @ self.weight + self.bias",
+            "dim, scale=2.0, start=1.0",
+        )
+    ).text
+    assert "self.weight = trainable(normal(1.0 / self.scale), (self.dim, 4))" in text
+    assert "self.bias = trainable(constant(self.start), (4,))" in text
+    assert "jnp.clip(jnp.max(jnp.abs(x), axis=-1, keepdims=True), 1e-05, None)" in text
+
+
+def test_weights_may_begin_as_what_setup_computes():
+    text = converted(
+        layer(
+            "A = repeat(torch.arange(1, states + 1), 'n -> d n', d=dim)\n"
+            "self.A_log = nn.Parameter(torch.log(A))",
+            "return x @ self.A_log",
+            "dim, states=4",
+        ),
+        EINOPS,
+    ).text
+    assert "initial_A_log = np.log(A)" in text
+    assert "jnp.asarray(initial_A_log, dtype), initial_A_log.shape)" in text
+
+
+def test_attention_over_sequences_that_come_first_is_turned_around():
+    text = converted(
+        layer(
+            "self.attn = nn.MultiheadAttention(dim, heads)",
+            "y = self.attn(x, x, x)[0]\nz, _ = self.attn(query=x, key=y, value=y)\nreturn y + z",
+            "dim, heads",
+        )
+    ).text
+    assert "y = jnp.swapaxes(self.attn(jnp.swapaxes(x, 0, 1)), 0, 1)" in text
+    assert "z = self.attn(jnp.swapaxes(x, 0, 1), context=jnp.swapaxes(y, 0, 1))" in text
+    assert "z = jnp.swapaxes(z, 0, 1)" in text
+    assert "None" not in text
+
+
+POST_INIT = """\
+from dataclasses import dataclass
+from typing import Union
+
+
+@dataclass
+class ModelArgs:
+    dim: int
+    expand: int = 2
+    rank: Union[int, str] = "auto"
+
+    def __post_init__(self):
+        self.inner = int(self.expand * self.dim)
+        if self.rank == "auto":
+            self.rank = self.dim // 4
+
+
+"""
+
+
+def test_settings_that_a_configuration_computes_are_computed():
+    text = converted(
+        layer(
+            "self.up = nn.Linear(args.dim, args.inner)\n"
+            "self.down = nn.Linear(args.inner, args.rank)",
+            "return self.down(self.up(x))",
+            "args: ModelArgs",
+            POST_INIT,
+        )
+    ).text
+    assert "self.up = Linear(self.dim, int(self.expand * self.dim))" in text
+    assert "rank: Size | None = None" in text
+    assert "self.dim // 4 if self.rank is None else self.rank" in text
+
+
+def test_objects_that_are_not_followed_are_no_sizes():
+    made = convert(
+        "thing.py",
+        TORCH
+        + layer(
+            "self.size = len(spec.stages)\nself.fc = nn.Linear(spec.width, spec.size())",
+            "return self.fc(x)",
+            "spec",
+        ),
+        "Thing",
+        "FromThing",
+    )
+    assert not made.whole
+
+
+def test_contexts_that_change_nothing_are_left_out():
+    text = converted(
+        layer(
+            "self.fc = nn.Linear(dim, dim)",
+            "with warnings.catch_warnings():\n"
+            "    warnings.simplefilter('ignore')\n"
+            "    with torch.autocast('cuda', enabled=False):\n"
+            "        y = self.fc(x)\n"
+            "return y",
+        ),
+        "import warnings\n" + TORCH,
+    ).text
+    assert "warnings" not in text
+    assert "y = self.fc(x)" in text
+
+
+def test_layers_that_all_objects_share_are_made_by_each():
+    text = converted(
+        layer(
+            "self.act = self.default if act is True else nn.Identity()",
+            "return self.act(x)",
+            "act=True",
+        ).replace(
+            "class Thing(nn.Module):",
+            "class Thing(nn.Module):\n    default = nn.SiLU()\n",
+        )
+    ).text
+    assert "jax.nn.silu(x)" in text
+
+
+def test_less_than_no_padding_cuts_off():
+    text = converted(
+        layer(
+            "self.shift = nn.ZeroPad2d((0, 0, 1, -1))", "return x + self.shift(x)", ""
+        )
+    ).text
+    assert "lax.pad(x, jnp.asarray(0, x.dtype)" in text
+    assert "[(1, -1, 0), (0, 0, 0)]" in text
+
+
+def test_what_all_axes_before_are_called_is_that_of_the_input():
+    text = converted(
+        layer(
+            "self.emb = nn.Embedding(8, dim)\nself.fc = nn.Linear(dim, 8)",
+            "y = self.emb(x)\nfor i in range(2):\n    y = y + y\nreturn self.fc(y)",
+        )
+    ).text
+    assert "x: Int['*shape']) -> Float['*shape 8']" in text or "*batch" not in text

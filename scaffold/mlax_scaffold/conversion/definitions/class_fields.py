@@ -205,6 +205,7 @@ def kind_of(argument: ast.arg) -> str:
                 "labels",
                 "token_ids",
                 "positions",
+                "edge_index",
             ),
         )
     ):

@@ -1,9 +1,11 @@
-"""Properties of PyTorch's classes that compute with weights: methods, which are called."""
+"""What PyTorch's classes have beside methods: properties of weights, which are called, and shared layers."""
 
 from __future__ import annotations
 
 import ast
+import copy
 
+from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
@@ -16,6 +18,7 @@ def with_called_properties(origin: Origin) -> None:
     for node in origin.classes.values():
         if framework_of(origin, node) != "torch":
             continue
+        _of_objects(origin, node)
         held = {*_held(origin, node)}
         titles: set[str] = set()
         for method in node.body:
@@ -28,6 +31,35 @@ def with_called_properties(origin: Origin) -> None:
                 titles.add(method.name)
         _Calls(titles).visit(node)
     ast.fix_missing_locations(origin.tree)
+
+
+def _of_objects(origin: Origin, node: ast.ClassDef) -> None:
+    """Have each object make the layers that all of a class share: these have no weights."""
+    start = method_of(node, "__init__")
+    shared = [
+        part
+        for part in node.body
+        if isinstance(part, ast.Assign)
+        and isinstance(part.targets[0], ast.Name)
+        and isinstance(part.value, ast.Call)
+        and origin.qualified(part.value.func).startswith("torch.nn.")
+    ]
+    if start is None:
+        return
+    for part in shared:
+        title = ast.unparse(part.targets[0])
+        node.body.remove(part)
+        _Made(title, part.value).visit(start)
+
+
+class _Made(ast.NodeTransformer):
+    def __init__(self, title: str, value: ast.expr):
+        self.title, self.value = title, value
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if self_attribute(node) == self.title and isinstance(node.ctx, ast.Load):
+            return ast.copy_location(copy.deepcopy(self.value), node)
+        return node
 
 
 def _held(origin: Origin, node: ast.ClassDef) -> list[str]:

@@ -1,4 +1,4 @@
-"""Parameters of PyTorch's classes that are the same in all calls: None, or a function of the file.
+"""Parameters of PyTorch's classes that are the same in all calls: None, a function of the file, an object.
 
 `FeedForward(dim, hidden_dim=None)` makes the class one without `if hidden_dim is not None: ...`, and so
 does a default that is a function, where no call gives another one.
@@ -18,7 +18,13 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.known_values import Known, truth
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, is_none, self_attribute
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    is_none,
+    literal,
+    same,
+    self_attribute,
+)
 
 
 def without_told_arguments(origin: Origin, thing: str, notes: Notes) -> None:
@@ -41,12 +47,14 @@ def without_told_arguments(origin: Origin, thing: str, notes: Notes) -> None:
             absent = default is None and given and len(given) == len(calls)
             if absent and all(map(is_none, given)) and node.name != thing:
                 _write(node, start, parameter, given[0])
-            elif isinstance(default, ast.Name) and default.id in origin.functions:
-                if given:
+            elif default is not None and _is_one(origin, start, parameter, default):
+                if any(not is_name(g, parameter) for g in given):
                     continue
                 if node.name == thing:
-                    what = f"`{parameter}` is always its default, `{default.id}`"
-                    notes.remark(start, what, "write another spec for another function")
+                    what = (
+                        f"`{parameter}` is always its default, `{ast.unparse(default)}`"
+                    )
+                    notes.remark(start, what, "write another spec for another one")
                 _write(node, start, parameter, default)
             else:
                 continue
@@ -58,18 +66,42 @@ def without_told_arguments(origin: Origin, thing: str, notes: Notes) -> None:
     ast.fix_missing_locations(origin.tree)
 
 
+def _is_one(
+    origin: Origin, start: ast.FunctionDef, parameter: str, default: ast.expr
+) -> bool:
+    """Whether a default is what no hyperparameter holds, or is asked what it is."""
+    if isinstance(default, ast.Name):
+        return default.id in origin.functions
+    values = literal(default)
+    if isinstance(default, ast.List | ast.Tuple) and isinstance(values, list | tuple):
+        return any(isinstance(v, int | float) and v < 0 for v in values)
+    for part in ast.walk(start):
+        match part:
+            case ast.Call(
+                func=ast.Name(id="isinstance"), args=[ast.Name(id=title), kind]
+            ):
+                layer = origin.qualified(kind) == "torch.nn.Module"
+                if title == parameter and layer and isinstance(values, bool):
+                    return True
+            case ast.Attribute(value=ast.Name(id=title)):
+                # An object that is there, or is not.
+                if title == parameter and is_none(default):
+                    return True
+    return False
+
+
 def _write(
     node: ast.ClassDef, start: ast.FunctionDef, parameter: str, value: ast.expr
 ) -> None:
     start.body = _known(start.body, Known({parameter: value}, {}), parameter)
-    if not isinstance(value, ast.Name):
+    if not isinstance(value, ast.Name | ast.List | ast.Tuple):
         return
     kept = {
         str(self_attribute(s.targets[0])): s
         for s in start.body
         if isinstance(s, ast.Assign)
         and self_attribute(s.targets[0])
-        and is_name(s.value, value.id)
+        and same(s.value, value)
     }
     start.body = [s for s in start.body if s not in kept.values()]
     known = Known({}, dict.fromkeys(kept, value))

@@ -46,6 +46,10 @@ class RunFlow(RunCalls):
                 if self.is_plain(made):
                     self.known.names[title] = made
                     return
+        ends = (ast.Return, ast.Continue, ast.Break)
+        if any(isinstance(part, ends) for part in ast.walk(node)):
+            self.need(test)
+            raise UnknownError
         if self.is_structural(node):
             self.need(test)
             self._open(node)
@@ -94,6 +98,9 @@ class RunFlow(RunCalls):
 
     def _open(self, node: ast.stmt) -> None:
         """Leave a statement that is not to be told, and what it changes as it is from here on."""
+        if self.inside:
+            # Its locals are others than the constructor's.
+            raise UnknownError
         for part in ast.walk(node):
             grown = part.func.value if is_longer(part) else None  # type: ignore[attr-defined]
             stored = isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
@@ -122,11 +129,21 @@ class RunFlow(RunCalls):
                     )
                 ) if (held := self.list_of(owner)) is not None:
                     found.append((held, self.known.value(given)))
+                case ast.AugAssign(
+                    target=owner, op=ast.Add(), value=ast.List(elts=[given])
+                ) if (held := self.list_of(owner)) is not None:
+                    found.append((held, self.known.value(given)))
+                case ast.For():
+                    if not self._repeated(part, self.known.value(part.iter)):
+                        break
                 case ast.Assign(targets=[ast.Name(id=title)], value=value):
                     made = self.known.value(value)
-                    if title in saved or not self.is_plain(made):
+                    held = self.held(made)
+                    if title in {*saved, *self.open} or not (
+                        held is not None or self.is_plain(made)
+                    ):
                         break
-                    self.known.names[title] = made
+                    self.known.names[title] = made if held is None else held
                 case _:
                     break
         else:

@@ -151,6 +151,19 @@ def result_type(
     return node
 
 
+def with_leading_axes(
+    forward: ast.FunctionDef, returned: ast.expr | None
+) -> ast.expr | None:
+    """The type of a result, whose first axes are called as its input calls them."""
+    given = [a.annotation for a in (*forward.args.args, *forward.args.kwonlyargs)]
+    texts = [ast.unparse(a) for a in given if a is not None]
+    own = any("*shape" in t for t in texts) and not any("*batch" in t for t in texts)
+    for part in ast.walk(returned) if returned is not None and own else ():
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            part.value = part.value.replace("*batch", "*shape")
+    return returned
+
+
 def shape_text(
     symbols: Symbols,
     array: Array,
