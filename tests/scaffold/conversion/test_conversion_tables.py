@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from test_conversion_forms import converted
+from test_conversion_forms import TORCH, converted
 
+from mlax_scaffold.conversion import convert
 from mlax_scaffold.testing.originals import Original
 
 TABLE = """\
@@ -184,3 +185,33 @@ class Thing(nn.Module):
         return x
 """).text
     assert "depth: Size = 3" in text
+
+
+def test_what_a_function_returns_under_an_open_condition_is_not_taken_for_all():
+    made = convert(
+        "thing.py",
+        TORCH
+        + """\
+def choose(kind, dim):
+    if kind == "layer":
+        return nn.LayerNorm(dim)
+    return nn.BatchNorm1d(dim)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim, kind, sizes=(4, 4)):
+        super().__init__()
+        layers = []
+        for i, size in enumerate(sizes):
+            layers.append(nn.Linear(dim, size))
+            layers.append(choose(kind, size))
+            dim = size + i
+        self.net = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.net(x)
+""",
+        "Thing",
+        "FromThing",
+    )
+    assert not made.whole

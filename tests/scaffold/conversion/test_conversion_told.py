@@ -337,3 +337,34 @@ def test_what_all_axes_before_are_called_is_that_of_the_input():
         )
     ).text
     assert "x: Int['*shape']) -> Float['*shape 8']" in text or "*batch" not in text
+
+
+def test_choices_between_sums_of_layers_are_branches():
+    text = converted(
+        layer(
+            "self.fc = nn.Linear(dim, dim)\nself.norm = nn.BatchNorm1d(dim)\nself.add = add",
+            "return x + self.norm(self.fc(x)) if self.add else self.norm(self.fc(x))",
+            "dim, add=True",
+        )
+    ).text
+    assert "if self.add:\n            return x + self.norm(self.fc(x))" in text
+
+
+def test_a_weight_has_another_shape_where_a_condition_fails():
+    text = converted(
+        layer(
+            "if bias and concat:\n"
+            "    self.bias = nn.Parameter(torch.zeros(heads * dim))\n"
+            "elif bias and not concat:\n"
+            "    self.bias = nn.Parameter(torch.zeros(dim))\n"
+            "else:\n"
+            "    self.register_parameter('bias', None)",
+            "if self.bias is not None:\n    x = x + self.bias\nreturn x",
+            "dim, heads, bias=True, concat=True",
+        )
+    ).text
+    assert text.count("self.bias = ") == 1
+    assert (
+        "else trainable(zeros, (self.dim,)) if self.use_bias and (not self.concat)"
+        in text
+    )

@@ -15,6 +15,7 @@ _SILENT = (
     "warnings.catch_warnings",
 )
 """Contexts that change nothing of what is computed here."""
+_QUIET = ("warnings.simplefilter", "warnings.filterwarnings")
 _NUMBERS = ("shape", "size", "len", "int", "float", "dim", "numel", "item")
 
 
@@ -78,8 +79,8 @@ class _Blocks(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         called = node.value.func if isinstance(node.value, ast.Call) else node
-        warns = self.origin.qualified(called).startswith("warnings.")
-        return ast.copy_location(ast.Pass(), node) if warns else node
+        quiet = self.origin.qualified(called) in _QUIET
+        return ast.copy_location(ast.Pass(), node) if quiet else node
 
     def visit_With(self, node: ast.With) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)

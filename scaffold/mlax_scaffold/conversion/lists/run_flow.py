@@ -134,6 +134,13 @@ class RunFlow(RunCalls):
                 ) if (held := self.list_of(owner)) is not None:
                     found.append((held, self.known.value(given)))
                 case ast.For():
+                    inside = [p.func.value for p in ast.walk(part) if is_longer(p)]  # type: ignore[attr-defined]
+                    inside += [
+                        p.target for p in ast.walk(part) if isinstance(p, ast.AugAssign)
+                    ]
+                    if any(getattr(p, "id", "") in {"", *saved} for p in inside):
+                        # It makes a list longer that is not of this pass.
+                        break
                     if not self._repeated(part, self.known.value(part.iter)):
                         break
                 case ast.Assign(targets=[ast.Name(id=title)], value=value):

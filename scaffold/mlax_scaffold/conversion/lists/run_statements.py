@@ -96,7 +96,11 @@ class Run(RunFlow):
         for title, value in self.known.attributes.items():
             if title in read and title not in self.placed:
                 kept.append(attribute_set(title, value))
-        gone = {id(s) for t, s in self.placed.items() if t not in read}
+        gone = {
+            id(s)
+            for t, s in self.placed.items()
+            if t not in read and all(map(self.is_plain, self.lists[t].elts))
+        }
         made = [s for s in self.out if id(s) not in gone | self.replaced]
         heads = [s for s in made[:2] if isinstance(s, ast.Expr)]
         made = [*heads, *kept, *made[len(heads) :]]

@@ -29,6 +29,7 @@ def refuse_leftovers(origin: Origin, notes: Notes, spec: SpecText) -> None:
     }
     for node in spec.beside:
         _names(origin, notes, node, known, told)
+        _makes_layers(notes, node)
     for definition in spec.definitions:
         for node in _parts(definition):
             _names(origin, notes, node, known | _locals(definition), told)
@@ -162,6 +163,21 @@ def _indexed_sequences(notes: Notes, definition: Described, told: set[int]) -> N
                     "of which one is taken by its place",
                     "make a list for each kind, or call each layer by its name",
                 )
+
+
+def _makes_layers(notes: Notes, node: ast.stmt) -> None:
+    """A function beside a class that makes layers, which a class declares in setup."""
+    made = [
+        part
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name) and part.id.startswith(("@layer:", "@own:"))
+    ]
+    if made and isinstance(node, ast.FunctionDef):
+        notes.refuse(
+            node,
+            f"`{node.name}` makes layers, and is not written out where it is called",
+            "make them in the constructor",
+        )
 
 
 def _parts_of_numbers(notes: Notes, definition: Described, told: set[int]) -> None:
