@@ -322,3 +322,17 @@ def test_integers_that_where_leaves_out():
 def test_means_of_integers_say_what_to_do(call, error):
     with pytest.raises(error, match=r"cast .*x\.astype\(jnp\.float32\)"):
         call(jnp.arange(4))
+
+
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_adaptive_windows_of_fewer_elements_repeat_them(kind):
+    # As PyTorch's: each window begins at `floor(i * size / windows)`.
+    x = np.arange(6.0, dtype=np.float32).reshape(1, 3, 2)
+    y = functional("adaptive_pool")(
+        jnp.asarray(x), reduction=kind, spatial_dims=2, output_size=(6, 2)
+    )
+    np.testing.assert_array_equal(y, x.repeat(2, axis=1))
+    with pytest.raises(ValueError, match="or be a multiple of it"):
+        functional("adaptive_pool")(
+            jnp.asarray(x), reduction=kind, spatial_dims=2, output_size=(4, 2)
+        )

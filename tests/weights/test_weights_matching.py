@@ -384,3 +384,23 @@ def test_layers_are_not_taken_for_those_of_another_part():
         *["phi"] * 2,
         *["rho"] * 3,
     ]
+
+
+def test_weights_of_the_very_names_are_taken_beside_what_the_model_computes():
+    model = {"layer": {"weight": jnp.zeros((4, 3)), "scaler": jnp.zeros((4, 3))}}
+    state = arrays(layer__scaler=(4, 3), layer__weight=(4, 3), layer__grid=(7,))
+    mapping = map_weights(state, model, "torch")
+    assert made_of(mapping, "layer/weight") == '"layer.weight"'
+    assert made_of(mapping, "layer/scaler") == '"layer.scaler"'
+    assert mapping.unused == ("layer.grid",)
+
+
+def test_a_layer_of_the_very_path_is_taken_before_others_of_its_shape():
+    model = {
+        "ff_0_0": {"weight": jnp.zeros((8, 4))},
+        "ff_3": {"weight": jnp.zeros((4, 8))},
+    }
+    state = arrays(ff__0__0__weight=(8, 4), ff__3__weight=(4, 8))
+    mapping = map_weights(state, model, "torch")
+    assert made_of(mapping, "ff_0_0/weight") == '"ff.0.0.weight"'
+    assert made_of(mapping, "ff_3/weight") == '"ff.3.weight"'

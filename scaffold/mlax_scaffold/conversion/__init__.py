@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.definitions.programs import Program
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
+from mlax_scaffold.conversion.forms.called_properties import with_called_properties
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
@@ -31,10 +32,12 @@ from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_fun
 from mlax_scaffold.conversion.forms.einops_calls import without_einops
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
+from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
 from mlax_scaffold.conversion.forms.haiku_functions import transformed
 from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
+from mlax_scaffold.conversion.forms.known_tuples import without_known_tuples
 from mlax_scaffold.conversion.forms.made_classes import with_made_class
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
@@ -50,10 +53,12 @@ from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
 from mlax_scaffold.conversion.forms.repeats import called_once
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
+from mlax_scaffold.conversion.forms.sequence_first import without_sequence_first
 from mlax_scaffold.conversion.forms.shown_values import without_shown_values
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
 from mlax_scaffold.conversion.forms.static_products import with_static_products
+from mlax_scaffold.conversion.forms.told_dtypes import without_told_dtypes
 from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
@@ -76,9 +81,12 @@ from mlax_scaffold.conversion.handed.given_layers import without_given_layers
 from mlax_scaffold.conversion.handed.handed_layers import without_handed_layers
 from mlax_scaffold.conversion.handed.named_classes import without_class_names
 from mlax_scaffold.conversion.handed.passed_keywords import without_passed_keywords
+from mlax_scaffold.conversion.handed.settled_settings import with_settled_settings
+from mlax_scaffold.conversion.handed.told_arguments import without_told_arguments
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
 from mlax_scaffold.conversion.lists.later_layers import with_wrapping_layers
+from mlax_scaffold.conversion.lists.run_constructors import with_run_constructors
 from mlax_scaffold.conversion.output.choices import with_choices
 from mlax_scaffold.conversion.output.description import Described, Trial
 from mlax_scaffold.conversion.output.leftovers import refuse_leftovers
@@ -151,10 +159,42 @@ def convert(
     Raises:
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
+    made = _converted(path, text, thing, name, kind, taken)
+    if made.whole or kind != "LAYER":
+        return made
+    try:
+        written = _converted(path, text, thing, name, kind, taken, run=True)
+    except (UsageError, ConversionError):
+        return made
+    return written if written.whole else made
+
+
+def _converted(
+    path: str,
+    text: str,
+    thing: str,
+    name: str,
+    kind: str,
+    taken: Collection[str],
+    *,
+    run: bool = False,
+) -> Converted:
+    """The spec; with constructors run as far as they are known, where that is asked for."""
     origin, notes = Origin.read(path, text), Notes()
     if kind == "LAYER":
         with_made_class(origin, thing)
     without_device_code(origin)
+    with_settled_settings(origin)
+    with_called_properties(origin)
+    without_told_arguments(origin, thing, notes)
+    given: dict[str, str] = {}
+    if run:
+        without_small_helpers(origin)
+        without_default_functions(origin)
+        given = with_run_constructors(origin, thing, notes)
+    without_told_dtypes(origin)
+    without_fresh_changes(origin)
+    without_sequence_first(origin)
     with_class_titles(origin, thing)
     without_absent_rules(origin, notes)
     without_mapped_functions(origin)
@@ -248,6 +288,7 @@ def convert(
             else (definition.node,)
         )
         for method in methods:
+            without_known_tuples(method)
             called_once(method)
         renamed_locals(methods)
     renamed_locals(part for part in spec.beside if isinstance(part, ast.FunctionDef))
@@ -257,6 +298,8 @@ def convert(
     if any(text in note.what for note in notes.found for text in apart):
         # Two draws are not to be compared, nor states in another order.
         tried = None
+    if tried is not None:
+        tried = replace(tried, given=tuple(given.items()))
     for found_settings in configured:
         if thing in found_settings and tried is not None:
             tried = _of_settings(tried, found_settings[thing])

@@ -118,6 +118,7 @@ def _original(root: str, made: Conversion, tried: Trial) -> str:
         "flags": tried.flags,
         "keys": dict(tried.keys),
         "settings": dict(tried.settings),
+        "given": dict(tried.given),
         "functions": pair.functions if pair else (),
         "names": pair.names if pair else (),
     }

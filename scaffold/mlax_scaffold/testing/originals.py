@@ -49,6 +49,7 @@ class Original:
         keys: parameters for random numbers: each is a "key" of jax, or a "generator" of NumPy.
         settings: those of its constructor that hold settings, and the class of each, or "". What they hold
             is among the parameters, as in `config.width`.
+        given: those of its constructor that the definition has not, and what they are, as its file says it.
         functions: the names of a pair.
         names: what the weights of a pair are called, in order, where it has them in a tuple.
     """
@@ -60,6 +61,7 @@ class Original:
     flags: Sequence[str] = ()
     keys: MappingOf[str, str] = field(default_factory=dict)
     settings: MappingOf[str, str] = field(default_factory=dict)
+    given: MappingOf[str, str] = field(default_factory=dict)
     functions: Sequence[str] = ()
     names: Sequence[str] = ()
 
@@ -94,6 +96,9 @@ class Original:
     ) -> dict[str, Any]:
         """Of its constructor, with the values of these hyperparameters."""
         made = {p: hyperparameters[f] for p, f in self.parameters.items()}
+        for parameter, text in self.given.items():
+            # It is written in that file, which was run.
+            made[parameter] = eval(text, vars(sys.modules[thing.__module__]))
         for parameter, kind in self.settings.items():
             held = {
                 p.partition(".")[2]: made.pop(p)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from mlax_scaffold.weights.arrays import Expression, Given, Shape, names_in, stacked
 from mlax_scaffold.weights.mapping import Mapping, Weight
-from mlax_scaffold.weights.matching import Match, match
+from mlax_scaffold.weights.matching import NAMES, Match, match
 from mlax_scaffold.weights.model import Leaf, Model, Slot
 from mlax_scaffold.weights.recipes import Fill
 from mlax_scaffold.weights.recipes.attention import QKV
@@ -72,6 +72,7 @@ def propose(
         several[id(slot)] = ways
     notes += _of_readings(chosen, qkv) + _of_projections(source)
     weights = _weights(model, chosen, several, source.shapes)
+    weights = _named_alike(weights, source)
     touched = {
         name
         for fills in (*several.values(), *(fills for _, fills in chosen.values()))
@@ -87,6 +88,45 @@ def propose(
         tuple(ignored.items()),
         tuple(notes),
     )
+
+
+def _named_alike(weights: tuple[Weight, ...], source: Source) -> tuple[Weight, ...]:
+    """Weights, of which those of the path and shape of an array are that array.
+
+    Where weights are called otherwise than in the framework, its arrays lie as they do.
+    """
+    torch = source.layout is not None and source.layout.name == "torch"
+    used = {n for w in weights if w.expression for n in names_in(w.expression)}
+    paths: dict[str, list[str]] = {}
+    for name in source.shapes:
+        paths.setdefault(_path(name), []).append(name)
+    made: list[Weight] = []
+    for weight in weights:
+        alike = paths.get(_path(weight.leaf.path), [])
+        name = alike[0] if len(alike) == 1 else ""
+        fits = name and tuple(source.shapes[name]) == weight.leaf.shape
+        if weight.decided:
+            fits = fits and torch and weight.expression is not None
+            fits = fits and weight.expression != Given(name)
+        elif name in used:
+            fits = False
+        made.append(Weight(weight.leaf, Given(name), NAMES) if fits else weight)
+    return tuple(made)
+
+
+def _path(name: str) -> str:
+    """A name, however its parts are told apart."""
+    return re.sub(r"[\W_]+", "/", name)
+
+
+def _of_path(ways: Sequence[Expression], leaf: Leaf) -> list[Expression]:
+    """Of several ways to make a weight, those of arrays of the very layer that it is of."""
+    place = _path(leaf.path).rpartition("/")[0]
+    return [
+        way
+        for way in ways
+        if {_path(n).rpartition("/")[0] for n in names_in(way)} == {place}
+    ]
 
 
 def _kept(matches: Sequence[Match]) -> dict[str, str]:
@@ -202,7 +242,11 @@ def _weight(
         found, fills = chosen.get(id(slot), (None, several.get(id(slot), ())))
         made = {fill.arrays[name].expression: fill.reading for fill in fills}
         ways = list(made)
-        if found is not None and len(ways) == 1:
+        named = _of_path(ways, leaf) if len(ways) > 1 and not stack else []
+        if found is None and len(named) == 1:
+            parts.append(named[0])
+            reasons.append(NAMES)
+        elif found is not None and len(ways) == 1:
             parts.append(ways[0])
             reasons.append(found.reason)
             alike = [way for way in found.fills if way.reading == fills[0].reading]

@@ -55,7 +55,7 @@ def cases(pick: Pick) -> Case:
     }
     requirements = (
         "means are of floating numbers: cast integers first, as in x.astype(jnp.float32)",
-        "output_size must not be larger than the input",
+        "output_size must not be larger than the input, or be a multiple of it",
     )
     hyperparams = hyperparams_of(AdaptiveMaxPool, hyperparameters, requirements)
     shapes = shapes_of(

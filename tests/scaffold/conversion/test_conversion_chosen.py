@@ -193,7 +193,7 @@ LISTED = {
         15,
     ),
     "a layer that is named anew under a condition": (
-        "deep=True",
+        "deep",
         "f = nn.Linear(dim, dim)\nif deep:\n    f = nn.Linear(dim, 4)\nself.net = nn.Sequential(f)",
         "under a condition is not followed",
         11,

@@ -111,7 +111,7 @@ EMBEDDED = "self.embed = nn.Embedding(n, dim)\nself.head = nn.Linear(dim, n, bia
 TIED = {
     "a table and a map": (
         EMBEDDED.format(False) + "self.head.weight = self.embed.weight",
-        ["return self.embed(x) @ self.embed.embedding.T", "-> Float['*batch n']"],
+        ["return self.embed(x) @ self.embed.embedding.T", "-> Float['*shape n']"],
     ),
     "the other way round": (
         EMBEDDED.format(True) + "self.embed.weight = self.head.weight",

@@ -100,14 +100,11 @@ def test_layers_that_alternate_in_a_list_are_two_lists():
     assert "x = self.ups_1[i](x) + y * i" in text
 
 
-def test_a_list_that_is_read_in_another_way_stays_one():
-    made = convert(
-        "thing.py",
-        "import torch.nn as nn\n\n" + ALTERNATING.format("self.ups[-1](x)"),
-        "Thing",
-        "FromThing",
-    )
-    assert "ups_0" not in made.text
+def test_a_list_that_is_read_in_another_way_is_written_out():
+    made = converted(ALTERNATING.format("self.ups[-1](x)"))
+    assert "x = self.ups_2(x) + y * 2" in made.text
+    assert "return self.ups_3(x)" in made.text
+    assert [n.what for n in made.notes] == ["`widths` of Thing is always `(4, 8)`"]
 
 
 def test_slices_of_alternating_layers_are_lists():

@@ -22,9 +22,13 @@ from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
+    both,
     expression,
+    is_none,
     name,
     names,
+    negated,
+    same,
     self_attribute,
     statement,
 )
@@ -160,8 +164,45 @@ class Builder:
             else:
                 self.calculations.optional[attribute] = condition
         kind = "state" if state else "weight"
+        if condition is not None and self._otherwise(attribute, call, condition):
+            there = expression(f"self.{attribute} is not None")
+            self.calculations.optional[attribute] = there
+            return
         self.attributes[attribute] = Attribute(kind, call=call, condition=condition)
         self._write(attribute, call, condition)
+
+    def _otherwise(self, attribute: str, call: ast.expr, condition: ast.expr) -> bool:
+        """Whether a weight is declared where the condition of another one of its name fails."""
+        known = self.attributes.get(attribute)
+        if known is None or known.kind != "weight" or known.condition is None:
+            return False
+        conjoined = isinstance(condition, ast.BoolOp) and isinstance(
+            condition.op, ast.And
+        )
+        parts = (
+            condition.values
+            if isinstance(condition, ast.BoolOp) and conjoined
+            else [condition]
+        )
+        for part in self.setup:
+            if not isinstance(part, ast.Assign) or not isinstance(
+                part.value, ast.IfExp
+            ):
+                continue
+            if self_attribute(part.targets[0]) != attribute:
+                continue
+            rest = [p for p in parts if not same(p, negated(part.value.test))]
+            if len(rest) == len(parts) or not is_none(part.value.orelse):
+                return False
+            test: ast.expr | None = None
+            for one in rest:
+                test = both(test, one)
+            if test is None:
+                part.value.orelse = call
+            else:
+                part.value.orelse = ast.IfExp(test, call, ast.Constant(None))
+            return True
+        return False
 
     def begun_like(self, node: ast.AST, attribute: str, value: ast.expr) -> ast.expr:
         """What an attribute is set to; where that is another weight, what that begins as."""

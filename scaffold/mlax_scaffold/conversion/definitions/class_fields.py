@@ -207,6 +207,7 @@ def kind_of(argument: ast.arg) -> str:
                 "labels",
                 "token_ids",
                 "positions",
+                "edge_index",
             ),
         )
     ):

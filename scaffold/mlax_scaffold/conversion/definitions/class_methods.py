@@ -8,6 +8,7 @@ import copy
 from mlax_scaffold.conversion.definitions.added_fields import AddedFields
 from mlax_scaffold.conversion.forms.decorators import refuse_decorators
 from mlax_scaffold.conversion.lists.key_loops import holds_keys
+from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     constant,
@@ -45,7 +46,7 @@ _SKIPPED = frozenset(
             "_initialize_weights",
             "initialize",
         ),
-        *("initialize_carry",),
+        *("initialize_carry", "to", "cuda", "cpu", "half"),
     )
 )
 
@@ -87,12 +88,29 @@ class ClassMethods(AddedFields):
             title = (
                 function.name if function.name.startswith("_") else f"_{function.name}"
             )
+            before = len(self.builder.notes.found)
             made = self._method(function, title, self._inputs(function))
+            if self._is_left_out(function, before):
+                continue
             if "staticmethod" in decorators:
                 made.decorator_list = [expression("staticmethod")]
                 made.args.args = made.args.args[1:]
             found.append(made)
         return found
+
+    def _is_left_out(self, function: ast.FunctionDef, before: int) -> bool:
+        """Whether a method that nothing of the file calls has no counterpart, which is told."""
+        notes = self.builder.notes
+        refused = any(note.blocks for note in notes.found[before:])
+        if not refused or function.name not in uncalled(self.builder.origin):
+            return False
+        del notes.found[before:]
+        notes.remark(
+            function,
+            f"`{function.name}` is left out: nothing of the file calls it",
+            "write it where it is called",
+        )
+        return True
 
     def _method(
         self, function: ast.FunctionDef, title: str, inputs: list[ast.arg]

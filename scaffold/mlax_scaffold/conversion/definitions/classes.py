@@ -42,6 +42,7 @@ from mlax_scaffold.conversion.shapes.annotations import (
     annotated,
     result_type,
     symbols_named,
+    with_leading_axes,
 )
 from mlax_scaffold.conversion.shapes.derived_sizes import derived_values
 from mlax_scaffold.conversion.shapes.draws import Draws
@@ -239,9 +240,8 @@ class ClassReader(ClassMethods):
     ) -> tuple[Described, Interface]:
         builder = self.builder
         added = self._added(env)
-        setup = without_unread(
-            [self._resolved(s) for s in builder.setup], builder.written
-        )
+        resolved = [self._resolved(s) for s in builder.setup]
+        setup = without_unread(resolved, builder.written)
         for method in (forward, *builder.methods):
             method.body = [self._resolved(s) for s in method.body]
         draws = Draws(self.notes, builder.origin.functions)
@@ -262,7 +262,8 @@ class ClassReader(ClassMethods):
                 optional(call, argument.arg),
                 env,
             )
-        forward.returns = result_type(self.symbols, result, env, texts, named)
+        returned = result_type(self.symbols, result, env, texts, named)
+        forward.returns = with_leading_axes(forward, returned)
         told_by = f"From {self.node.name} of {os.path.basename(builder.origin.path)}."
         doc = docstring(self.node) or told_by
         given = example(self.symbols, fields, env, setup, methods)

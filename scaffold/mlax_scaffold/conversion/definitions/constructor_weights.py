@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.changes.changed_buffers import is_deep, rooted
-from mlax_scaffold.conversion.declarations.initial import initial
+from mlax_scaffold.conversion.declarations.initial import Initial, initial
 from mlax_scaffold.conversion.declarations.inline_weights import typed
 from mlax_scaffold.conversion.declarations.lists import Lists
 from mlax_scaffold.conversion.declarations.parameters import (
@@ -19,8 +19,10 @@ from mlax_scaffold.conversion.source.trees import (
     is_name,
     is_none,
     literal,
+    marked,
     name,
     self_attribute,
+    targets,
 )
 
 
@@ -147,6 +149,8 @@ class DeclaredWeights(Parameters):
             builder.derive(attribute, declaration, "container")
             return True
         made = initial(self.translator, inner)
+        if made is None and wrapped and condition is None:
+            made = self._of_values(attribute, inner)
         if made is None:
             if wrapped:
                 builder.notes.refuse(
@@ -167,6 +171,29 @@ class DeclaredWeights(Parameters):
             dtype=dtype,
         )
         return True
+
+    def _of_values(self, attribute: str, value: ast.expr) -> Initial | None:
+        """What begins as an array that setup computes of hyperparameters, as NumPy does."""
+        builder, before = self.builder, len(self.builder.notes.found)
+        if builder.framework != "torch" or draws(self.translator.origin, value):
+            return None
+        computed = numpy_of(self.translator.expression(value))
+        for part in ast.walk(computed):
+            if is_name(part, "@module:math"):
+                # PyTorch has these functions of arrays alone.
+                part.id = "@module:np"  # type: ignore[attr-defined]
+        if any(note.blocks for note in builder.notes.found[before:]):
+            return None
+        local = computed.id if isinstance(computed, ast.Name) else ""
+        if not any(local in targets(part) for part in builder.setup):
+            local = builder.free(f"initial_{attribute}")
+            stored = ast.Assign([ast.Name(local, ast.Store())], computed, lineno=0)
+            builder.setup.append(stored)
+        given = [ast.arg("key"), ast.arg("shape"), ast.arg("dtype")]
+        parameters = ast.arguments([], given, None, [], [], None, [])
+        filled = marked("jnp.asarray(v, dtype)", v=ast.Name(local, ast.Load()))
+        shape = expression(f"{local}.shape")
+        return Initial(ast.Lambda(parameters, filled), shape)
 
     def _param(
         self, node: ast.AST, attribute: str, value: ast.expr, condition: ast.expr | None

@@ -170,7 +170,7 @@ def _excludes(one: ast.expr, other: ast.expr) -> bool:
     """Whether two conditions never hold together, by a part of one that is denied in the other."""
     return any(
         same(p, negated(q)) or same(negated(p), q)
-        for p in _parts(one)
+        for p in (*_parts(one), one)
         for q in _parts(other)
     )
 

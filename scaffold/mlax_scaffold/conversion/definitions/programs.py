@@ -31,7 +31,14 @@ from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, names, targets
+from mlax_scaffold.conversion.source.requirements import plain_text
+from mlax_scaffold.conversion.source.trees import (
+    constant,
+    is_name,
+    name,
+    names,
+    targets,
+)
 from mlax_scaffold.conversion.source.vocabulary import KEYS
 
 _WORDS = frozenset(
@@ -259,11 +266,22 @@ def _called(origin: Origin, module: str) -> frozenset[str]:
     return frozenset(n for n, full in origin.imports.items() if full == module)
 
 
+class _Required(ast.NodeTransformer):
+    """Writes assertions of a function as what it requires."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        text = plain_text(node.msg or constant(None), node.test)
+        call = ast.Call(name("@word:require"), [node.test, text], [])
+        return ast.copy_location(ast.Expr(call), node)
+
+
 def _translated(
     origin: Origin, notes: Notes, node: ast.stmt, framework: str
 ) -> ast.stmt:
     first = "x"
     if isinstance(node, ast.FunctionDef):
+        node = _Required().visit(copy.deepcopy(node))
+        assert isinstance(node, ast.FunctionDef)
         numbers = _counts(node)
         given = [a.arg for a in node.args.args if a.arg not in KEYS]
         arrays = [a for a in given if a not in numbers]

@@ -72,6 +72,9 @@ class _Devices(ast.NodeTransformer):
             return ast.copy_location(ast.Constant(False), node)
         if self._is_there(node):
             return ast.copy_location(ast.Constant(True), node)
+        if getattr(node.func, "attr", "") == "is_contiguous" and not node.args:
+            # Nothing here is laid out otherwise.
+            return ast.copy_location(ast.Constant(True), node)
         if full in _SAME and len(node.args) == 1:
             # What it says beside that, such as `requires_grad`, is of no matter to a value.
             return node.args[0]

@@ -5,9 +5,19 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.shapes.axis_patterns import Pattern, flattened
+from mlax_scaffold.conversion.shapes.axis_patterns import (
+    Pattern,
+    flattened,
+    letters,
+)
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, replaced
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_name,
+    literal,
+    name,
+    replaced,
+)
 
 _CALLS = ("einops.rearrange", "einops.reduce", "einops.repeat")
 _LAYER = ".Rearrange"
@@ -79,6 +89,8 @@ class _Calls(ast.NodeTransformer):
         full = self.origin.qualified(made.func)
         if full.startswith("einops.layers") and full.endswith(_LAYER):
             return self._layer(made)
+        if full == "einops.einsum" and made.args:
+            return _contracted(made)
         if full not in _CALLS or len(made.args) < 2:
             return made
         args = list(made.args)
@@ -125,10 +137,21 @@ def _written(
     sizes = {str(k.arg): k.value for k in keywords if k.arg != "reduction"}
     made = read.applied(x, sizes, reduction)
     for part in ast.walk(made) if made is not None else ():
-        if is_name(part, x):
+        if is_name(part, x) and not read.after_all:
             # The pattern says how many axes the array has.
             part.rank = len(read.left)  # type: ignore[attr-defined]
     return made
+
+
+def _contracted(node: ast.Call) -> ast.expr:
+    """`einsum(x, y, "b length, length d -> b d")`, with a letter for each axis."""
+    text = literal(node.args[-1])
+    equation = letters(text) if isinstance(text, str) else None
+    if equation is None:
+        return node
+    func = expression("m.einsum", m=name("@module:jnp"))
+    made = ast.Call(func, [ast.Constant(equation), *node.args[:-1]], [])
+    return _placed(made, node)
 
 
 def _placed(made: ast.expr, node: ast.expr) -> ast.expr:

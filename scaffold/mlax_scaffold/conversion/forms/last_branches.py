@@ -9,13 +9,32 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.source.requirements import told_test
+from mlax_scaffold.conversion.source.trees import self_attribute
 
 
 def with_last_branches(node: ast.ClassDef) -> None:
     """Let the last of several such branches raise an error where its condition fails, in place."""
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and method.body:
+            method.body = [s for part in method.body for s in _branched(part)]
             _complete(method.body)
+
+
+def _branched(node: ast.stmt) -> list[ast.stmt]:
+    """A choice between sums of what layers return, as a statement: their states are threaded in order."""
+    match node:
+        case ast.Return(value=ast.IfExp(test=test, body=one, orelse=other)):
+            sides = [side for side in (one, other) if isinstance(side, ast.BinOp)]
+            if not any(self_attribute(p) for s in sides for p in _called(s)):
+                return [node]
+            first = ast.copy_location(ast.Return(one), node)
+            second = ast.copy_location(ast.Return(other), node)
+            return [ast.copy_location(ast.If(test, [first], [second]), node)]
+    return [node]
+
+
+def _called(node: ast.expr) -> list[ast.expr]:
+    return [p.func for p in ast.walk(node) if isinstance(p, ast.Call)]
 
 
 def _complete(body: list[ast.stmt]) -> None:

@@ -7,6 +7,15 @@ import ast
 from mlax_scaffold.conversion.source.origin import Origin
 
 _WITHOUT = ("torch.no_grad", "torch.inference_mode")
+_SILENT = (
+    "torch.autocast",
+    "torch.amp.autocast",
+    "torch.cuda.amp.autocast",
+    "torch.enable_grad",
+    "warnings.catch_warnings",
+)
+"""Contexts that change nothing of what is computed here."""
+_QUIET = ("warnings.simplefilter", "warnings.filterwarnings")
 _NUMBERS = ("shape", "size", "len", "int", "float", "dim", "numel", "item")
 
 
@@ -68,8 +77,17 @@ class _Blocks(ast.NodeTransformer):
             self.generic_visit(node)
         return node
 
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        called = node.value.func if isinstance(node.value, ast.Call) else node
+        quiet = self.origin.qualified(called) in _QUIET
+        return ast.copy_location(ast.Pass(), node) if quiet else node
+
     def visit_With(self, node: ast.With) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
+        contexts = [i.context_expr for i in node.items]
+        calls = [c.func if isinstance(c, ast.Call) else c for c in contexts]
+        if all(self.origin.qualified(c) in _SILENT for c in calls):
+            return node.body
         if not all(_is_without(self.origin, i.context_expr) for i in node.items):
             return node
         bound: dict[str, ast.stmt] = {}

@@ -51,6 +51,8 @@ class Trial:
     """Parameters of the constructor that hold settings, and the class of each; "" where none is known.
 
     What such a parameter holds is among `parameters`, as in `config.width`."""
+    given: tuple[tuple[str, str], ...] = ()
+    """Parameters of the constructor that are no fields, and what they are."""
     pair: Pair | None = None
 
 

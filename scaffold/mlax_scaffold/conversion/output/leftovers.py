@@ -29,11 +29,13 @@ def refuse_leftovers(origin: Origin, notes: Notes, spec: SpecText) -> None:
     }
     for node in spec.beside:
         _names(origin, notes, node, known, told)
+        _makes_layers(notes, node)
     for definition in spec.definitions:
         for node in _parts(definition):
             _names(origin, notes, node, known | _locals(definition), told)
         if isinstance(definition, Described):
             _given_layers(notes, definition, told)
+            _parts_of_numbers(notes, definition, told)
             _indexed_sequences(notes, definition, told)
             if not notes.blocking:
                 _undeclared(notes, definition, told)
@@ -160,6 +162,38 @@ def _indexed_sequences(notes: Notes, definition: Described, told: set[int]) -> N
                     f"`self.{str(place).lstrip('_')}` holds layers of several kinds, "
                     "of which one is taken by its place",
                     "make a list for each kind, or call each layer by its name",
+                )
+
+
+def _makes_layers(notes: Notes, node: ast.stmt) -> None:
+    """A function beside a class that makes layers, which a class declares in setup."""
+    made = [
+        part
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name) and part.id.startswith(("@layer:", "@own:"))
+    ]
+    if made and isinstance(node, ast.FunctionDef):
+        notes.refuse(
+            node,
+            f"`{node.name}` makes layers, and is not written out where it is called",
+            "make them in the constructor",
+        )
+
+
+def _parts_of_numbers(notes: Notes, definition: Described, told: set[int]) -> None:
+    """Attributes of hyperparameters that are numbers: an object of settings that was not followed."""
+    numbers = {f.name for f in definition.fields if f.word in _NUMBERS}
+    for node in (*definition.setup, *definition.methods):
+        for part in ast.walk(node):
+            owner = part.value if isinstance(part, ast.Attribute) else None
+            field = self_attribute(owner) if owner is not None else None
+            line = getattr(part, "lineno", 0)
+            if field in numbers and part.attr not in dir(int) and line not in told:  # type: ignore[attr-defined]
+                told.add(line)
+                notes.refuse(
+                    line,
+                    f"`{field}.{part.attr}` is read of an object that is not followed",  # type: ignore[attr-defined]
+                    "give the constructor what it reads of it, each by its name",
                 )
 
 

@@ -298,6 +298,18 @@ class ArrayCalculations:
         if given not in modes:
             raise MisfitError(f"`mode={ast.unparse(mode)}`")
         filled = constant(modes[given]) if modes[given] else None
+        cut = [literal(a) for a in amounts]
+        if any(type(c) is int and c < 0 for c in cut) and not filled:
+            # What is less than nothing is cut off.
+            pads = expression(
+                "[(0, 0, 0)] * (x.ndim - n) + p", x=x, n=constant(len(pairs))
+            )
+            assert isinstance(pads, ast.BinOp)
+            sides = [[*p.elts, constant(0)] for p in pairs if isinstance(p, ast.Tuple)]
+            pads.right = ast.List([ast.Tuple(p, ast.Load()) for p in sides], ast.Load())
+            return marked(
+                "lax.pad(x, jnp.asarray(v, x.dtype), p)", x=x, p=pads, v=value
+            )
         values = value if literal(value) != 0 and not filled else None
         return with_keywords(
             marked("jnp.pad(x, p)", x=x, p=pads), mode=filled, constant_values=values

@@ -72,6 +72,13 @@ def remarks(bound: Bound) -> Iterator[tuple[str, str]]:
         value = bound.get(argument)
         if isinstance(value, ast.expr) and not is_none(value):
             yield f"`{argument}={ast.unparse(value)}` is left out: {what}", todo
+    windows = bound.get("output_size")
+    if isinstance(windows, ast.expr) and _several(windows):
+        yield (
+            f"the windows of `output_size={ast.unparse(windows)}` overlap where the size of the "
+            "input is no multiple of it, and do not here",
+            "give it images whose size is one, where that matters",
+        )
     for argument in ("axis_name", "cross_replica_axis"):
         value = bound.get(argument)
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
@@ -88,6 +95,12 @@ def remarks(bound: Bound) -> Iterator[tuple[str, str]]:
         always = always or "self.training" not in ast.unparse(rate)
     if always:
         yield "this drops in inference, too", "here it does in training alone"
+
+
+def _several(windows: ast.expr) -> bool:
+    """Whether more than one window is told."""
+    sizes = windows.elts if isinstance(windows, ast.Tuple | ast.List) else [windows]
+    return not all(literal(size) in (None, 1) for size in sizes)
 
 
 def is_silent(argument: str, value: ast.expr) -> bool:

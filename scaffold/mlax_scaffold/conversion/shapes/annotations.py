@@ -98,6 +98,10 @@ def annotated(
             )
             first = ["*batch"] if against.lead else []
             shape = " ".join(([] if same else ["#"]) + first + axes)
+            if not against.lead and axes[0] == "1" and len(axes) > 1:
+                # A weight with an axis for each of the input's: `ones(1, 1, dim)`.
+                open_ = ["batch", *("_" if a == "1" else a for a in axes[1:])]
+                shape = " ".join(open_)
         elif _leads_alone(value) and any(
             isinstance(v, Array)
             and v.against is not None
@@ -156,6 +160,19 @@ def result_type(
         if isinstance(part, ast.Name):
             part.id = "@word:Float"
     return node
+
+
+def with_leading_axes(
+    forward: ast.FunctionDef, returned: ast.expr | None
+) -> ast.expr | None:
+    """The type of a result, whose first axes are called as its input calls them."""
+    given = [a.annotation for a in (*forward.args.args, *forward.args.kwonlyargs)]
+    texts = [ast.unparse(a) for a in given if a is not None]
+    own = any("*shape" in t for t in texts) and not any("*batch" in t for t in texts)
+    for part in ast.walk(returned) if returned is not None and own else ():
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            part.value = part.value.replace("*batch", "*shape")
+    return returned
 
 
 def shape_text(

@@ -27,16 +27,21 @@ class Pattern:
 
     left: Groups
     right: Groups
+    after_all: bool = False
+    """Whether they are the last axes, after any others: `"... d r -> ... (d r)"`."""
 
     @classmethod
     def read(cls, text: str) -> Pattern | None:
-        """A pattern; None for one with `...`, or of another form."""
-        sides = text.split("->")
-        if len(sides) != 2 or "." in text:
+        """A pattern; None for one with `...` that stands elsewhere than first, or of another form."""
+        sides = [side.strip() for side in text.split("->")]
+        after_all = all(side.startswith("...") for side in sides)
+        if after_all:
+            sides = [side.removeprefix("...") for side in sides]
+        if len(sides) != 2 or any("." in side for side in sides):
             return None
         groups = [re.findall(r"\(([^()]*)\)|(\w+)", side) for side in sides]
         made = [[(g[1],) if g[1] else tuple(g[0].split()) for g in s] for s in groups]
-        return cls(made[0], made[1])
+        return cls(made[0], made[1], after_all)
 
     def applied(
         self, x: str, sizes: Mapping[str, ast.expr], reduction: str = ""
@@ -52,28 +57,72 @@ class Pattern:
             made = self._divided(x, [known[a] for a in before])
         kept = [a for a in before if a != "1" and a in after]
         gone = [i for i, a in enumerate(before) if a not in kept]
+        others = self._others(x)
         if gone:
-            fewer = _reduced(made, before, gone, reduction)
+            if self.after_all and reduction:
+                return None
+            places = [self._place(i, before) for i in gone]
+            fewer = _reduced(made, [before[i] for i in gone], places, reduction)
             if fewer is None:
                 return None
             made = fewer
         order = [kept.index(a) for a in after if a in kept]
         if order != sorted(order):
-            places: list[ast.expr] = [ast.Constant(i) for i in order]
-            made = ast.Call(
-                expression("m.transpose", m=name("@module:jnp")),
-                [made, ast.Tuple(places, ast.Load())],
-                [],
-            )
-        made = _with_new(made, after, kept, known)
+            made = self._reordered(made, order)
+        made = self._with_new(made, after, kept, known, others)
         if any(len(group) != 1 for group in self.right):
-            made = _reshaped(
-                made, [product(known[a] for a in group) for group in self.right]
-            )
+            sizes_after = [product(known[a] for a in group) for group in self.right]
+            made = _reshaped(made, [*others, *sizes_after])
+        return made
+
+    def _place(self, at: int, axes: Sequence[str]) -> int:
+        """The place of one of some axes in the array."""
+        return at - len(axes) if self.after_all else at
+
+    def _others(self, x: str) -> list[ast.expr]:
+        """The sizes of the axes before those of the pattern."""
+        if not self.after_all:
+            return []
+        return [ast.Starred(expression(f"{x}.shape[:-{len(self.left)}]"), ast.Load())]
+
+    def _reordered(self, made: ast.expr, order: Sequence[int]) -> ast.expr:
+        if self.after_all:
+            count = len(order)
+            old = ast.Tuple([_number(i - count) for i in order], ast.Load())
+            new = ast.Tuple([_number(i - count) for i in range(count)], ast.Load())
+            func = expression("m.moveaxis", m=name("@module:jnp"))
+            return ast.Call(func, [made, old, new], [])
+        func = expression("m.transpose", m=name("@module:jnp"))
+        places = ast.Tuple([_number(i) for i in order], ast.Load())
+        return ast.Call(func, [made, places], [])
+
+    def _with_new(
+        self,
+        made: ast.expr,
+        after: Sequence[str],
+        kept: Sequence[str],
+        known: Mapping[str, ast.expr],
+        others: Sequence[ast.expr],
+    ) -> ast.expr:
+        """The array with the axes that only stand after the arrow."""
+        new = [i for i, a in enumerate(after) if a not in kept]
+        for count, i in enumerate(new):
+            # Of those that are there by then.
+            ahead = len(after) - (len(new) - count - 1)
+            place = i - ahead if self.after_all else i
+            func = expression("m.expand_dims", m=name("@module:jnp"))
+            made = ast.Call(func, [made, _number(place)], [])
+        if any(after[i] != "1" for i in new):
+            sizes = [copy.deepcopy(known[a]) for a in after]
+            shape = ast.Tuple([*others, *sizes], ast.Load())
+            func = expression("m.broadcast_to", m=name("@module:jnp"))
+            made = ast.Call(func, [made, shape], [])
         return made
 
     def _divided(self, x: str, sizes: Sequence[ast.expr]) -> ast.expr:
         """The array with an axis for each name."""
+        if self.after_all:
+            return _reshaped(name(x), [*self._others(x), *sizes])
         if all(len(group) == 1 for group in self.left[:-1]):
             first: ast.expr = expression(f"{x}.shape[:-1]")
             ends = sizes[len(self.left) - 1 :]
@@ -87,7 +136,8 @@ class Pattern:
         known: dict[str, ast.expr] = {"1": ast.Constant(1), **sizes}
         for place, group in enumerate(self.left):
             last = place == len(self.left) - 1
-            whole = expression(f"{x}.shape[{-1 if last else place}]")
+            at = -1 if last else self._place(place, self.left)  # type: ignore[arg-type]
+            whole = expression(f"{x}.shape[{at}]")
             open_ = [axis for axis in group if axis not in known]
             if len(open_) > 1:
                 return None
@@ -125,10 +175,11 @@ def _reshaped(made: ast.expr, sizes: Sequence[ast.expr]) -> ast.expr:
 
 
 def _reduced(
-    made: ast.expr, before: Sequence[str], gone: Sequence[int], reduction: str
+    made: ast.expr, axes: Sequence[str], gone: Sequence[int], reduction: str
 ) -> ast.expr | None:
-    if all(before[i] == "1" for i in gone) and not reduction:
-        places: list[ast.expr] = [ast.Constant(i) for i in gone]
+    """Without these axes, which are at these places."""
+    places: list[ast.expr] = [_number(i) for i in gone]
+    if all(axis == "1" for axis in axes) and not reduction:
         func = expression("m.squeeze", m=name("@module:jnp"))
         axis = places[0] if len(places) == 1 else ast.Tuple(places, ast.Load())
         return ast.Call(func, [made], [ast.keyword("axis", axis)])
@@ -138,24 +189,27 @@ def _reduced(
     func = name(module)
     if attribute:
         func = ast.Attribute(func, attribute, ast.Load())
-    places = [ast.Constant(i) for i in gone]
     axis = places[0] if len(places) == 1 else ast.Tuple(places, ast.Load())
     return ast.Call(func, [made], [ast.keyword("axis", axis)])
 
 
-def _with_new(
-    made: ast.expr,
-    after: Sequence[str],
-    kept: Sequence[str],
-    known: Mapping[str, ast.expr],
-) -> ast.expr:
-    """The array with the axes that only stand after the arrow."""
-    new = [i for i, a in enumerate(after) if a not in kept]
-    for i in new:
-        func = expression("m.expand_dims", m=name("@module:jnp"))
-        made = ast.Call(func, [made, ast.Constant(i)], [])
-    if any(after[i] != "1" for i in new):
-        shape = ast.Tuple([copy.deepcopy(known[a]) for a in after], ast.Load())
-        func = expression("m.broadcast_to", m=name("@module:jnp"))
-        made = ast.Call(func, [made, shape], [])
-    return made
+def letters(text: str) -> str | None:
+    """The equation of `einsum` with a letter for each axis; None where it has groups."""
+    if "(" in text or "->" not in text:
+        return None
+    found: dict[str, str] = {}
+    titles = [t for t in re.findall(r"\w+", text) if not t.isdigit()]
+    taken = {t for t in titles if len(t) == 1}
+    free = (c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    for title in titles:
+        if title not in found:
+            one = title if len(title) == 1 else ""
+            one = one or (title[0] if title[0] not in taken else "")
+            found[title] = one or next(c for c in free if c not in taken)
+            taken.add(found[title])
+    sides = re.sub(r"[A-Za-z_]\w*", lambda m: found[m[0]], text).replace(" ", "")
+    return sides.replace("->", " -> ").replace(",", ", ")
+
+
+def _number(value: int) -> ast.expr:
+    return ast.parse(str(value), mode="eval").body

@@ -23,7 +23,7 @@ class _Numpy(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         text = ast.unparse(node.func)
-        if text == "@module:np.expand_dims":
+        if text in ("@module:np.expand_dims", "@word:require"):
             return node
         # NumPy has its own dtypes; what reads the array casts it.
         kept = [a for a in node.args if not ast.unparse(a).endswith(".dtype")]

@@ -1,4 +1,4 @@
-"""Statements without a value: deleted names, which change nothing, and lists that are turned around."""
+"""What computes nothing, left out: deleted names, annotations of locals; and lists that are turned around."""
 
 from __future__ import annotations
 
@@ -17,6 +17,24 @@ def without_deletions(tree: ast.Module) -> None:
                         if not kept and field == "body":
                             kept.append(ast.copy_location(ast.Pass(), body[0]))
                         setattr(part, field, kept)
+
+
+def without_annotations(tree: ast.Module) -> None:
+    """Write `grid: torch.Tensor = self.grid` of a function without its annotation, in place."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            function.body = [_Plain().visit(part) for part in function.body]
+
+
+class _Plain(ast.NodeTransformer):
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        made = ast.Pass()
+        if node.value is not None:
+            made = ast.Assign([node.target], node.value)
+        return ast.copy_location(made, node)
 
 
 def without_reversals(tree: ast.Module) -> None:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from mlax_scaffold.conversion.source.class_constants import without_class_constants
 from mlax_scaffold.conversion.source.deletions import (
+    without_annotations,
     without_deletions,
     without_reversals,
 )
@@ -53,6 +54,7 @@ class Origin:
                 f"{path}:{line}: this is not Python {_version()}: {error}; give a file "
                 "that Python can read"
             ) from error
+        without_annotations(tree)
         without_deletions(tree)
         without_reversals(tree)
         without_spread_keywords(tree)

@@ -38,7 +38,8 @@ def adaptive_pool(
     """Divides each spatial axis into windows, and reduces each of them.
 
     Where the windows cannot be equally large, the first ones have an element more, as in
-    equinox. Deviation from PyTorch: windows do not overlap.
+    equinox. Deviation from PyTorch: windows do not overlap. Of more windows than elements,
+    equally many are of each element.
     """
     require(
         reduction == "max" or jnp.issubdtype(x.dtype, jnp.floating),
@@ -47,10 +48,16 @@ def adaptive_pool(
     before = x.ndim - spatial_dims - (1 if channel_last else 0)
     size = x.shape[before : before + spatial_dims]
     require(
-        all(n >= windows for n, windows in zip(size, output_size, strict=True)),
-        "output_size must not be larger than the input",
+        all(
+            n >= windows or windows % n == 0
+            for n, windows in zip(size, output_size, strict=True)
+        ),
+        "output_size must not be larger than the input, or be a multiple of it",
     )
     for axis, windows in enumerate(output_size, before):
+        if windows > x.shape[axis]:
+            x = jnp.repeat(x, windows // x.shape[axis], axis)
+            continue
         length, larger = divmod(x.shape[axis], windows)
         if not isinstance(larger, int):
             parts, own = windows_of(x, axis, windows)

@@ -74,7 +74,7 @@ METHODS = {
     ),
     "new_ones": Row("(x, *size, dtype=_)", "calc.filled_like('ones', x, size, dtype)"),
     "new_full": Row("(x, size, fill_value)", "jnp.full(size, fill_value, x.dtype)"),
-    "new_tensor": Row("(x, value)", "jnp.asarray(value, x.dtype)"),
+    "new_tensor": Row("(x, value)", "jnp.asarray(value, dtype=x.dtype)"),
     **{n: Row("(x)", f"jnp.{n}(x)") for n in _ALIKE},
     **{n: Row("(x, other)", f"jnp.{n}(x, other)") for n in _BINARY},
     "rsqrt": Row("(x)", "lax.rsqrt(x)"),
@@ -118,7 +118,7 @@ METHODS = {
     "flip": Row("(x, *dims)", "calc.flipped(x, dims)"),
     "roll": Row("(x, shifts, dims=_)", "jnp.roll(x, shifts, axis=dims)"),
     "chunk": Row("(x, chunks, dim=0)", "jnp.split(x, chunks, axis=dim)"),
-    "split": Row("(x, size, dim=0)", "calc.parts(x, size, dim)"),
+    "split": Row("(x, split_size, dim=0)", "calc.parts(x, split_size, dim)"),
     "unbind": Row("(x, dim=0)", "jnp.unstack(x, axis=dim)"),
     "narrow": Row(
         "(x, dim, start, length)",
@@ -239,6 +239,10 @@ _FUNCTIONAL = {
 }
 _TENSORS = {
     **METHODS,
+    "split": Row(
+        "(x, split_size_or_sections, dim=0)",
+        "calc.parts(x, split_size_or_sections, dim)",
+    ),
     "cat": Row("(tensors, dim=0)", "jnp.concatenate(tensors, axis=dim)"),
     "concat": Row("(tensors, dim=0)", "jnp.concatenate(tensors, axis=dim)"),
     "stack": Row("(tensors, dim=0)", "jnp.stack(tensors, axis=dim)"),

@@ -1,0 +1,118 @@
+"""Arrays of PyTorch that are changed, or taken apart, where they are made: `torch.randn(3).div_(2)`."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import expression
+
+_OPERATORS = {
+    "add_": ast.Add,
+    "sub_": ast.Sub,
+    "mul_": ast.Mult,
+    "div_": ast.Div,
+    "pow_": ast.Pow,
+}
+_FILLED = ("torch.zeros", "torch.ones", "torch.empty", "torch.Tensor")
+_FILLS = {"fill_": None, "zero_": 0.0}
+
+
+def without_fresh_changes(origin: Origin) -> None:
+    """Write what they are made of as expressions, in place."""
+    if origin.uses("torch"):
+        _Changes(origin).visit(origin.tree)
+        ast.fix_missing_locations(origin.tree)
+
+
+_PAIRS = (
+    "max",
+    "min",
+    "topk",
+    "sort",
+    "median",
+    "mode",
+    "kthvalue",
+    "cummax",
+    "cummin",
+)
+"""What returns values and their places."""
+_PLACES = {"values": 0, "indices": 1}
+
+
+class _Changes(ast.NodeTransformer):
+    def __init__(self, origin: Origin):
+        self.origin = origin
+        self.torch = next(
+            (n for n, f in origin.imports.items() if f == "torch"), "torch_"
+        )
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        # A statement changes what is there already.
+        if isinstance(node.value, ast.Call):
+            node.value.args = [self.visit(a) for a in node.value.args]
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        made = node.value
+        if node.attr not in _PLACES or not isinstance(made, ast.Call):
+            return node
+        called = made.func.attr if isinstance(made.func, ast.Attribute) else ""
+        if called not in _PAIRS or not (made.args or made.keywords):
+            return node
+        place = ast.Constant(_PLACES[node.attr])
+        return ast.copy_location(ast.Subscript(made, place, ast.Load()), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        func = node.func
+        if not isinstance(func, ast.Attribute) or not self._is_fresh(func.value):
+            return node
+        made = func.value
+        operator = _OPERATORS.get(func.attr)
+        if operator is not None and len(node.args) == 1 and not node.keywords:
+            return ast.copy_location(ast.BinOp(made, operator(), node.args[0]), node)
+        if func.attr == "normal_" and not node.args and isinstance(made, ast.Call):
+            empty = self.origin.qualified(made.func) in ("torch.empty", "torch.Tensor")
+            if empty or getattr(made.func, "attr", "") == "new_empty":
+                draw = expression(f"{self.torch}.randn")
+                return ast.copy_location(ast.Call(draw, made.args, []), node)
+        filled = isinstance(made, ast.Call) and self.origin.qualified(made.func)
+        if func.attr in _FILLS and filled in _FILLED and not made.keywords:  # type: ignore[union-attr]
+            assert isinstance(made, ast.Call)
+            assert isinstance(made.func, ast.Name | ast.Attribute)
+            sizes = (
+                made.args[0]
+                if _is_tuple(made.args)
+                else ast.Tuple(made.args, ast.Load())
+            )
+            value = node.args[0] if node.args else ast.Constant(_FILLS[func.attr])
+            owner = made.func.value if isinstance(made.func, ast.Attribute) else None
+            if owner is not None:
+                full = ast.Attribute(owner, "full", ast.Load())
+                return ast.copy_location(ast.Call(full, [sizes, value], []), node)
+        return node
+
+    def _is_fresh(self, node: ast.expr) -> bool:
+        """Whether an expression is an array that nothing else holds."""
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "new_empty":
+            return True
+        if isinstance(node, ast.BinOp):
+            return self._is_fresh(node.left) or self._is_fresh(node.right)
+        return isinstance(node, ast.Call) and self.origin.qualified(
+            node.func
+        ).startswith(
+            (
+                "torch.zeros",
+                "torch.ones",
+                "torch.rand",
+                "torch.empty",
+                "torch.Tensor",
+                "torch.full",
+            )
+        )
+
+
+def _is_tuple(args: list[ast.expr]) -> bool:
+    return len(args) == 1 and isinstance(args[0], ast.Tuple | ast.List)

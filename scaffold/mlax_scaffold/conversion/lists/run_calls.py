@@ -1,0 +1,274 @@
+"""Values of a constructor that is run, and what the functions that it calls make."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping, Sequence
+
+from mlax_scaffold.conversion.rows.tables import LAYERS
+from mlax_scaffold.conversion.source.arguments_of import beside_self
+from mlax_scaffold.conversion.source.known_values import Known
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    literal,
+    names,
+    self_attribute,
+    without_docstring,
+)
+from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
+
+MODULE_LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList")
+LONGER = ("append", "extend", "insert", "add_module")
+
+
+class UnknownError(Exception):
+    """Something of the constructor is not to be told."""
+
+
+class NeededError(UnknownError):
+    """It depends on values of parameters."""
+
+    def __init__(self, parameters: set[str]):
+        super().__init__()
+        self.parameters = parameters
+
+
+class Returned(Exception):
+    """What a function returns."""
+
+    def __init__(self, value: ast.expr):
+        super().__init__()
+        self.value = value
+
+
+class Continued(Exception):
+    """A pass of a loop ends here."""
+
+
+class RunCalls:
+    """What is known of values."""
+
+    origin: Origin
+    known: Known
+    methods: Mapping[str, ast.FunctionDef]
+    constants: Mapping[str, ast.expr]
+    open: set[str]
+    fresh: dict[str, ast.Assign]
+    lists: dict[str, ast.List]
+    out: list[ast.stmt]
+    consumed: set[str]
+    inside: int
+    available: set[str]
+
+    def statements(self, body: Sequence[ast.stmt]) -> None:
+        """Run statements one after the other."""
+        raise NotImplementedError
+
+    def held(self, node: ast.expr) -> ast.List | None:
+        """What a list of layers holds; None of what is none."""
+        if isinstance(node, ast.List):
+            return node
+        if not isinstance(node, ast.Call):
+            return None
+        if self.origin.qualified(node.func) not in MODULE_LISTS:
+            return None
+        given = node.args[0] if node.args else ast.List([], ast.Load())
+        if isinstance(given, ast.ListComp | ast.GeneratorExp):
+            made = ast.ListComp(given.elt, given.generators)
+            given = ast.List([ast.Starred(made, ast.Load())], ast.Load())
+        node.args = [given]
+        return given if isinstance(given, ast.List) else None
+
+    def list_of(self, node: ast.expr) -> ast.List | None:
+        """The list that a statement makes longer."""
+        if isinstance(node, ast.Name):
+            value = self.known.names.get(node.id)
+            return self.held(value) if value is not None else None
+        return self.lists.get(self_attribute(node) or "")
+
+    def need(self, node: ast.expr) -> None:
+        """Ask for the parameters that something depends on, where they have values."""
+        held = [self.lists.get(self_attribute(p) or "") for p in ast.walk(node)]
+        reads = [node, *(h for h in held if h is not None)]
+        if found := {n for r in reads for n in names(r)} & self.available:
+            raise NeededError(found)
+
+    def is_structural(self, node: ast.stmt) -> bool:
+        """Whether a statement makes lists longer, or binds what is bound before it."""
+        for part in ast.walk(node):
+            match part:
+                case ast.Call() if is_longer(part):
+                    return True
+                case ast.Name(id=title, ctx=ast.Store()) if (
+                    title in self.known.names or title in self.open
+                ):
+                    return True
+                case ast.AugAssign(target=target) if self.list_of(target) is not None:
+                    return True
+        return False
+
+    def named(self, title: str) -> str:
+        """The name that a local has in the constructor that is left."""
+        taken = {*self.fresh, *self.open}
+        if title not in taken:
+            return title
+        return next(
+            f"{title}_{i}" for i in range(2, 1000) if f"{title}_{i}" not in taken
+        )
+
+    def makes_layer(self, node: ast.AST) -> bool:
+        """Whether layers are made in a tree."""
+        return any(
+            isinstance(p, ast.Call)
+            and (
+                self.origin.qualified(p.func).startswith("torch.nn.")
+                or (isinstance(p.func, ast.Name) and p.func.id in self.origin.classes)
+            )
+            for p in ast.walk(node)
+        )
+
+    def is_plain(self, node: ast.expr) -> bool:
+        """Whether a value is one of numbers, classes and lists, which may be written twice."""
+        if isinstance(node, ast.Lambda):
+            return True
+        if any(isinstance(p, ast.Name) and p.id in self.fresh for p in ast.walk(node)):
+            return False
+        return not any(
+            isinstance(p, ast.Call)
+            and (
+                self.origin.qualified(p.func).startswith("torch")
+                or (isinstance(p.func, ast.Name) and p.func.id in self.origin.classes)
+                or (
+                    isinstance(p.func, ast.Attribute)
+                    and self.origin.qualified(p.func).partition(".")[0]
+                    not in ("math", "numpy")
+                )
+            )
+            for p in ast.walk(node)
+        )
+
+    def makes(self, function: ast.FunctionDef) -> bool:
+        """Whether a function makes layers."""
+        return function.name not in ("forward", "__call__") and self.makes_layer(
+            function
+        )
+
+    def called(self, call: ast.Call) -> ast.expr | None:
+        """What a call of a function of the file makes, where it makes layers, or computes with literals."""
+        full = self.origin.qualified(call.func)
+        if is_name(call.func, "len") and len(call.args) == 1:
+            held = self.lists.get(self_attribute(call.args[0]) or "")
+            plain = held is not None and not any(
+                isinstance(e, ast.Starred) for e in held.elts
+            )
+            return ast.Constant(len(held.elts)) if held is not None and plain else None
+        if full == "typing.cast" and len(call.args) == 2:
+            return call.args[1]
+        if full == "torch.linspace" and len(call.args) == 3:
+            return _spaced(call.args)
+        func = call.func
+        if (
+            isinstance(func, ast.Call)
+            and self.origin.qualified(func.func) == "functools.partial"
+        ):
+            given = {k.arg for k in call.keywords}
+            kept = [k for k in func.keywords if k.arg not in given]
+            return self.known.visit(
+                ast.Call(
+                    func.args[0], [*func.args[1:], *call.args], [*kept, *call.keywords]
+                )
+            )
+        if full in SEQUENTIAL or full in LAYERS:
+            return None
+        function = (
+            self.origin.functions.get(func.id) if isinstance(func, ast.Name) else None
+        )
+        method = self.methods.get(self_attribute(func) or "")
+        if (function is None and method is None) or self.inside > 8:
+            return None
+        chosen = function or method
+        assert chosen is not None
+        literals = all(
+            not isinstance(literal(a), ast.AST)
+            for a in (*call.args, *(k.value for k in call.keywords))
+        )
+        if not self.makes(chosen) and not (literals and function is not None):
+            return None
+        before = len(self.out)
+        try:
+            made = self.body_of(chosen, call)
+        except UnknownError as error:
+            if self.makes(chosen) and (
+                method is not None or isinstance(error, NeededError)
+            ):
+                raise
+            del self.out[before:]
+            return None
+        if method is not None:
+            self.consumed.add(method.name)
+        return made
+
+    def body_of(self, function: ast.FunctionDef, call: ast.Call) -> ast.expr | None:
+        given = function.args
+        if self_attribute(call.func) and "staticmethod" not in map(
+            ast.unparse, function.decorator_list
+        ):
+            given = beside_self(given)
+        bound = _bound(given, call)
+        saved = self.known.names
+        self.known.names = {**self.constants, **bound}
+        self.inside += 1
+        try:
+            self.statements(without_docstring(function.body))
+        except Returned as returned:
+            return returned.value
+        finally:
+            self.inside -= 1
+            self.known.names = saved
+        return None
+
+
+def is_longer(node: ast.AST) -> bool:
+    """Whether an expression makes a list longer."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in LONGER
+    )
+
+
+def _bound(given: ast.arguments, call: ast.Call) -> dict[str, ast.expr]:
+    places = [a.arg for a in given.args]
+    if any(isinstance(a, ast.Starred) for a in call.args) or len(call.args) > len(
+        places
+    ):
+        raise UnknownError
+    late = places[len(places) - len(given.defaults) :]
+    bound: dict[str, ast.expr] = dict(zip(late, given.defaults, strict=True))
+    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    bound |= {a.arg: d for a, d in named if d is not None}
+    bound |= dict(zip(places, call.args, strict=False))
+    bound |= {str(k.arg): k.value for k in call.keywords}
+    wanted = {*places, *(a.arg for a in given.kwonlyargs)}
+    if set(bound) != wanted:
+        raise UnknownError
+    return bound
+
+
+def _spaced(args: Sequence[ast.expr]) -> ast.expr | None:
+    first, last, count = args
+    steps = literal(count)
+    if literal(first) != 0 or type(steps) is not int or steps < 1:
+        return None
+    end, parts = literal(last), []
+    for i in range(steps):
+        share = i / max(steps - 1, 1)
+        if isinstance(end, int | float):
+            parts.append(ast.Constant(end * share))
+        else:
+            parts.append(
+                ast.BinOp(copy.deepcopy(last), ast.Mult(), ast.Constant(share))
+            )
+    return ast.List(parts, ast.Load())

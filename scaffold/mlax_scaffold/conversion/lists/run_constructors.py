@@ -1,0 +1,210 @@
+"""Constructors of PyTorch's classes that fill lists in loops over tables, run as far as they are known.
+
+for channels, repeats in table:
+    for i in range(repeats):
+        layers.append(block(width, channels, 2 if i == 0 else 1))
+        width = channels
+self.features = nn.Sequential(*layers)
+
+becomes `self.features = nn.Sequential(Block(16, 32, 2), Block(32, 32, 1), ...)`. What such loops depend on
+is no parameter then, and has the value that it has by default, or that the file gives.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from mlax_scaffold.conversion.lists.run_calls import (
+    MODULE_LISTS,
+    NeededError,
+    UnknownError,
+)
+from mlax_scaffold.conversion.lists.run_methods import with_run_methods
+from mlax_scaffold.conversion.lists.run_statements import Run
+from mlax_scaffold.conversion.source.arguments_of import (
+    defaults_of,
+    method_of,
+    without_arguments,
+)
+from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.source.known_values import items_of
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    literal,
+    names,
+    self_attribute,
+)
+
+
+def with_run_constructors(origin: Origin, thing: str, notes: Notes) -> dict[str, str]:
+    """Change the class that is asked for, and those that it is made of, in place.
+
+    Returns:
+        The parameters of the class that are none any more and have no default, and what they are.
+    """
+    given: dict[str, str] = {}
+    queue, seen = [thing], {thing}
+    while queue:
+        # What a class is made of comes after it, as its calls say what it is given.
+        title = queue.pop(0)
+        node = origin.classes.get(title)
+        if node is None or not is_layer_class(origin, node):
+            continue
+        if framework_of(origin, node) == "torch":
+            found = _run(origin, node, notes, asked=title == thing)
+            given |= found if title == thing else {}
+        more = sorted((names(node) & origin.classes.keys()) - seen)
+        queue, seen = [*queue, *more], {*seen, *more}
+    ast.fix_missing_locations(origin.tree)
+    return given
+
+
+def _run(
+    origin: Origin, node: ast.ClassDef, notes: Notes, *, asked: bool
+) -> dict[str, str]:
+    start = method_of(node, "__init__")
+    if start is None or start.args.vararg is not None:
+        return {}
+    parameters = [a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)]
+    values = _values(origin, node, start, asked=asked)
+    defaults = defaults_of(start.args)
+    fixed = {p: v for p, v in values.items() if not _is_known(v)}
+    for _ in range(len(parameters) + 1):
+        run = Run(origin, node, start, fixed, values)
+        try:
+            run.all()
+        except NeededError as needed:
+            more = {p: values[p] for p in needed.parameters if p in values}
+            if not more or more.keys() <= fixed.keys():
+                return {}
+            fixed |= more
+            continue
+        except UnknownError:
+            return {}
+        break
+    else:
+        return {}
+    if not run.structural and not fixed:
+        return {}
+    for parameter, value in fixed.items():
+        notes.remark(
+            start,
+            f"`{parameter}` of {node.name} is always `{_short(value)}`",
+            "write another spec for other values: they decide which layers there are",
+        )
+    for part in run.left:
+        notes.remark(
+            part, f"`{ast.unparse(part)}` is left out", "give the weights initializers"
+        )
+    _without_parameters(origin, node, start, set(fixed))
+    start.body = run.body(_read(node, start, run.consumed))
+    node.body = [
+        m
+        for m in node.body
+        if getattr(m, "name", "") not in run.consumed - _called(node)
+    ]
+    with_run_methods(node, start, run.settled(), MODULE_LISTS, origin)
+    return {p: ast.unparse(v) for p, v in fixed.items() if p not in defaults}
+
+
+def _short(value: ast.expr) -> str:
+    text = ast.unparse(value)
+    return text if len(text) < 40 else text[:36] + " ..."
+
+
+def _called(node: ast.ClassDef) -> set[str | None]:
+    return {self_attribute(p) for p in ast.walk(node)}
+
+
+def _read(node: ast.ClassDef, start: ast.FunctionDef, consumed: set[str]) -> set[str]:
+    """The attributes that methods read, other than those that were run."""
+    return {
+        str(self_attribute(part))
+        for method in node.body
+        if method is not start and getattr(method, "name", "") not in consumed
+        for part in ast.walk(method)
+        if self_attribute(part) is not None
+    }
+
+
+def _values(
+    origin: Origin, node: ast.ClassDef, start: ast.FunctionDef, *, asked: bool
+) -> Mapping[str, ast.expr]:
+    """What parameters are where nobody says otherwise, or all calls say the same."""
+    defaults = {k: v for k, v in defaults_of(start.args).items() if _is_known(v)}
+    own = {id(part) for part in ast.walk(node)}
+    calls = [
+        part
+        for part in ast.walk(origin.tree)
+        if isinstance(part, ast.Call)
+        and is_name(part.func, node.name)
+        and id(part) not in own
+    ]
+    places = [a.arg for a in start.args.args[1:]]
+    given: dict[str, list[ast.expr]] = {}
+    for call in calls:
+        scope = _scope(origin, call)
+        bound = dict(zip(places, call.args, strict=False))
+        bound |= {str(k.arg): k.value for k in call.keywords}
+        for parameter in places if not asked else bound:
+            value = bound.get(parameter, defaults.get(parameter))
+            if isinstance(value, ast.Name) and value.id in scope:
+                value = scope[value.id]
+            given.setdefault(parameter, []).append(value or ast.Name("_", ast.Load()))
+    found: dict[str, ast.expr] = dict(defaults) if asked or not calls else {}
+    for parameter, values in given.items():
+        made = [v for v in values if asked and _makes(origin, v)]
+        known = [v for v in values if _is_known(v)] or made
+        if asked and known:
+            found.setdefault(parameter, known[0])
+        elif not asked and len({ast.unparse(v) for v in values}) == 1 and known:
+            found[parameter] = known[0]
+    return found
+
+
+def _scope(origin: Origin, call: ast.Call) -> Mapping[str, ast.expr]:
+    """What names stand for where a call is, in a function of the file or beside it."""
+    bodies = [origin.tree.body]
+    bodies += [
+        f.body for f in origin.functions.values() if any(p is call for p in ast.walk(f))
+    ]
+    return {
+        part.targets[0].id: part.value
+        for body in bodies
+        for part in body
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
+    }
+
+
+def _is_known(node: ast.expr) -> bool:
+    """Whether a value is one of literals alone."""
+    items = items_of(node)
+    return not isinstance(literal(node), ast.AST) or bool(
+        items and all(map(_is_known, items))
+    )
+
+
+def _makes(origin: Origin, node: ast.expr) -> bool:
+    """Whether a value is what a function of the file makes, of what the file has."""
+    known = {*origin.functions, *origin.classes, *origin.assigned, *origin.imports}
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in origin.functions
+        and names(node) <= known
+    )
+
+
+def _without_parameters(
+    origin: Origin, node: ast.ClassDef, start: ast.FunctionDef, gone: set[str]
+) -> None:
+    places = [a.arg for a in start.args.args[1:]]
+    without_arguments(start.args, gone)
+    for call in ast.walk(origin.tree):
+        if isinstance(call, ast.Call) and is_name(call.func, node.name):
+            call.keywords = [k for k in call.keywords if k.arg not in gone]
+            pairs = [*zip(places, call.args, strict=False)]
+            call.args = [a for p, a in pairs if p not in gone]

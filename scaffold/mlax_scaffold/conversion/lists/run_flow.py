@@ -1,0 +1,188 @@
+"""Branches and loops of a constructor that is run."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Sequence
+
+from mlax_scaffold.conversion.lists.run_calls import (
+    Continued,
+    RunCalls,
+    UnknownError,
+    is_longer,
+)
+from mlax_scaffold.conversion.source.known_values import items_of, truth, unpacked
+from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+
+
+class RunFlow(RunCalls):
+    """Runs them."""
+
+    structural: bool
+    unrolled: int
+
+    def leave(self, node: ast.stmt) -> None:
+        """Leave a statement as it is, with what is known written in it."""
+        raise NotImplementedError
+
+    def elements(self, given: Sequence[ast.expr]) -> list[ast.expr]:
+        """What a list is made longer by."""
+        raise NotImplementedError
+
+    def branch(self, node: ast.If) -> None:
+        """Run the branch that is taken, or leave the statement where that is not known."""
+        test = self.known.value(node.test)
+        decided = truth(test)
+        if decided is not None:
+            self.statements(node.body if decided else node.orelse)
+            return
+        match node:
+            case ast.If(
+                body=[ast.Assign(targets=[ast.Name(id=title)], value=one)], orelse=[]
+            ) if title in self.known.names or title in self.open:
+                other = self.known.value(ast.Name(title, ast.Load()))
+                made = ast.IfExp(test, self.known.value(one), other)
+                if self.is_plain(made):
+                    self.known.names[title] = made
+                    return
+        ends = (ast.Return, ast.Continue, ast.Break)
+        if any(isinstance(part, ends) for part in ast.walk(node)):
+            self.need(test)
+            raise UnknownError
+        if self.is_structural(node):
+            self.need(test)
+            self._open(node)
+            return
+        saved = self.out, self.known.names
+        sides: list[list[ast.stmt]] = []
+        for body in (node.body, node.orelse):
+            self.out, self.known.names = [], dict(saved[1])
+            before = dict(self.known.attributes)
+            self.statements(body)
+            for title, value in self.known.attributes.items():
+                if before.get(title) is not value:
+                    self.out.append(attribute_set(title, value))
+            self.known.attributes = before
+            sides.append(self.out)
+        self.out, self.known.names = saved
+        made = ast.If(test, sides[0] or [ast.Pass()], sides[1])
+        self.out.append(ast.copy_location(made, node))
+
+    def loop(self, node: ast.For) -> None:
+        """Run the passes of a loop, or leave it where they are not known."""
+        source = self.known.value(node.iter)
+        items = items_of(source)
+        if items is not None and not any(isinstance(i, ast.Starred) for i in items):
+            self.structural = self.structural or self.is_structural(node)
+            self.unrolled += 1
+            for item in items:
+                pairs = unpacked(node.target, item)
+                if pairs is None:
+                    raise UnknownError
+                self.known.names.update(pairs)
+                try:
+                    self.statements(node.body)
+                except Continued:
+                    continue
+            self.unrolled -= 1
+            return
+        if not self.is_structural(node):
+            self.leave(node)
+            return
+        if not self.unrolled and _is_simple(source) and self._repeated(node, source):
+            return
+        self.need(source)
+        if not self._repeated(node, source):
+            self._open(node)
+
+    def _open(self, node: ast.stmt) -> None:
+        """Leave a statement that is not to be told, and what it changes as it is from here on."""
+        if self.inside:
+            # Its locals are others than the constructor's.
+            raise UnknownError
+        for part in ast.walk(node):
+            grown = part.func.value if is_longer(part) else None  # type: ignore[attr-defined]
+            stored = isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+            title = getattr(grown or part, "id", "") if grown or stored else ""
+            self.lists.pop(
+                self_attribute(grown) or "" if grown is not None else "", None
+            )
+            value = self.known.names.pop(title, None)
+            if value is not None and not is_name(value, title):
+                local = ast.Assign([ast.Name(title, ast.Store())], value)
+                self.out.append(ast.copy_location(local, node))
+        self.leave(node)
+
+    def _repeated(self, node: ast.For, source: ast.expr) -> bool:
+        """Whether each pass appends one layer to a list, which is a comprehension then."""
+        bound = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        saved = dict(self.known.names)
+        for title in bound:
+            self.known.names.pop(title, None)
+        found: list[tuple[ast.List, ast.expr]] = []
+        for part in node.body:
+            match part:
+                case ast.Expr(
+                    value=ast.Call(
+                        func=ast.Attribute(value=owner, attr="append"), args=[given]
+                    )
+                ) if (held := self.list_of(owner)) is not None:
+                    found.append((held, self.known.value(given)))
+                case ast.AugAssign(
+                    target=owner, op=ast.Add(), value=ast.List(elts=[given])
+                ) if (held := self.list_of(owner)) is not None:
+                    found.append((held, self.known.value(given)))
+                case ast.For():
+                    inside = [p.func.value for p in ast.walk(part) if is_longer(p)]  # type: ignore[attr-defined]
+                    inside += [
+                        p.target for p in ast.walk(part) if isinstance(p, ast.AugAssign)
+                    ]
+                    if any(getattr(p, "id", "") in {"", *saved} for p in inside):
+                        # It makes a list longer that is not of this pass.
+                        break
+                    if not self._repeated(part, self.known.value(part.iter)):
+                        break
+                case ast.Assign(targets=[ast.Name(id=title)], value=value):
+                    made = self.known.value(value)
+                    held = self.held(made)
+                    if title in {*saved, *self.open} or not (
+                        held is not None or self.is_plain(made)
+                    ):
+                        break
+                    self.known.names[title] = made if held is None else held
+                case _:
+                    break
+        else:
+            self.known.names = saved
+            held = [id(h) for h, _ in found]
+            if not found or len(set(held)) != len(held):
+                return False
+            for one, given in found:
+                generator = ast.comprehension(
+                    copy.deepcopy(node.target), copy.deepcopy(source), [], 0
+                )
+                made = ast.ListComp(given, [generator])
+                one.elts += self.elements([ast.Starred(made, ast.Load())])
+            return True
+        self.known.names = saved
+        return False
+
+
+def _is_simple(node: ast.expr) -> bool:
+    """Whether what a loop goes over is a number of passes, or a parameter."""
+    calls = [p for p in ast.walk(node) if isinstance(p, ast.Call)]
+    known = ("range", "enumerate", "zip", "len")
+    parts = (
+        ast.Call | ast.Name | ast.Attribute | ast.BinOp | ast.Constant | ast.operator
+    )
+    parts |= ast.Subscript | ast.Slice | ast.UnaryOp | ast.unaryop | ast.expr_context
+    return all(getattr(c.func, "id", "") in known for c in calls) and all(
+        isinstance(p, parts) for p in ast.walk(node)
+    )
+
+
+def attribute_set(title: str, value: ast.expr) -> ast.Assign:
+    """The statement that sets an attribute."""
+    target = ast.Attribute(ast.Name("self", ast.Load()), title, ast.Store())
+    return ast.Assign([target], value, lineno=getattr(value, "lineno", 1))

@@ -1,0 +1,223 @@
+"""Methods that go through lists of layers of several kinds, written out: each layer is an attribute then.
+
+`for i in range(3): x = self.downs[i](x)` becomes `x = self.downs_0(x)` and so on, as do loops over the list.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Collection, Mapping
+
+from mlax_scaffold.conversion.source.arguments_of import stored_names
+from mlax_scaffold.conversion.source.known_values import (
+    Known,
+    items_of,
+    truth,
+    unpacked,
+)
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import is_none, self_attribute
+
+Parts = ast.expr | list["Parts"]
+
+
+def with_run_methods(
+    node: ast.ClassDef,
+    start: ast.FunctionDef,
+    settled: Mapping[str, ast.expr],
+    lists: Collection[str],
+    origin: Origin,
+) -> None:
+    """Change a class in place.
+
+    Args:
+        node: the class.
+        start: its constructor, which holds no loops that are known any more.
+        settled: attributes that are literals.
+        lists: the full names of what holds layers.
+        origin: the file.
+    """
+    held = {
+        str(self_attribute(part.targets[0])): part
+        for part in start.body
+        if isinstance(part, ast.Assign)
+        and self_attribute(part.targets[0])
+        and isinstance(part.value, ast.Call)
+        and origin.qualified(part.value.func) in lists
+        and part.value.args
+        and isinstance(part.value.args[0], ast.List)
+    }
+    methods = [
+        m for m in node.body if isinstance(m, ast.FunctionDef) and m is not start
+    ]
+    for title, part in held.items():
+        assert isinstance(part.value, ast.Call)
+        elements = items_of(part.value.args[0]) or []
+        if not elements or any(isinstance(e, ast.Starred) for e in elements):
+            if len(elements) == 1:
+                part.value.args[0] = elements[0].value  # type: ignore[attr-defined]
+            continue
+        if not _is_taken(methods, title) and not any(
+            _nested(origin, lists, e) for e in elements
+        ):
+            continue
+        made: list[ast.stmt] = []
+        places = _numbered(origin, lists, title, elements, made, part)
+        at = start.body.index(part)
+        start.body[at : at + 1] = made
+        written = _Written(title, places, dict(settled))
+        for method in methods:
+            method.body = _told(written.statements(method.body))
+
+
+def _is_taken(methods: list[ast.FunctionDef], title: str) -> bool:
+    """Whether methods take layers of a list by their place, or with something else."""
+    plain = {
+        id(part.iter)
+        for method in methods
+        for part in ast.walk(method)
+        if isinstance(part, ast.For) and isinstance(part.target, ast.Name)
+    }
+    return any(
+        self_attribute(part) == title and id(part) not in plain
+        for method in methods
+        for part in ast.walk(method)
+    )
+
+
+def _nested(
+    origin: Origin, lists: Collection[str], node: ast.expr
+) -> list[ast.expr] | None:
+    """The layers of a list in a list."""
+    if isinstance(node, ast.Call) and origin.qualified(node.func) in lists:
+        return items_of(node.args[0]) if node.args else []
+    return items_of(node)
+
+
+def _numbered(
+    origin: Origin,
+    lists: Collection[str],
+    title: str,
+    elements: list[ast.expr],
+    made: list[ast.stmt],
+    part: ast.stmt,
+) -> list[Parts]:
+    """An attribute for each layer."""
+    places: list[Parts] = []
+    for i, element in enumerate(elements):
+        inner = _nested(origin, lists, element)
+        name = f"{title}_{i}"
+        if inner is not None:
+            places.append(_numbered(origin, lists, name, inner, made, part))
+            continue
+        owner = ast.Name("self", ast.Load())
+        target = ast.Attribute(owner, name, ast.Store())
+        made.append(ast.copy_location(ast.Assign([target], element), part))
+        places.append(ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load()))
+    return places
+
+
+def _listed(places: list[Parts]) -> ast.List:
+    return ast.List(
+        [_listed(p) if isinstance(p, list) else copy.deepcopy(p) for p in places],
+        ast.Load(),
+    )
+
+
+class _Written:
+    """Writes what a method does with a list."""
+
+    def __init__(self, title: str, places: list[Parts], settled: dict[str, ast.expr]):
+        self.title = title
+        self.known = Known({}, {**settled, title: _listed(places)})
+
+    def _reads(self, node: ast.AST) -> bool:
+        return any(self_attribute(part) == self.title for part in ast.walk(node))
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The statements with the layers of the list in place."""
+        found: list[ast.stmt] = []
+        for node in body:
+            if not self._reads(node):
+                found.append(node)
+            elif isinstance(node, ast.For):
+                found += self._loop(node)
+            elif isinstance(node, ast.If):
+                node.test = self.known.value(node.test)
+                node.body = self.statements(node.body)
+                node.orelse = self.statements(node.orelse)
+                decided = truth(node.test)
+                chosen = node.body if decided else node.orelse
+                found += [node] if decided is None else chosen
+            else:
+                found.append(self.known.visit(node))
+        return found
+
+    def _loop(self, node: ast.For) -> list[ast.stmt]:
+        items = items_of(self.known.value(node.iter))
+        if items is None:
+            node.body = self.statements(node.body)
+            return [node]
+        made: list[ast.stmt] = []
+        for item in items:
+            pairs = unpacked(node.target, item)
+            if pairs is None:
+                return [node]
+            stored = {
+                p.id
+                for s in node.body
+                for p in ast.walk(s)
+                if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)
+            }
+            first = [
+                ast.copy_location(ast.Assign([ast.Name(n, ast.Store())], v), node)
+                for n, v in pairs.items()
+                if n in stored
+            ]
+            bound = Known(
+                {k: v for k, v in pairs.items() if k not in stored},
+                self.known.attributes,
+            )
+            passed = [bound.visit(copy.deepcopy(s)) for s in node.body]
+            made += [*first, *self.statements(_decided(passed))]
+        return made
+
+
+def _decided(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements with conditions on literals decided."""
+    found: list[ast.stmt] = []
+    for node in body:
+        decided = truth(node.test) if isinstance(node, ast.If) else None
+        if isinstance(node, ast.If) and decided is not None:
+            found += _decided(node.body if decided else node.orelse)
+        else:
+            found.append(node)
+    return found
+
+
+def _told(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements, where it is told whether names are None as they were bound before."""
+    absent: dict[str, bool] = {}
+    found: list[ast.stmt] = []
+    queue = [*body]
+    while queue:
+        node = queue.pop(0)
+        match node:
+            case ast.If(
+                test=ast.Compare(
+                    left=ast.Name(id=title),
+                    ops=[ast.Is() | ast.IsNot() as op],
+                    comparators=[none],
+                )
+            ) if title in absent and is_none(none):
+                holds = absent[title] == isinstance(op, ast.Is)
+                queue[:0] = node.body if holds else node.orelse
+                continue
+            case ast.Assign(targets=[ast.Name(id=title)], value=value):
+                absent[title] = is_none(value)
+            case _:
+                for title in stored_names(node):
+                    absent.pop(title, None)
+        found.append(node)
+    return found

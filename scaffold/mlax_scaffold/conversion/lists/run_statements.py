@@ -1,0 +1,326 @@
+"""The statements of a constructor, run with what is known of names and attributes."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Collection, Mapping, Sequence
+
+from mlax_scaffold.conversion.lists.run_calls import (
+    LONGER,
+    Continued,
+    Returned,
+    UnknownError,
+)
+from mlax_scaffold.conversion.lists.run_flow import RunFlow, attribute_set
+from mlax_scaffold.conversion.source.arguments_of import stored_names
+from mlax_scaffold.conversion.source.known_values import (
+    Known,
+    items_of,
+    truth,
+    unpacked,
+)
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_name,
+    literal,
+    self_attribute,
+)
+from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
+
+
+class Run(RunFlow):
+    """One run of a constructor."""
+
+    def __init__(
+        self,
+        origin: Origin,
+        node: ast.ClassDef,
+        start: ast.FunctionDef,
+        fixed: Mapping[str, ast.expr],
+        available: Collection[str],
+    ):
+        self.origin, self.start = origin, start
+        self.available = set(available) - set(fixed)
+        given = [a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)]
+        self.open = set(given) - set(fixed)
+        held = {k: v for k, v in fixed.items() if isinstance(v, ast.Call)}
+        self.made = copy.deepcopy(held)
+        """Parameters that are layers which a function of the file makes."""
+        values = {k: copy.deepcopy(v) for k, v in fixed.items() if k not in held}
+        self.known = Known(values, {}, self.called)
+        constants = {
+            n: a.value for n, a in origin.assigned.items() if a.value is not None
+        }
+        self.constants = {
+            n: v
+            for n, v in constants.items()
+            if isinstance(v, ast.List | ast.Tuple | ast.Dict)
+        }
+        self.known.names.update(
+            {n: v for n, v in self.constants.items() if n not in given}
+        )
+        self.methods = {
+            m.name: m
+            for m in node.body
+            if isinstance(m, ast.FunctionDef) and m is not start
+        }
+        self.out: list[ast.stmt] = []
+        self.lists: dict[str, ast.List] = {}
+        """What lists of layers hold, by attribute."""
+        self.placed: dict[str, ast.stmt] = {}
+        """Where attributes are set that are plain lists."""
+        self.replaced: set[int] = set()
+        self.consumed: set[str] = set()
+        """Methods that were run."""
+        self.left: list[ast.stmt] = []
+        """What fills weights of parts in a way of their own."""
+        self.structural = False
+        self.fresh: dict[str, ast.Assign] = {}
+        self.inside = self.unrolled = 0
+
+    # What comes of it.
+
+    def settled(self) -> Mapping[str, ast.expr]:
+        """What attributes are, where that is a literal."""
+        return {
+            k: v
+            for k, v in self.known.attributes.items()
+            if not isinstance(literal(v), ast.AST)
+        }
+
+    def body(self, read: Collection[str]) -> list[ast.stmt]:
+        """The statements that are left, and the attributes that methods read."""
+        kept: list[ast.stmt] = []
+        for title, value in self.known.attributes.items():
+            if title in read and title not in self.placed:
+                kept.append(attribute_set(title, value))
+        gone = {
+            id(s)
+            for t, s in self.placed.items()
+            if t not in read and all(map(self.is_plain, self.lists[t].elts))
+        }
+        made = [s for s in self.out if id(s) not in gone | self.replaced]
+        heads = [s for s in made[:2] if isinstance(s, ast.Expr)]
+        made = [*heads, *kept, *made[len(heads) :]]
+        return _inlined(made, set(self.fresh))
+
+    # Statements.
+
+    def all(self) -> None:
+        """Run the constructor."""
+        for part in self.start.body:
+            self._statement(part)
+            while self.made:
+                # After that of the base, which comes first.
+                title, value = self.made.popitem()
+                target = ast.Name(title, ast.Store())
+                made = ast.copy_location(ast.Assign([target], value), part)
+                self._assign(made, target, value)
+
+    def statements(self, body: Sequence[ast.stmt]) -> None:
+        """Run statements one after the other."""
+        for part in body:
+            self._statement(part)
+
+    def _statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Assign(targets=[target], value=value):
+                self._assign(node, target, value)
+            case ast.AugAssign(target=target, op=op, value=value):
+                self._grow(node, target, op, value)
+            case ast.If():
+                self.branch(node)
+            case ast.For():
+                self.loop(node)
+            case ast.Expr(value=ast.Call() as call):
+                self._call(node, call)
+            case ast.Return(value=value):
+                raise Returned(self.known.value(value) if value else ast.Constant(None))
+            case ast.Continue():
+                raise Continued
+            case ast.Break() | ast.While() | ast.Try():
+                raise UnknownError
+            case ast.Assert(test=test):
+                if truth(self.known.value(test)) is not True:
+                    self.leave(node)
+            case ast.FunctionDef() | ast.Pass() | ast.Import() | ast.ImportFrom():
+                self.out.append(copy.deepcopy(node))
+            case _:
+                self.leave(node)
+
+    def leave(self, node: ast.stmt) -> None:
+        """Leave a statement as it is, with what is known written in it."""
+        made = copy.deepcopy(node)
+        bound = set(stored_names(made))
+        saved = self.known.names
+        self.known.names = {k: v for k, v in saved.items() if k not in bound}
+        self.out.append(self.known.visit(made))
+        self.known.names = saved
+        for title in bound:
+            self.known.names.pop(title, None)
+
+    def _assign(self, node: ast.Assign, target: ast.expr, value: ast.expr) -> None:
+        made = self.known.value(value)
+        attribute = self_attribute(target)
+        if isinstance(target, ast.Name):
+            held = self.held(made)
+            if held is not None:
+                made = held
+            elif not self.is_plain(made):
+                local = self.named(target.id)
+                stored = ast.Assign([ast.Name(local, ast.Store())], made)
+                self.out.append(ast.copy_location(stored, node))
+                self.fresh[local] = stored
+                made = ast.Name(local, ast.Load())
+            self.known.names[target.id] = made
+            return
+        if attribute is not None:
+            self._set_attribute(node, attribute, made)
+            return
+        pairs = unpacked(target, made)
+        if pairs is not None and self.is_plain(made):
+            self.known.names.update(pairs)
+            return
+        if isinstance(target, ast.Tuple) and all(
+            self_attribute(t) for t in target.elts
+        ):
+            items = items_of(made)
+            if items is not None and len(items) == len(target.elts):
+                for one, item in zip(target.elts, items, strict=True):
+                    self._set_attribute(node, str(self_attribute(one)), item)
+                return
+        self.leave(node)
+
+    def _set_attribute(self, node: ast.stmt, title: str, made: ast.expr) -> None:
+        if title in self.placed:
+            self.replaced.add(id(self.placed.pop(title)))
+        self.lists.pop(title, None)
+        self.known.attributes.pop(title, None)
+        held = self.held(made)
+        if held is not None:
+            self.lists[title] = held
+        elif self.is_plain(made):
+            # Written where methods read it.
+            self.known.attributes[title] = made
+            return
+        stored = ast.copy_location(attribute_set(title, made), node)
+        self.out.append(stored)
+        if isinstance(made, ast.List):
+            self.known.attributes[title] = made
+            self.placed[title] = stored
+
+    def _grow(
+        self, node: ast.AugAssign, target: ast.expr, op: ast.operator, value: ast.expr
+    ) -> None:
+        held = self.list_of(target)
+        made = self.known.value(value)
+        items = items_of(made)
+        if isinstance(made, ast.ListComp):
+            items = [ast.Starred(made, ast.Load())]
+        if held is not None and items is not None:
+            held.elts += self.elements(items)
+            return
+        title = target.id if isinstance(target, ast.Name) else None
+        if title in self.known.names or title in self.open:
+            read = ast.Name(str(title), ast.Load())
+            made = self.known.value(ast.BinOp(read, op, value))
+            if self.is_plain(made):
+                self.known.names[str(title)] = made
+                return
+        attribute = self_attribute(target)
+        if attribute in self.known.attributes and attribute not in self.lists:
+            read = expression(f"self.{attribute}")
+            self.known.attributes[str(attribute)] = self.known.value(
+                ast.BinOp(read, op, value)
+            )
+            return
+        self.leave(node)
+
+    def elements(self, given: Sequence[ast.expr]) -> list[ast.expr]:
+        self.structural = True
+        return [*given]
+
+    def _call(self, node: ast.Expr, call: ast.Call) -> None:
+        match call.func:
+            case ast.Attribute(value=owner, attr=attr) if attr in LONGER:
+                args = [self.known.value(a) for a in call.args]
+                if attr == "add_module" and self._add(node, owner, args):
+                    return
+                held = self.list_of(owner)
+                if held is not None and attr == "append" and len(args) == 1:
+                    held.elts += self.elements(args)
+                    return
+                if held is not None and attr == "extend" and len(args) == 1:
+                    items = items_of(args[0])
+                    if items is not None:
+                        held.elts += self.elements(items)
+                        return
+                if held is not None and attr == "insert" and literal(args[0]) == 0:
+                    held.elts[:0] = self.elements(args[1:])
+                    return
+                if held is not None:
+                    raise UnknownError
+        match call.func:
+            case ast.Attribute(value=owner, attr="apply") if self_attribute(owner):
+                self.left.append(node)
+                return
+        method = self.methods.get(self_attribute(call.func) or "")
+        if method is not None and self.makes(method):
+            self.consumed.add(method.name)
+            self.body_of(method, self._arguments(call))
+            return
+        self.leave(node)
+
+    def _arguments(self, call: ast.Call) -> ast.Call:
+        """A call with what is known of its arguments."""
+        args = [self.known.value(a) for a in call.args]
+        keywords = [
+            ast.keyword(k.arg, self.known.value(k.value)) for k in call.keywords
+        ]
+        return ast.copy_location(ast.Call(call.func, args, keywords), call)
+
+    def _add(self, node: ast.Expr, owner: ast.expr, args: list[ast.expr]) -> bool:
+        """Whether `add_module` gives a layer to an object, or to a sequence."""
+        title = literal(args[0]) if len(args) == 2 else None
+        if not isinstance(title, str):
+            return False
+        if is_name(owner, "self"):
+            self.structural = True
+            self._set_attribute(node, title.replace(".", "_"), args[1])
+            return True
+        value = self.known.names.get(owner.id) if isinstance(owner, ast.Name) else None
+        stored = self.fresh.get(value.id) if isinstance(value, ast.Name) else None
+        made = stored.value if stored is not None else None
+        if (
+            isinstance(made, ast.Call)
+            and self.origin.qualified(made.func) in SEQUENTIAL
+        ):
+            made.args += self.elements(args[1:])
+            return True
+        return False
+
+
+def _inlined(body: list[ast.stmt], fresh: set[str]) -> list[ast.stmt]:
+    """The statements, where locals that are read once are written where they are read."""
+    for _ in range(len(fresh) + 1):
+        for at, part in enumerate(body):
+            if not isinstance(part, ast.Assign) or not isinstance(
+                part.targets[0], ast.Name
+            ):
+                continue
+            local = part.targets[0].id
+            reads = [
+                p
+                for s in body
+                for p in ast.walk(s)
+                if is_name(p, local) and p is not part.targets[0]
+            ]
+            if local in fresh and len(reads) == 1:
+                rest = [Known({local: part.value}, {}).visit(s) for s in body[at + 1 :]]
+                body = [*body[:at], *rest]
+                break
+        else:
+            return body
+    return body
