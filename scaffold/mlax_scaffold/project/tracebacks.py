@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from mlax_scaffold.errors import Diagnostic, Fix, did_you_mean
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.trial_program import Failure, Frame, Missing
+from mlax_scaffold.reader.checks.scatters import report_scatter
 from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.axes import renamed
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
@@ -135,22 +136,35 @@ def _sized(traced: Definition, failure: Failure) -> list[Diagnostic]:
 def _widened(
     definition: Definition, failure: Failure, frame: Frame, text: str
 ) -> list[Diagnostic]:
-    """An expression in which 16-bit numbers become wider; none where somebody asks for it."""
+    """An expression in another dtype than that of the input; none where somebody asks for it."""
     source = Source(definition.source, definition.text)
     # The place is sought in the tree that edits are of.
     found = origin(definition.text, text, frame.line, frame.span, source.tree)
     node = found.node if found else None
+    if failure.message == "sum":
+        if node is not None and not report_scatter(source, node):
+            source.report(
+                node,
+                "this adds 16-bit numbers one after another: the error grows with their number",
+                "Write `sum`, `mean`, `cumsum` and the like of mlax_scaffold.spec; in a loop "
+                "`scan` or `map_chunks`; where rows are added at indices, `add_at`.",
+            )
+        return source.diagnostics
     if node is None or not isinstance(node, ast.BinOp | ast.Call | ast.Compare):
         return []
     written = source.text_of(node)
     if isinstance(node, ast.Call) and (".astype(" in written or "asarray" in written):
         return []
-    operand = wide_operand(node, failure.wide)
-    fix = narrowed(source, operand) if operand is not None else None
+    whole = failure.message == "array"
+    operand = node if whole else wide_operand(node, failure.wide)
+    met = node if failure.meets else None
+    fix = narrowed(source, operand, met) if operand is not None else None
     what = f"`{source.text_of(operand)}` is" if operand is not None else "an operand is"
     source.report(
         operand or node,
-        f"{what} wider than half-precision input, which becomes as wide here",
+        f"{what} made in a dtype of its own"
+        if whole
+        else f"{what} wider than half-precision input, which becomes as wide here",
         "Cast it to the dtype of the input: `jnp.asarray(..., x.dtype)`.",
         fix=fix,
     )

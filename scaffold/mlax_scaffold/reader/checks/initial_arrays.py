@@ -10,7 +10,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
-from mlax_scaffold.reader.remedies.names import of_jax, word
+from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _JNP = "jax.numpy."
@@ -23,9 +23,7 @@ _MADE = frozenset(
 )
 """Functions that make arrays of nothing but numbers."""
 _WORDS = {f"{_JNP}zeros": "zeros", f"{_JNP}ones": "ones"}
-_IDENTITY = "functional.identity"
-"""Returns what it is given; it is taken for the initializer of that name, too, which is called."""
-_FUNCTIONS = frozenset((*_WORDS, f"{_JNP}eye", _IDENTITY))
+_FUNCTIONS = frozenset((*_WORDS, f"{_JNP}eye"))
 """Functions that are taken for initializers."""
 _EACH = frozenset(
     f"{_JNP}{name}"
@@ -58,8 +56,6 @@ def is_initial_array(call: ast.Call, imports: Imports) -> bool:
             return True
         case [first, *_] if qualified(first, imports) in _FUNCTIONS:
             return True
-        case [ast.Call(func=function), *_] if qualified(function, imports) == _IDENTITY:
-            return True
         case [first, *_]:
             made = any(_is_made(c, imports) for c in walk(first))
             return made and _is_array(first, imports)
@@ -71,9 +67,8 @@ def check_initial_array(source: Source, call: ast.Call, imports: Imports) -> Non
     initializer, *rest = call.args
     role = dotted(call.func)
     kind = "a number" if _is_number(initializer) else "an array"
-    made = initializer.func if isinstance(initializer, ast.Call) else initializer
-    function = qualified(made, imports) or ""
-    if function == _IDENTITY or (function in _FUNCTIONS and made is initializer):
+    function = qualified(initializer, imports) or ""
+    if function in _FUNCTIONS:
         kind = "called with a shape"
         hint = "An initializer is called with a key, a shape and a dtype."
         fix = _of_function(source, initializer, function)
@@ -106,14 +101,8 @@ def _of_function(source: Source, node: ast.expr, function: str) -> Fix:
     if function in _WORDS:
         named = word(source, _WORDS[function])
         return Fix((source.edit(node, named.bound),), (named,))
-    made = f"{source.text_of(node)}(*shape, dtype=dtype)"
-    needed = ()
-    if function == _IDENTITY:
-        needed = (of_jax(source, "jnp"),)
-        made = f"{needed[0].bound}.eye(*shape, dtype=dtype)"
-        given = node.args if isinstance(node, ast.Call) else []
-        made = " * ".join([*map(source.text_of, given), made])
-    return Fix((source.edit(node, f"lambda key, shape, dtype: {made}"),), needed)
+    made = f"lambda key, shape, dtype: {source.text_of(node)}(*shape, dtype=dtype)"
+    return Fix((source.edit(node, made),))
 
 
 def _exact_dtype(node: ast.expr) -> ast.expr | None:
