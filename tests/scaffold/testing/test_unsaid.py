@@ -25,7 +25,10 @@ from mlax_scaffold.testing.fitting import hyperparams_of, known
 from mlax_scaffold.testing.kinds import layer, schedule
 from mlax_scaffold.testing.oracle import Spec, find_spec
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.schedule import compute_what_the_spec_says
+from mlax_scaffold.testing.schedule import (
+    compute_what_the_spec_says,
+    take_integers_and_arrays,
+)
 from mlax_scaffold.testing.strategies import choices, probabilities, sizes
 
 SPEC = find_spec("mlax_scaffold/specs/nn/linear.py", near=__file__)
@@ -176,6 +179,28 @@ def test_numbers_that_a_schedule_has_no_value_for_are_none(tmp_path):
     assert 1.0 in shares
     with pytest.raises(AssertionError, match="cannot be raised to a negative power"):
         roots(tmp_path, unsaid=False).keep(FOLLOWS)
+
+
+def test_numbers_that_do_not_fit_in_32_bits_are_none(tmp_path):
+    text = ROOT.replace("Probability", "Size").replace(
+        "step * self.share**-0.5", "step * jnp.asarray(self.share)"
+    )
+    path = tmp_path / "large.py"
+    path.write_text(f"import jax.numpy as jnp\n{text}", encoding="utf-8")
+
+    @dataclass(frozen=True)
+    class Large:
+        share: int
+
+        def __call__(self, step):
+            return jnp.asarray(step, float) * jnp.asarray(self.share)
+
+    @schedule("Root", Spec(path, tmp_path), unsaid=True)
+    def cases(pick):
+        return Large(pick("share", choices(3, 2**40)))
+
+    cases.keep(Claim(take_integers_and_arrays))
+    assert {s.schedule.share for s, _ in cases.covering} == {3}
 
 
 def test_a_probability_at_its_end_leads_to_the_word_without_it(tmp_path):
