@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.reader.checks.exactness import only_value
+from mlax_scaffold.reader.checks.likeness import exact_arguments
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, self_attribute
@@ -41,6 +42,7 @@ def narrowed(
     told = [*(computed_dtype(source, f) for f in typed)]  # type: ignore[arg-type]
     told.append(_other_dtype(source, operand, met))
     told += [computed_dtype(source, f) for f in around]  # type: ignore[arg-type]
+    told += [d for f in around for d in _shaped(source, operand, f)]  # type: ignore[arg-type]
     dtype = next(filter(None, told), None)
     if dtype is None:
         return None
@@ -54,6 +56,17 @@ def narrowed(
             return Fix((source.replace(at, at, f", dtype={dtype}"),))
     text = f"{jnp.bound}.asarray({source.text_of(operand)}, {dtype})"
     return Fix((source.edit(operand, text),), (jnp,))
+
+
+def _shaped(
+    source: Source, operand: ast.expr, function: ast.FunctionDef
+) -> Iterator[str]:
+    """That of `x` where an array is made in the shape `x.shape`."""
+    given = {a.arg for a in function.args.args} - exact_arguments(source.tree, function)
+    for node in ast.walk(operand):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr="shape") if name in given:
+                yield f"{name}.dtype"
 
 
 _MADE = frozenset(("eye", "full", "identity", "linspace", "ones", "tri", "zeros"))
