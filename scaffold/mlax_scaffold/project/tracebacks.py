@@ -28,6 +28,7 @@ _EVERY = (
     " No sizes that the tests choose are taken: axes of one size have one name in the types, "
     "`require` says what hyperparameters have to be, `examples` gives values that fit."
 )
+_EXAMPLE = " The example of the page has them: `examples` gives others that fit."
 _Remedy = Callable[[Source, Origin], Fix | None]
 
 
@@ -271,7 +272,7 @@ def _explanation(failure: Failure) -> _Explanation | None:
         return _Explanation(
             f"the shapes do not fit: {summary}",
             "The inputs have the shapes that their types say, with small sizes."
-            + _EVERY * failure.always,
+            + (_EVERY if failure.always else _EXAMPLE),
         )
     return None
 
