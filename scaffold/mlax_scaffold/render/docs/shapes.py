@@ -30,7 +30,8 @@ _MOST = 8
 def _bound(definition: Definition, known: Mapping[str, Any]) -> int:
     """The largest default of a size that is no axis.
 
-    A window is no longer than what it slides over, nor are `k` of `n` more. One axis may be long in an example, several may not.
+    A window is no longer than what it slides over, nor are `k` of `n` more. One
+    axis may be long in an example, several may not.
     """
     shapes = [s for i in definition.entry.inputs for s in i.type.shapes]
     axes = {name for shape in shapes for name in shape.names()}
