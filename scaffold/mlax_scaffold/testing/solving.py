@@ -106,9 +106,7 @@ def solved(make: Make[Any], among: Callable[[BaseException], Any]) -> dict[str, 
             # Numbers that may grow together are none.
             numbers = {a: f"{int(t) + 1}" for a, t in texts.items() if t.isdigit()}
             moved = {**texts, **numbers}
-            if len(numbers) < 2 or not _holds(
-                make, moved, found[0].axes, bound, later
-            ):
+            if len(numbers) < 2 or not _holds(make, moved, found[0].axes, bound, later):
                 return texts
     return {}
 
