@@ -15,7 +15,7 @@ from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.axes import renamed
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
-from mlax_scaffold.reader.remedies.names import of_jax
+from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.widening import (
     as_floating,
     narrowed,
@@ -241,6 +241,15 @@ def _explanation(failure: Failure) -> _Explanation | None:
             "Cast it to the dtype of the input: `jnp.asarray(..., x.dtype)`.",
             lambda source, found: as_floating(source, found.node),
         )
+    if re.search(
+        r"float16.*(not supported|unsupported)|[Uu]nsupported.*float16", message
+    ):
+        return _Explanation(
+            "this has no half precision",
+            "Write `widened(function)(...)`, which computes it in float32 there, and casts "
+            "what it returns back.",
+            _widened_call,
+        )
     if _immutable(failure):
         return _Explanation(
             "arrays of jax cannot be assigned to in place",
@@ -298,6 +307,16 @@ def _not_in_place(source: Source, found: Origin) -> Fix | None:
         case ast.AugAssign(target=ast.Subscript() as target):
             return in_place(source, found.statement, target)
     return None
+
+
+def _widened_call(source: Source, found: Origin) -> Fix | None:
+    calls = [n for n in ast.walk(found.node) if isinstance(n, ast.Call)]
+    function = calls[0].func if calls and calls[0] is found.node else found.node
+    if not isinstance(function, ast.Attribute):
+        return None
+    needed = word(source, "widened")
+    text = f"{needed.bound}({source.text_of(function)})"
+    return Fix((source.edit(function, text),), (needed,))
 
 
 def _with_jax_numpy(source: Source, found: Origin) -> Fix | None:

@@ -139,6 +139,12 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         "the arguments have several dtypes: ",
         "jnp.asarray(self.window, x.dtype)",
     ),
+    "HalfPrecision": (
+        "return x * jax.scipy.stats.norm.cdf(x)",
+        "jax.scipy.stats.norm.cdf",
+        "this has no half precision",
+        "widened(jax.scipy.stats.norm.cdf)(x)",
+    ),
     "IntegersOfAnArgument": (
         "y = jnp.argsort(x)\nreturn x * shares_from(0, 1 + y)",
         "sum(numbers)",

@@ -112,6 +112,18 @@ def test_what_is_refused_in_half_precision_alone_is_an_error():
         contract(unsaid=True, fwd=wide, shape="*batch in_features").keep(SAYS)
 
 
+def test_a_number_of_python_is_no_result():
+    def summed(x, *args, **kwargs):
+        y, state = Linear.fwd(x, *args, **kwargs)
+        return (y if x.shape[0] > 1 else 0.0), state
+
+    shape = {"fwd": summed, "shape": "batch in_features"}
+    cases = contract(unsaid=True, **shape).covering
+    assert {s.case.shapes["x"][0] for s, _ in cases} == {2}
+    cases = contract(unsaid=False, **shape).covering
+    assert {s.case.shapes["x"][0] for s, _ in cases} == {1, 2}
+
+
 def test_where_nothing_fits_there_is_nothing_to_claim():
     with pytest.raises(AssertionError, match="no case meets its requirements"):
         contract(unsaid=True, shape="batch 7").keep(SAYS)
