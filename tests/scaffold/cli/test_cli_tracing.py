@@ -143,7 +143,7 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         "return x * jax.scipy.stats.norm.cdf(x)",
         "jax.scipy.stats.norm.cdf",
         "this has no half precision",
-        "widened(jax.scipy.stats.norm.cdf)(x)",
+        "widened(jax.scipy.stats.norm.cdf)",
     ),
     "IntegersOfAnArgument": (
         "y = jnp.argsort(x)\nreturn x * shares_from(0, 1 + y)",
