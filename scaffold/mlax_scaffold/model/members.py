@@ -186,6 +186,8 @@ class Method:
     """Attributes of `self` that several names are assigned, as `a, b = self.pair`, and how many."""
     renewed: frozenset[str] = frozenset()
     """Names of the optimizers of `self` whose state it sets."""
+    applies: bool = False
+    """Whether it calls a layer, or an optimizer, by its pure `apply`."""
 
     @property
     def function(self) -> str:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from mlax_scaffold.errors import Diagnostic, Fix, did_you_mean
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.trial_program import Failure, Frame, Missing
+from mlax_scaffold.reader.checks.scatters import report_scatter
 from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.axes import renamed
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
-from mlax_scaffold.reader.remedies.names import of_jax
+from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.widening import (
     as_floating,
     narrowed,
@@ -27,6 +28,7 @@ _EVERY = (
     " No sizes that the tests choose are taken: axes of one size have one name in the types, "
     "`require` says what hyperparameters have to be, `examples` gives values that fit."
 )
+_EXAMPLE = " The example of the page has them: `examples` gives others that fit."
 _Remedy = Callable[[Source, Origin], Fix | None]
 
 
@@ -135,22 +137,35 @@ def _sized(traced: Definition, failure: Failure) -> list[Diagnostic]:
 def _widened(
     definition: Definition, failure: Failure, frame: Frame, text: str
 ) -> list[Diagnostic]:
-    """An expression in which 16-bit numbers become wider; none where somebody asks for it."""
+    """An expression in another dtype than that of the input; none where somebody asks for it."""
     source = Source(definition.source, definition.text)
     # The place is sought in the tree that edits are of.
     found = origin(definition.text, text, frame.line, frame.span, source.tree)
     node = found.node if found else None
+    if failure.message == "sum":
+        if node is not None and not report_scatter(source, node):
+            source.report(
+                node,
+                "this adds 16-bit numbers one after another: the error grows with their number",
+                "Write `sum`, `mean`, `cumsum` and the like of mlax_scaffold.spec; in a loop "
+                "`scan` or `map_chunks`; where rows are added at indices, `add_at`.",
+            )
+        return source.diagnostics
     if node is None or not isinstance(node, ast.BinOp | ast.Call | ast.Compare):
         return []
     written = source.text_of(node)
     if isinstance(node, ast.Call) and (".astype(" in written or "asarray" in written):
         return []
-    operand = wide_operand(node, failure.wide)
-    fix = narrowed(source, operand) if operand is not None else None
+    whole = failure.message == "array"
+    operand = node if whole else wide_operand(node, failure.wide)
+    met = node if failure.meets else None
+    fix = narrowed(source, operand, met) if operand is not None else None
     what = f"`{source.text_of(operand)}` is" if operand is not None else "an operand is"
     source.report(
         operand or node,
-        f"{what} wider than half-precision input, which becomes as wide here",
+        f"{what} made in a dtype of its own"
+        if whole
+        else f"{what} wider than half-precision input, which becomes as wide here",
         "Cast it to the dtype of the input: `jnp.asarray(..., x.dtype)`.",
         fix=fix,
     )
@@ -226,6 +241,15 @@ def _explanation(failure: Failure) -> _Explanation | None:
             "Cast it to the dtype of the input: `jnp.asarray(..., x.dtype)`.",
             lambda source, found: as_floating(source, found.node),
         )
+    if re.search(
+        r"float16.*(not supported|unsupported)|[Uu]nsupported.*float16", message
+    ):
+        return _Explanation(
+            "this has no half precision",
+            "Write `widened(function)(...)`, which computes it in float32 there, and casts "
+            "what it returns back.",
+            _widened_call,
+        )
     if _immutable(failure):
         return _Explanation(
             "arrays of jax cannot be assigned to in place",
@@ -257,7 +281,7 @@ def _explanation(failure: Failure) -> _Explanation | None:
         return _Explanation(
             f"the shapes do not fit: {summary}",
             "The inputs have the shapes that their types say, with small sizes."
-            + _EVERY * failure.always,
+            + (_EVERY if failure.always else _EXAMPLE),
         )
     return None
 
@@ -283,6 +307,16 @@ def _not_in_place(source: Source, found: Origin) -> Fix | None:
         case ast.AugAssign(target=ast.Subscript() as target):
             return in_place(source, found.statement, target)
     return None
+
+
+def _widened_call(source: Source, found: Origin) -> Fix | None:
+    calls = [n for n in ast.walk(found.node) if isinstance(n, ast.Call)]
+    function = calls[0].func if calls and calls[0] is found.node else found.node
+    if not isinstance(function, ast.Attribute):
+        return None
+    needed = word(source, "widened")
+    text = f"{needed.bound}({source.text_of(function)})"
+    return Fix((source.edit(function, text),), (needed,))
 
 
 def _with_jax_numpy(source: Source, found: Origin) -> Fix | None:

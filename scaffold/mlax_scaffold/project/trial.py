@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterable
 
 from mlax_scaffold.errors import Diagnostic, FindingsError, SpecError
-from mlax_scaffold.model.definition import Definition, Kind, Role
+from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.settings import import_root
@@ -122,21 +122,13 @@ def _traced(
                 "cases": _cases(new or workspace.root, made, definition),
                 "paths": [o.path for o in made.of(definition.source)],
                 "wide": _may_be_wide(definition, made.library),
-                "function": definition.name if definition.kind.is_member else "fwd",
             }
         )
     return traced
 
 
-def _may_be_wide(definition: Definition, library: Library) -> bool | None:
-    """Whether it may compute in wider dtypes than that of its input; None: it is no function of one."""
-    if not (definition.kind.is_layer or definition.kind is Kind.FUNCTION):
-        return None
-    inputs = [i.type for m in definition.methods if m.returns for i in m.inputs]
-    floats = any(i.computes or i.holds("PyTree", "...") for i in inputs)
-    declared = any(d.role is not Role.DERIVED for d in definition.declarations)
-    if not (floats or declared or definition.structural()):
-        return None
+def _may_be_wide(definition: Definition, library: Library) -> bool:
+    """Whether it is to compute in wider dtypes than that of its input, too."""
     wide = {"float32", "float64"} & {
         *definition.named_dtypes,
         *library.own_dtypes(definition),

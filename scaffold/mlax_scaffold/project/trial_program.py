@@ -14,7 +14,7 @@ from typing import Any
 # A module that fails, fails all that import it. So where one does, each is imported again in
 # packages that import nothing themselves, to find the others that fail.
 PROGRAM = r"""
-import ast, importlib, json, os, sys, traceback, types, warnings
+import ast, importlib, json, os, sys, time, traceback, types, warnings
 
 from mlax_scaffold.errors import closest
 
@@ -111,40 +111,61 @@ def traces(traced):
         told = error if isinstance(error, type(always)) else always or error
         found = failure(told, source=traced["source"])
         axes = contract and sizes_of(contract) or {}
-        return [found | {"always": always is not None, "axes": axes}]
-    meant = traced["wide"] is not False
-    wide = [v for v in program.out_avals if jax.numpy.issubdtype(v.dtype, jax.numpy.floating)]
-    if traced["wide"] is None or (meant and all(v.dtype.itemsize < 4 for v in wide)):
-        return []
-    return widened(traced, program, meant)
+        found = [found | {"always": always is not None, "axes": axes}]
+        return found if always or not contract else found + of_other_dtypes(traced)
+    unknown = not traced["code"] or suspicious(program.jaxpr)
+    return of_other_dtypes(traced) if unknown else []
 
-# Where it computes in wider dtypes than those of 16-bit inputs. Where the spec names one, what it
-# returns has to be cast back, or what 16-bit numbers meet.
-def widened(traced, program, meant):
-    from mlax_scaffold.testing.widening import widenings
+# Whether something may be computed in another dtype than that of the inputs, which are of 16 bits.
+def suspicious(jaxpr):
+    import jax
+    from mlax_scaffold.testing import _jaxprs, sums
+
+    def other(value):
+        dtype = getattr(value.aval, "dtype", None)
+        kinds = jax.numpy.floating, jax.numpy.complexfloating
+        inexact = dtype is not None and any(jax.numpy.issubdtype(dtype, k) for k in kinds)
+        return inexact and dtype.itemsize > 2
+
+    # How many are added at one place, sizes decide.
+    added = ("scatter-add", "scatter_add")
+    eqns = [e for e in jaxpr.eqns if any(map(other, e.outvars)) or e.primitive.name in added]
+    inner = [s.jaxpr for e in jaxpr.eqns for s in _jaxprs.sub_jaxprs(e)]
+    return bool(eqns) or any(sums.narrow(jaxpr)) or any(map(suspicious, inner))
+
+# Where it computes in other dtypes than that of its inputs, in the first case of the generated
+# tests that shows it. Where the spec names one, what it returns has to be cast back, or what
+# 16-bit numbers meet.
+def of_other_dtypes(traced):
+    from mlax_scaffold.testing import picks, widening
 
     own = [os.path.join(root, path) for path in traced["paths"]]
-    for found in widenings(program.jaxpr, own, traced["function"], meant=meant):
-        if keeps_the_dtype(traced["cases"]):
-            break
-        frame = found.path[len(root):], found.line, found.span
-        told = {"module": "", "source": traced["source"], "kinds": ["Widening"]}
-        return [told | {"message": "", "frames": [frame], "wide": found.wide}]
+    contract = contract_of(traced["cases"], ValueError())
+    claims = contract.claims if contract else ()
+    claims = [c for c in claims if c.name == "keep_the_dtype"]
+    try:
+        end = time.process_time() + 3.0
+        for situation, _ in picks.covering(contract.make) if claims else ():
+            if time.process_time() > end:
+                break
+            if any(keeps(claim, situation) for claim in claims):
+                continue
+            given = situation.forward.jaxpr.jaxpr, own, situation.compute_dtype
+            for found in widening.widenings(*given, meant=traced["wide"]):
+                frame = found.path[len(root):], found.line, found.span
+                told = {"module": "", "source": traced["source"], "kinds": ["Widening"]}
+                told |= {"message": found.what, "frames": [frame]}
+                told |= {"wide": found.wide, "meets": found.meets}
+                return [told]
+    except Exception:
+        pass
     return []
 
-# Whether the generated tests take it in the simplest case; also where that is not known.
-def keeps_the_dtype(cases):
-    from mlax_scaffold.testing import picks
-
-    contract = contract_of(cases, ValueError())
-    claims = contract.claims if contract else ()
-    for claim in (c for c in claims if c.name == "keep_the_dtype"):
-        try:
-            claim.check(picks.with_values(contract.make, {}))
-        except AssertionError:
-            return False
-        except Exception:
-            pass
+def keeps(claim, situation):
+    try:
+        claim.check(situation)
+    except AssertionError:
+        return False
     return True
 
 kinds = (ValueError, TypeError, IndexError, ArithmeticError)
@@ -263,7 +284,9 @@ class Failure:
     axes: Mapping[str, str] = field(default_factory=dict)
     """What axes have to be that the types of the spec leave open, as shapes say it."""
     wide: int | None = None
-    """Which operand of the expression is wider than the input, where that is what was found."""
+    """Which operand of the expression has another dtype than the input, where that is what was found."""
+    meets: bool = False
+    """Whether the other operand has that of the input."""
 
     @property
     def error(self) -> str:
@@ -282,4 +305,5 @@ class Failure:
         kinds = tuple(given["kinds"])
         told = given["module"], given["source"], kinds, given["message"], frames
         always, axes = given.get("always", False), given.get("axes", {})
-        return cls(*told, always=always, axes=axes, wide=given.get("wide"))
+        meets, wide = given.get("meets", False), given.get("wide")
+        return cls(*told, always=always, axes=axes, wide=wide, meets=meets)

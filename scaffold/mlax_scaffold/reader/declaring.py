@@ -16,7 +16,7 @@ from mlax_scaffold.reader.checks.declarations import check_derived
 from mlax_scaffold.reader.checks.initial_arrays import is_initial_array
 from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
-from mlax_scaffold.reader.remedies.moments import moment
+from mlax_scaffold.reader.remedies.moments import moment, zeros
 from mlax_scaffold.reader.source import dotted
 
 _ROLES = {
@@ -199,7 +199,8 @@ class Declaring(Branches):
             expected += ")" if role is Role.TRAINABLE else ", dtype=None)"
             if role is Role.STATE:
                 expected += f" or {expected.replace('dtype=None', 'at_least=dtype')}"
-            self.source.report(call, f"expected {expected}")
+            fix = zeros(self.source, self.method, call)
+            self.source.report(call, f"expected {expected}", fix=fix)
             return None
         if role is not Role.MOMENT:
             self._check_lambda(arguments[0])

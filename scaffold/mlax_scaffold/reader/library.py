@@ -10,6 +10,7 @@ from pathlib import Path
 from mlax_scaffold.errors import Diagnostic, SpecError, did_you_mean
 from mlax_scaffold.model.definition import (
     OPTIMIZER_TOOLS,
+    SECTIONS,
     Definition,
     Import,
     Kind,
@@ -148,7 +149,11 @@ def _add_built_in(
 
 def _misplaced(definition: Definition, file: SpecFile) -> list[Diagnostic]:
     section = definition.kind.section
-    if file.section in definition.kind.sections:
+    # A loss that has weights is a layer: its module is one of `nn`.
+    functions = SECTIONS[file.section] is Kind.FUNCTION
+    if file.section in definition.kind.sections or (
+        functions and definition.kind.is_layer
+    ):
         return []
     return [
         definition.finding(

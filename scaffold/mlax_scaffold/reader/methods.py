@@ -118,6 +118,7 @@ def read_method(
         unasked=tuple(dict.fromkeys(facts.unasked)),
         taken_apart=tuple(dict.fromkeys(facts.taken_apart)),
         renewed=frozenset(facts.renewed),
+        applies=facts.applies,
     )
 
 
@@ -240,6 +241,7 @@ class _Facts(ast.NodeVisitor):
         """The nodes of attributes that are called, compared with None, or of which something is read."""
         self.taken_apart: list[tuple[str, int]] = []
         self.renewed: set[str] = set()
+        self.applies = False
 
     def visit_Assign(self, node: ast.Assign) -> None:
         name = self_attribute(node.value)
@@ -344,6 +346,7 @@ class _Facts(ast.NodeVisitor):
             # It may be a weight of the sub-layer.
             self.reads.add(f"{owner}.{node.attr}")
         sets = isinstance(node.ctx, ast.Store)
+        self.applies |= node.attr == "apply"
         if self.attributes.get(owner) == "optimizer" and sets:
             self.renewed.add(owner)
         if name == "training":

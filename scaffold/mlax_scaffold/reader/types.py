@@ -126,11 +126,18 @@ def _read_sequence(
             end is ... and name in sequence_elements()
         ):
             return HyperType(WORDS[name], optional=optional, sequence=True)
+    hint = (
+        "Write Sizes, or tuple[float, ...]; the word of a tuple is one of "
+        f"{', '.join(sequence_elements())}."
+    )
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+    if len({part.id for part in parts if isinstance(part, ast.Name)}) > 1:
+        fields = ", ".join(f"`{ast.unparse(part)}`" for part in parts)
+        hint = f"The elements of a sequence have one word: write a field for each, {fields}."
     source.report(
         node,
         f"`{unparsed(node)}` is not a sequence of a word",
-        "Write Sizes, or tuple[float, ...]; the word of a tuple is one of "
-        f"{', '.join(sequence_elements())}.",
+        hint,
         fix=field_type(source, node),
     )
     return None

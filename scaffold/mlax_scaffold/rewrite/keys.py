@@ -297,7 +297,10 @@ class _Keys(Transformer):
                 return expression(self._required(key))
             case "keys":
                 count = code(updated_node.args[0].value)
-                if self.context.definition.kind is Kind.LAYER:
+                definition = self.context.definition
+                # Whether a layer needs the key that it is handed, it says itself.
+                hands = any(method.applies for method in definition.methods)
+                if definition.kind is Kind.LAYER or not hands:
                     key = self._required(key)
                 return expression(f"arrays.split_keys({key}, {count})")
         argument = cst.Arg(keyword=cst.Name("key"), value=expression(key))

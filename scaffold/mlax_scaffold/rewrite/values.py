@@ -30,7 +30,7 @@ class _Values(OuterTransformer):
 
     def visit_Assign(self, node: cst.Assign) -> None:
         names = {name for target in node.targets for name in local_names(target.target)}
-        if _reads(node.value, self.computed):
+        if _reads(node.value, self.computed - self.constant):
             self.computed |= names
         else:
             self.constant |= names
@@ -43,10 +43,9 @@ class _Values(OuterTransformer):
         self, original_node: cst.Return, updated_node: cst.Return
     ) -> cst.Return:
         value = updated_node.value
-        left = isinstance(value, cst.Name) and value.value in self.constant
         if self.nested or value is None:
             return updated_node
-        if _reads(value, self.computed) and not left:
+        if _reads(value, self.computed - self.constant):
             return updated_node
         return updated_node.with_changes(
             value=expression(f"jnp.asarray({code(value)}, step.dtype)"),
@@ -60,6 +59,11 @@ def _reads(node: cst.CSTNode, names: set[str]) -> bool:
 
     class Names(Visitor):
         def visit_Comparison(self, node: cst.Comparison) -> bool:
+            return False
+
+        def visit_IfExp(self, node: cst.IfExp) -> bool:
+            nonlocal found
+            found |= _reads(node.body, names) and _reads(node.orelse, names)
             return False
 
         def visit_Call(self, node: cst.Call) -> bool:

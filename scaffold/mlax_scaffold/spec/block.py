@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from types import CodeType
 from typing import Any
 
 import jax
@@ -138,7 +139,9 @@ class Block(Layer, abstract=True):
         return {n: v for n, v in inputs.items() if n in layer.keyword_inputs}
 
     def _keys_(self, number: int, count: int) -> Any:
-        # Whether a key is needed, the layers say.
+        if not any(map(_applies, self._methods_.values())):
+            return super()._keys_(number, count)
+        # Whether a layer needs the key that it is handed, it says itself.
         key = self._current_().draws[number]
         return [None] * count if key is None else jax.random.split(key, count)
 
@@ -192,3 +195,11 @@ def _stacked(layer: Layer, keys: Iterator[Any], depth: int, dtype: Any) -> Any:
 
     trees = jax.vmap(made)(own) if own else made(own)
     return *trees, layer._triple_()[2]
+
+
+def _applies(function: Any) -> bool:
+    """Whether a method calls layers by their pure `apply`."""
+    pending = [function.__code__]
+    for code in pending:
+        pending += [c for c in code.co_consts if isinstance(c, CodeType)]
+    return any("apply" in code.co_names for code in pending)

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.dtypes import is_inexact
-from mlax_scaffold.testing.picks import Unfit
 
 RANGES = ((0.25, 2.0), (0.1, 0.9), (-0.25, 0.25))
 """Between which numbers inputs are drawn, one pair after another, where normal ones are not taken."""
@@ -21,12 +20,15 @@ class NotFinite(AssertionError):
     """A result or a gradient is no finite number."""
 
 
+class Undefined(NotFinite):
+    """The same, of a spec that does not say what it takes: it may be defined in other cases."""
+
+
 def hold_where_defined(case: Case, check: Callable[[Case], None]) -> None:
     """Check a case; one of a spec that does not say what it takes where results and gradients are finite.
 
     Raises:
         NotFinite: for normal numbers, where they are finite for none.
-        Unfit: the same, of a spec that may be defined for larger sizes than 1 alone.
     """
     try:
         check(case)
@@ -35,17 +37,9 @@ def hold_where_defined(case: Case, check: Callable[[Case], None]) -> None:
         for drawn in tried if case.unsaid else ():
             if drawn is not None and _holds(drawn, check):
                 return
-        if case.unsaid and any(map(_has_one, (case.hyperparameters or {}).values())):
-            # With one of what there are several of it may divide by their number less one.
-            raise Unfit from error
+        if case.unsaid:
+            raise Undefined(*error.args) from error
         raise error
-
-
-def _has_one(value: Any) -> bool:
-    """Whether it is a size of 1, or sizes one of which is."""
-    if isinstance(value, tuple):
-        return any(map(_has_one, value))
-    return type(value) is int and value == 1
 
 
 def _holds(case: Case, check: Callable[[Case], None]) -> bool:

@@ -19,6 +19,8 @@ from mlax_scaffold.testing.picks import REFUSALS, Pick, Refused
 from mlax_scaffold.testing.programs import Program, assert_same_programs
 from mlax_scaffold.testing.strategies import Domain, choices
 
+_STEP = jax.ShapeDtypeStruct((), jnp.float32)
+
 
 @dataclass(frozen=True, eq=False)
 class ScheduleSituation:
@@ -53,6 +55,8 @@ class ScheduleSituation:
             found = cls(make(noted), spec, dtype, given)
             if unsaid:
                 _ = found.program
+                # In 32 bits an integer may be too large.
+                jax.eval_shape(found.schedule, _STEP)
             return found
         except REFUSALS as error:
             if isinstance(error, ValueError) and any(
@@ -95,6 +99,7 @@ def _refuses(spec: Spec, given: Mapping[str, Any], dtype: Any) -> bool:
     try:
         expected = spec.load()(**_of_spec(spec, given))
         Program.of(expected, jax.ShapeDtypeStruct((), dtype))
+        jax.eval_shape(expected, _STEP)
     except REFUSALS:
         return True
     return False

@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import Jaxpr, Literal
 
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Arguments, Case
@@ -35,6 +36,12 @@ NOT_TAKEN = "no layer takes the keyword input"
 
 NOT_REVERSED = "Reverse-mode differentiation does not work"
 """What jax says of a `while_loop` whose gradient is asked for."""
+
+
+def _is_number(jaxpr: Jaxpr) -> bool:
+    """Whether something that is returned is a number of Python: a sum to which a loop added nothing."""
+    weak = (v for v in jaxpr.outvars if isinstance(v, Literal))
+    return any(is_inexact(v.aval) and getattr(v.aval, "weak_type", False) for v in weak)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +87,7 @@ class Situation:
         """Raise Unfit where a requirement is not met, and AssertionError where the spec has none such."""
         self._assert_sizes()
         try:
-            _ = self.forward
+            program = self.forward.jaxpr.jaxpr
         except ValueError as error:
             if not (self.case.refuses(error) or self._unsaid()):
                 raise
@@ -100,6 +107,8 @@ class Situation:
             if self._unsaid():
                 raise Unfit from error
             raise
+        if self.case.unsaid and _is_number(program):
+            raise Unfit("it returns a number of Python")
 
     def _assert_sizes(self) -> None:
         """Raise Unfit where an `int` is a size in the code of the spec, and is below 1."""

@@ -103,7 +103,11 @@ def solved(make: Make[Any], among: Callable[[BaseException], Any]) -> dict[str, 
     for across, computed in itertools.product((False, True), repeat=2):
         texts = _relations(found, bound, across=across, computed=computed)
         if texts and _holds(make, texts, found[0].axes, bound, later):
-            return texts
+            # Numbers that may grow together are none.
+            numbers = {a: f"{int(t) + 1}" for a, t in texts.items() if t.isdigit()}
+            moved = {**texts, **numbers}
+            if len(numbers) < 2 or not _holds(make, moved, found[0].axes, bound, later):
+                return texts
     return {}
 
 
@@ -147,7 +151,8 @@ def _guesses(found: Sequence[_Solved]) -> Iterator[Mapping[str, str]]:
     """What axes are as far as the solutions before tell, the plainest first."""
     bound = frozenset[str].intersection(*(s.bound for s in found)) if found else ()
     for across, computed in itertools.product((False, True), repeat=2) if found else ():
-        yield _relations(found, bound, across=across, computed=computed)
+        # What one size is once is no guess: it would be found again, and taken for the only one.
+        yield _relations(found, bound, across=across, computed=computed, fixed=False)
 
 
 class _Search:
@@ -232,7 +237,9 @@ class _Search:
 
     def _sizes(self) -> list[int]:
         """Sizes that follow from hyperparameters, then others."""
-        return list(dict.fromkeys((*_sizes_of(self.values.values()), *_COMMON)))
+        # Larger ones first: what an axis was for another start is no number by that.
+        common = sorted(_COMMON, key=lambda size: size < self.start)
+        return list(dict.fromkeys((*_sizes_of(self.values.values()), *common)))
 
 
 def _trials(
@@ -266,12 +273,18 @@ def _sizes_of(values: Iterable[Any]) -> Iterator[int]:
 
 
 def _relations(
-    found: Sequence[_Solved], bound: Container[str], *, across: bool, computed: bool
+    found: Sequence[_Solved],
+    bound: Container[str],
+    *,
+    across: bool,
+    computed: bool,
+    fixed: bool = True,
 ) -> dict[str, str]:
     """The text for each bound axis that the same holds of in every solution.
 
-    `across` says whether an axis may follow from one of another name (`w` from `h`), and
-    `computed` whether it may be more than a hyperparameter (`2*dim`).
+    `across` says whether an axis may follow from one of another name (`w` from `h`),
+    `computed` whether it may be more than a hyperparameter (`2*dim`), and `fixed` whether
+    it may be a number.
     """
     first = found[0].axes
     texts: dict[str, str] = {}
@@ -282,7 +295,7 @@ def _relations(
         text = text or _common(axis, found, lambda s, of=alike: _of_axes(s.axes, of))
         if text is None and computed:
             text = _common(axis, found, lambda s: _computed(s.values))
-        if text is None and len({s.axes[axis] for s in found}) == 1:
+        if text is None and fixed and len({s.axes[axis] for s in found}) == 1:
             text = str(first[axis])
         if text is None:
             bases.append(axis)
@@ -345,3 +358,4 @@ def _of_axes(
         yield name, axes[name]
     for name in names:
         yield from ((f"{k}*{name}", k * axes[name]) for k in _FACTORS)
+        yield from ((f"{name}{k:+}", axes[name] + k) for k in (1, -1))

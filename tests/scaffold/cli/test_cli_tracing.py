@@ -139,6 +139,12 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         "the arguments have several dtypes: ",
         "jnp.asarray(self.window, x.dtype)",
     ),
+    "HalfPrecision": (
+        "return x * jax.scipy.stats.norm.cdf(x)",
+        "jax.scipy.stats.norm.cdf",
+        "this has no half precision",
+        "widened(jax.scipy.stats.norm.cdf)",
+    ),
     "IntegersOfAnArgument": (
         "y = jnp.argsort(x)\nreturn x * shares_from(0, 1 + y)",
         "sum(numbers)",
@@ -424,6 +430,9 @@ def slopes(n):
 class Sloped(Layer):
     """A spec of a test."""
 
+    def met(self, y, z):
+        return y * z
+
     def forward(self, x: Float["*batch n"]) -> Float["*batch n"]:
         n = x.shape[-1]
         table = {table}
@@ -436,6 +445,12 @@ WIDENED = {
         "x + table",
         "-jnp.arange(n) * jnp.asarray(slopes(n), x.dtype)",
     ),
+    "Of numbers": (
+        "jnp.full((n,), sum(slopes(n).shape) / n)",
+        "x * table",
+        "jnp.full((n,), sum(slopes(n).shape) / n, dtype=x.dtype)",
+    ),
+    "In a method": ("slopes(n)", "self.met(x, table)", "y * jnp.asarray(z, y.dtype)"),
 }
 
 
@@ -444,7 +459,8 @@ def test_what_is_wider_than_half_precision_is_cast(project: ProjectFolder, name:
     table, result, mended = WIDENED[name]
     text = WIDE.format(table=table, result=result)
     error = refused(project, "sloped", text)
-    assert "wider than half-precision input" in error["message"]
+    told = ("wider than half-precision input", "made in a dtype of its own")
+    assert any(text in error["message"] for text in told)
     assert project.run("generate", "--fix", trial=True).exit_code == 0
     assert mended in project.text("specs/nn/sloped.py")
 
@@ -478,3 +494,48 @@ def test_a_result_that_stays_wide_is_cast_where_it_becomes_so(project: ProjectFo
     assert project.run("generate", "--fix", trial=True).exit_code == 0
     mended = project.text("specs/nn/masked.py")
     assert mended == MASKED.replace("h * m", "h * jnp.asarray(m, x.dtype)")
+
+
+SCATTERED = '''\
+from jax import lax
+
+from mlax_scaffold.spec import Float, Layer, Size
+
+
+class Scattered(Layer):
+    """A spec of a test."""
+
+    k: Size
+
+    def forward(self, x: Float["n d"], y: Float["n m"]) -> Float["n d"]:
+        _, indices = lax.top_k(y.T, min(self.k, y.shape[0]))
+        for rows in indices:
+            x = x.at[rows].add(x[rows])
+        return x
+'''
+
+
+def test_a_sum_at_indices_that_the_text_does_not_tell(project: ProjectFolder):
+    error = refused(project, "scattered", SCATTERED)
+    assert error["message"].startswith("`.at[rows].add` adds one after the other")
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    assert "x = add_at(x, rows, x[rows])" in project.text("specs/nn/scattered.py")
+
+
+DIFFERENTIATED = '''\
+import jax
+
+from mlax_scaffold.spec import Float, Layer, sum
+
+
+class Forces(Layer):
+    """A spec of a test."""
+
+    def forward(self, x: Float["n"], y: Float["m"]) -> Float["n"]:
+        return jax.grad(lambda x: sum((x[:, None] - y) ** 2))(x)
+'''
+
+
+def test_what_a_layer_differentiates_is_taken(project: ProjectFolder):
+    project.write("specs/nn/forces.py", DIFFERENTIATED)
+    assert project.run("generate", trial=True).exit_code == 0

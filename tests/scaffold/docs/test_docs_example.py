@@ -136,3 +136,19 @@ def test_weights_are_counted_in_hyperparameters(setup, count):
 def test_a_count_that_does_not_follow_is_not_guessed():
     setup = "s = tuple([self.size])\nself.w = trainable(zeros, s)"
     assert Setup(only(layer("size: Size  #: size", setup))).count() is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "chosen"),
+    [
+        ("batch n d", 5, "(2, 5, 5)"),
+        ("batch n", 64, "(2, 64)"),
+        ("batch n d", 64, "(2, 3, 3)"),
+        ("batch n k", 64, "(2, 3, 64)"),
+        ("batch n", 2, "(2, 3)"),
+    ],
+    ids=["few of several", "of a long axis", "too many", "an axis", "fewer"],
+)
+def test_an_axis_is_no_shorter_than_what_is_taken_of_it(shape, size, chosen):
+    found = of(layer(f"k: Size = {size}  #: so many are taken", shape=shape))
+    assert f"x = jnp.ones({chosen}, jnp.bfloat16)" in found

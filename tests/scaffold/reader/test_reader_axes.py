@@ -297,6 +297,12 @@ class Example(Layer):
         ),
         (
             "*batch n",
+            "batch = input_shape[:-1]\nc = jnp.zeros((*batch, self.features), dtype)\n"
+            "return (c, c), jnp.ones((*batch, 2), dtype)",
+            'tuple[tuple[Float["*batch features"], Float["*batch features"]], Float["*batch 2"]]',
+        ),
+        (
+            "*batch n",
             "shape = input_shape[:-1] + (2 * self.features,)\nreturn jnp.ones(shape)",
             'Float["*batch 2*features"]',
         ),

@@ -209,3 +209,49 @@ def test_choices_are_what_the_branches_are(name: str, kind: str):
 @pytest.mark.parametrize("name", LEFT)
 def test_what_does_more_has_no_edit(name: str):
     assert edited(LEFT[name]) is None
+
+
+EARLY = {
+    "what a branch sets": """
+        if step < self.first:
+            self.v = step**2
+            return step * 0.0
+        self.m = 0.9 * self.m + step / self.v
+        self.v = 0.5 * self.v + step
+        return -self.m
+        """,
+    "what is set below": """
+        if step < self.first:
+            return self.m * 0.0
+        step = step - 1.0
+        self.m = self.m + step
+        return self.m * step
+        """,
+}
+
+
+@pytest.mark.parametrize("name", EARLY)
+def test_what_is_kept_depends_on_an_early_end(name: str):
+    body = textwrap.indent(textwrap.dedent(EARLY[name]).strip("\n"), " " * 8)
+    made = edited(EARLY[name])
+    assert made is not None
+    plain, traced = value(f"{HEAD}{body}\n"), value(made)
+    for step in (2.5, 7.0):
+        found = [SimpleNamespace(first=5.0, m=2.0, v=3.0) for _ in "ab"]
+        y = traced(found[0], jnp.float32(step))
+        assert plain(found[1], step) == pytest.approx(float(y))
+        kept = [(float(each.m), float(each.v)) for each in found]
+        assert kept[0] == pytest.approx(kept[1])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if step < 1:\n    self.m = step\n    return step\nelse:\n    return -step",
+        "if step < 1:\n    return step\nif step < 2:\n    return -step\nself.m = step\nreturn self.m",
+        "if step < 1:\n    return step\nif self.first:\n    return -step\nself.m = step\nreturn self.m",
+    ],
+    ids=["of several branches", "of several ends", "of several returns"],
+)
+def test_what_is_kept_by_several_has_no_edit(body: str):
+    assert edited(body) is None

@@ -34,6 +34,9 @@ BODIES = {
     "        for m in self.milestones[2:]:\n"
     "            value = value + step / m\n"
     "        return value",
+    "computed for some fields": "share = step / 3 if self.base > 1 else 0.1\n"
+    "        value = self.base * share\n"
+    "        return jnp.where(step > 100, 1.0, value)",
     "searched": "at = jnp.searchsorted(jnp.asarray(self.milestones), step)\n"
     "        return self.base * 0.1**at",
 }

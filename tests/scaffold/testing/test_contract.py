@@ -17,6 +17,7 @@ from mlax_scaffold.testing import key_claims, layer_claims, layer_refusals
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import Claim, claims, examples
 from mlax_scaffold.testing.dims import shapes_of
+from mlax_scaffold.testing.domains import Undefined
 from mlax_scaffold.testing.fitting import hyperparams_of, known
 from mlax_scaffold.testing.kinds import assert_refuses, layer
 from mlax_scaffold.testing.oracle import find_spec
@@ -366,3 +367,23 @@ def test_derivatives_of_their_own_are_compared(nested):
         assert_same_programs(expected, other, list, jnp.float32, what="it")
         with pytest.raises(AssertionError, match="derivative is computed in another"):
             assert_same_rules(expected, other, what="it")
+
+
+def test_a_case_in_which_a_spec_is_not_defined_is_none():
+    tried = []
+
+    def check(situation):
+        tried.append(situation)
+        if len(tried) < 3:
+            raise Undefined("it is not finite")
+
+    contract().keep(Claim(check, among="one"))
+    assert len(tried) == 3
+
+
+def test_a_spec_is_defined_in_some_case():
+    def check(situation):
+        raise Undefined("it is not finite")
+
+    with pytest.raises(AssertionError, match="it is not finite"):
+        contract().keep(Claim(check, among="every option"))

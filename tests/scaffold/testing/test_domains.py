@@ -9,9 +9,13 @@ import jax.numpy as jnp
 import pytest
 
 from mlax_scaffold.testing.case import Case
-from mlax_scaffold.testing.domains import RANGES, NotFinite, hold_where_defined
+from mlax_scaffold.testing.domains import (
+    RANGES,
+    NotFinite,
+    Undefined,
+    hold_where_defined,
+)
 from mlax_scaffold.testing.layer_gradients import assert_gradients
-from mlax_scaffold.testing.picks import Unfit
 
 X = jax.ShapeDtypeStruct((5,), jnp.float32)
 
@@ -44,14 +48,12 @@ def test_what_is_not_finite_is_told(case: Case):
         assert_gradients(case)
 
 
-@pytest.mark.parametrize("hyperparameters", [{"size": 1}, {"sizes": (3, 1)}])
-def test_what_sizes_of_one_make_undefined_is_no_case(hyperparameters):
-    case = dataclasses.replace(case_of(nowhere), hyperparameters=hyperparameters)
-    with pytest.raises(Unfit):
-        assert_gradients(case)
-    stated = dataclasses.replace(case, unsaid=False)
-    with pytest.raises(NotFinite):
-        assert_gradients(stated)
+def test_whether_other_cases_may_be_defined_is_told():
+    with pytest.raises(Undefined):
+        assert_gradients(case_of(nowhere))
+    with pytest.raises(NotFinite) as told:
+        assert_gradients(case_of(nowhere, unsaid=False))
+    assert not isinstance(told.value, Undefined)
 
 
 def test_a_wrong_gradient_is_told_there_too():

@@ -17,6 +17,7 @@ from mlax.optim import lion as Lion
 from mlax_scaffold.testing import optimizer as contracts
 from mlax_scaffold.testing import optimizer_claims as claims
 from mlax_scaffold.testing.case import cast
+from mlax_scaffold.testing.domains import Undefined
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
@@ -254,6 +255,21 @@ def test_what_may_be_undefined_without_gradients():
     contracts.assert_structure(unsaid)
     with pytest.raises(AssertionError, match="that are zero in one array"):
         contracts.assert_zero_gradients(case(epsilon=1e-12, unsaid=True))
+
+
+def test_hyperparameters_for_which_it_is_undefined_are_told_apart():
+    def undefined(gradients, state, params, hyperparams):
+        updates, new = step(gradients, state, params, hyperparams)
+        return map_all(lambda u: u * jnp.asarray(jnp.nan, u.dtype))(updates), new
+
+    with pytest.raises(Undefined):
+        contracts.assert_zero_gradients(case(step=undefined, unsaid=True))
+    with pytest.raises(AssertionError) as told:
+        contracts.assert_zero_gradients(case(step=undefined))
+    assert not isinstance(told.value, Undefined)
+    with pytest.raises(AssertionError) as told:
+        contracts.assert_zero_gradients(case(epsilon=1e-12, unsaid=True))
+    assert not isinstance(told.value, Undefined)
 
 
 def test_zero_gradients():

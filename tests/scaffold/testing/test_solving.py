@@ -45,6 +45,8 @@ CASES: dict[str, tuple[tuple[Callable[[Any], bool], ...], dict[str, str]]] = {
     ),
     "a multiple": ((lambda s: s["d"] == 4 * s["heads"],), {"d": "4*heads"}),
     "a number": ((lambda s: s["d"] == 12,), {"d": "12"}),
+    "one more than another": ((lambda s: s["d"] == s["e"] + 1,), {"d": "e+1"}),
+    "one less than another": ((lambda s: s["d"] == s["e"] - 1,), {"e": "d+1"}),
     "the first and the last": (
         (lambda s: s["d"] == s["levels"][0], lambda s: s["e"] == s["levels"][-1]),
         {"d": "levels[0]", "e": "levels[-1]"},

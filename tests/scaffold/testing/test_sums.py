@@ -31,3 +31,13 @@ def test_a_diagonal_is_no_sum():
 )
 def test_a_sum_of_a_platform_is_one(function):
     assert len(narrow_sums(jax.make_jaxpr(function)(HALF))) == 1
+
+
+def test_a_sum_that_differentiation_writes_may_be_none():
+    def pulled(x):
+        y, pull = jax.vjp(lambda x: x[:, None] - jnp.arange(2, dtype=x.dtype), x)
+        return pull(y)
+
+    traced = jax.make_jaxpr(pulled)(jax.ShapeDtypeStruct((3,), jnp.float16))
+    assert narrow_sums(traced)
+    assert not narrow_sums(traced, gradients=False)

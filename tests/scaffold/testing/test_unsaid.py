@@ -25,7 +25,10 @@ from mlax_scaffold.testing.fitting import hyperparams_of, known
 from mlax_scaffold.testing.kinds import layer, schedule
 from mlax_scaffold.testing.oracle import Spec, find_spec
 from mlax_scaffold.testing.profiles import each_dtype
-from mlax_scaffold.testing.schedule import compute_what_the_spec_says
+from mlax_scaffold.testing.schedule import (
+    compute_what_the_spec_says,
+    take_integers_and_arrays,
+)
 from mlax_scaffold.testing.strategies import choices, probabilities, sizes
 
 SPEC = find_spec("mlax_scaffold/specs/nn/linear.py", near=__file__)
@@ -109,6 +112,18 @@ def test_what_is_refused_in_half_precision_alone_is_an_error():
         contract(unsaid=True, fwd=wide, shape="*batch in_features").keep(SAYS)
 
 
+def test_a_number_of_python_is_no_result():
+    def summed(x, *args, **kwargs):
+        y, state = Linear.fwd(x, *args, **kwargs)
+        return (y if x.shape[0] > 1 else 0.0), state
+
+    shape = {"fwd": summed, "shape": "batch in_features"}
+    cases = contract(unsaid=True, **shape).covering
+    assert {s.case.shapes["x"][0] for s, _ in cases} == {2}
+    cases = contract(unsaid=False, **shape).covering
+    assert {s.case.shapes["x"][0] for s, _ in cases} == {1, 2}
+
+
 def test_where_nothing_fits_there_is_nothing_to_claim():
     with pytest.raises(AssertionError, match="no case meets its requirements"):
         contract(unsaid=True, shape="batch 7").keep(SAYS)
@@ -176,6 +191,28 @@ def test_numbers_that_a_schedule_has_no_value_for_are_none(tmp_path):
     assert 1.0 in shares
     with pytest.raises(AssertionError, match="cannot be raised to a negative power"):
         roots(tmp_path, unsaid=False).keep(FOLLOWS)
+
+
+def test_numbers_that_do_not_fit_in_32_bits_are_none(tmp_path):
+    text = ROOT.replace("Probability", "Size").replace(
+        "step * self.share**-0.5", "step * jnp.asarray(self.share)"
+    )
+    path = tmp_path / "large.py"
+    path.write_text(f"import jax.numpy as jnp\n{text}", encoding="utf-8")
+
+    @dataclass(frozen=True)
+    class Large:
+        share: int
+
+        def __call__(self, step):
+            return jnp.asarray(step, float) * jnp.asarray(self.share)
+
+    @schedule("Root", Spec(path, tmp_path), unsaid=True)
+    def cases(pick):
+        return Large(pick("share", choices(3, 2**40)))
+
+    cases.keep(Claim(take_integers_and_arrays))
+    assert {s.schedule.share for s, _ in cases.covering} == {3}
 
 
 def test_a_probability_at_its_end_leads_to_the_word_without_it(tmp_path):

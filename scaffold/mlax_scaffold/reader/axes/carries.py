@@ -12,7 +12,7 @@ from mlax_scaffold.reader.axes.sizes import Scope
 _MADE = ("empty", "full", "ones", "zeros")
 """Functions that make an array of a shape, which is their first argument."""
 _KINDS = {"bool": "Bool", "int": "Int", "uint": "Int"}
-_DEPTH = 6
+_DEPTH = 12
 """So many values are looked up, one in the other."""
 
 

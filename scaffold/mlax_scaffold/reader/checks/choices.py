@@ -34,7 +34,7 @@ def check_choices(
                 pass
             case _:
                 continue
-        like = like_of(node, method, imports, attributes)
+        like = like_of(node, source.tree, method, imports, attributes)
         if like is None:
             continue
         needed = of_jax(source, "jnp")

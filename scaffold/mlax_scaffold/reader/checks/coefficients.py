@@ -99,7 +99,27 @@ def _is_number(
         case ast.IfExp(body=one, orelse=other):
             return inner(one) and inner(other)
         case ast.Call(func=ast.Attribute(value=ast.Name(), attr=called), args=args):
-            return called in _KEEPS and any(map(inner, args))
+            return called in _KEEPS and any(
+                inner(a) or _of_leaves(a, method, depth) for a in args
+            )
+    return False
+
+
+def _of_leaves(node: ast.expr, method: ast.FunctionDef, depth: int) -> bool:
+    """Whether an expression adds what is computed of all leaves: without any it is a number of Python."""
+    match node:
+        case ast.Name(id=name):
+            values = only_value(name, method) if depth < _DEPTH else ()
+            return any(_of_leaves(v, method, depth + 1) for v in values)
+        case ast.Call(
+            func=ast.Name(), args=[ast.GeneratorExp() | ast.ListComp() as terms]
+        ):
+            iterated = [part for g in terms.generators for part in walk(g.iter)]
+            return any(
+                isinstance(part, ast.Attribute)
+                and part.attr in ("leaves", "tree_leaves")
+                for part in iterated
+            )
     return False
 
 

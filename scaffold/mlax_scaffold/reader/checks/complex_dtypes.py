@@ -11,6 +11,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.checks.likeness import FLOATING, first_of
+from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.source import Source
 
 _PROMOTING = ("jax.numpy.promote_types", "jax.numpy.result_type")
@@ -22,8 +23,10 @@ def check_complex_dtypes(
     attributes: Mapping[str, str],
     imports: Mapping[str, Import],
 ) -> None:
-    """Report `jnp.complex64` in a body with a floating input."""
-    like = _like(method)
+    """Report `jnp.complex64` in a body that is given an array."""
+    if not any(_is_complex64(node, imports) for node in walk(method)):
+        return
+    like = _like(source, method)
     if like is None:
         return
     promoted = {
@@ -33,10 +36,9 @@ def check_complex_dtypes(
         for part in walk(node)
     }
     for node in walk(method):
-        if not isinstance(node, ast.Attribute) or id(node) in promoted:
+        if not _is_complex64(node, imports) or id(node) in promoted:
             continue
-        if qualified(node, imports) != "jax.numpy.complex64":
-            continue
+        assert isinstance(node, ast.Attribute)
         module = source.text_of(node.value)
         text = f"{module}.result_type({like}, {module}.complex64)"
         source.report(
@@ -82,6 +84,15 @@ def _default(tree: ast.Module, name: str) -> ast.expr | None:
     return None
 
 
-def _like(method: ast.FunctionDef) -> str | None:
+def _is_complex64(node: ast.AST, imports: Mapping[str, Import]) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and qualified(node, imports) == "jax.numpy.complex64"
+    )
+
+
+def _like(source: Source, method: ast.FunctionDef) -> str | None:
     given = (*method.args.posonlyargs, *method.args.args)
-    return first_of(given, *FLOATING, "Complex")
+    if method.name in ("setup", "setup_tree"):
+        return None
+    return first_of(given, *FLOATING, "Complex") or computed_dtype(source, method)

@@ -54,10 +54,12 @@ def check_arguments(source: Source, call: ast.Call, imports: Imports) -> None:
             "It is a function that makes the array: `zeros`, `ones`, `constant(0.5)`.",
             fix=_constant(source, initializer),
         )
-    elif _of_arrays(initializer, imports):
-        name = unparsed(initializer)
+    elif _of_arrays(called := _called(initializer), imports):
+        name = unparsed(called)
         jnp = of_jax(source, "jnp")
-        made = f"lambda key, shape, dtype: {jnp.bound}.eye(*shape, dtype=dtype)"
+        scale = initializer.args if isinstance(initializer, ast.Call) else []
+        parts = [*map(source.text_of, scale), f"{jnp.bound}.eye(*shape, dtype=dtype)"]
+        made = f"lambda key, shape, dtype: {' * '.join(parts)}"
         edit = Fix((source.edit(initializer, made),), (jnp,))
         source.report(
             initializer,
@@ -98,6 +100,14 @@ def check_derived(source: Source, name: str, value: ast.expr, imports: Imports) 
         f"A weight is `trainable(initializer, shape)`, what changes without a gradient "
         f"`state(initializer, shape)`; make a constant array in forward: `{name} = ...`.",
     )
+
+
+def _called(node: ast.expr) -> ast.expr:
+    """What is called, of a call with one argument at most; whatever else it is."""
+    match node:
+        case ast.Call(func=function, args=[] | [_], keywords=[]):
+            return function
+    return node
 
 
 def _of_arrays(node: ast.expr, imports: Imports) -> bool:

@@ -63,7 +63,7 @@ def _handed(
             return None
         edits.append(_with_parameter(source, function))
         for caller, call in calls:
-            dtype = _dtype(caller, imports)
+            dtype = _dtype(source.tree, caller, imports)
             if dtype is None and caller not in seen:
                 pending.append(caller)
                 seen.append(caller)
@@ -129,12 +129,14 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
         yield from (s for s in held if isinstance(s, ast.FunctionDef))
 
 
-def _dtype(caller: ast.FunctionDef, imports: Mapping[str, Import]) -> str | None:
+def _dtype(
+    tree: ast.Module, caller: ast.FunctionDef, imports: Mapping[str, Import]
+) -> str | None:
     """The dtype that a function computes in: what it is given, or that of an array."""
     given = (*caller.args.args, *caller.args.kwonlyargs)
     if any(argument.arg == "dtype" for argument in given):
         return "dtype"
-    array = first_of(given, *FLOATING) or array_given(caller, imports)
+    array = first_of(given, *FLOATING) or array_given(tree, caller, imports)
     return f"{array}.dtype" if array is not None else None
 
 

@@ -33,6 +33,7 @@ def first_of(arguments: Iterable[ast.arg], *words: str) -> str | None:
 
 def like_of(
     call: ast.Call,
+    tree: ast.Module,
     method: ast.FunctionDef,
     imports: Mapping[str, Import],
     attributes: Mapping[str, str],
@@ -56,7 +57,8 @@ def like_of(
     plain = {a.arg for a in given if a.annotation is None} - {"self", "key", "rng"}
     if plain:
         arrays = [*_shaped(call), *_arrays(method, imports)]
-        return next((n for n in arrays if n in plain - _rebound(method)), None)
+        other = _rebound(method) | exact_arguments(tree, method)
+        return next((n for n in arrays if n in plain - other), None)
     if names[:1] != ["self"] or method.name in ("setup", "setup_tree"):
         return None
     read = (n for n in walk(method) if isinstance(n, ast.Attribute))
@@ -66,28 +68,41 @@ def like_of(
     return f"self.{min(filter(None, weights))}" if any(weights) else None
 
 
-def array_given(method: ast.FunctionDef, imports: Mapping[str, Import]) -> str | None:
+def array_given(
+    tree: ast.Module, method: ast.FunctionDef, imports: Mapping[str, Import]
+) -> str | None:
     """The first argument of a function without types that it uses as an array."""
     given = (*method.args.posonlyargs, *method.args.args)
     plain = {a.arg for a in given if a.annotation is None} - {"self", "key", "rng"}
-    arrays = _arrays(method, imports)
-    return next((n for n in arrays if n in plain - _rebound(method)), None)
+    other = _rebound(method) | exact_arguments(tree, method)
+    return next((n for n in _arrays(method, imports) if n in plain - other), None)
 
 
 def array_handed(tree: ast.Module, method: ast.FunctionDef) -> str | None:
     """The first argument that a caller gives a floating input of its own: `x` of `self.bound(x)`."""
+    found = next(_handed(tree, method, FLOATING), None)
+    return None if found in _rebound(method) else found
+
+
+def exact_arguments(tree: ast.Module, method: ast.FunctionDef) -> set[str]:
+    """The arguments that a caller gives an input of integers or booleans of its own."""
+    return {*_handed(tree, method, ("Int", "Bool"))}
+
+
+def _handed(
+    tree: ast.Module, method: ast.FunctionDef, words: tuple[str, ...]
+) -> Iterator[str]:
     given = [*method.args.posonlyargs, *method.args.args]
     member = bool(given) and given[0].arg == "self"
     for caller in (n for n in walk(tree) if isinstance(n, ast.FunctionDef)):
-        inputs = {a.arg for a in caller.args.args if first_of([a], *FLOATING)}
+        inputs = {a.arg for a in caller.args.args if first_of([a], *words)}
         for call in (n for n in walk(caller) if inputs and isinstance(n, ast.Call)):
             called = self_attribute(call.func) if member else dotted(call.func)
             if called != method.name:
                 continue
             for argument, value in zip(given[member:], call.args, strict=False):
                 if isinstance(value, ast.Name) and value.id in inputs:
-                    return None if argument.arg in _rebound(method) else argument.arg
-    return None
+                    yield argument.arg
 
 
 def _rebound(method: ast.FunctionDef) -> set[str]:

@@ -12,7 +12,7 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import qualified
-from mlax_scaffold.reader.checks.likeness import FLOATING, first_of
+from mlax_scaffold.reader.checks.likeness import FLOATING, exact_arguments, first_of
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
@@ -149,9 +149,27 @@ def computed_dtype(source: Source, method: ast.FunctionDef) -> str | None:
         if isinstance(side, ast.Name)
     }
     # What is neither used as an array nor computed with is a size.
+    exact = exact_arguments(source.tree, method)
+    given = [argument for argument in given if argument.arg not in exact]
     arrays = [a.arg for a in given if known[a.arg].told]
     arrays += [a.arg for a in given if a.arg in operands]
+    arrays += _weights(source, method)
     return f"{arrays[0]}.dtype" if arrays else None
+
+
+def _weights(source: Source, method: ast.FunctionDef) -> Iterator[str]:
+    """The real weights that a method reads, which have the dtype of the computation there."""
+    declared = set()
+    for statement in walk(source.tree):
+        match statement:
+            case ast.Assign(
+                targets=[target],
+                value=ast.Call(func=ast.Name(id="trainable"), args=[_, _]),
+            ):
+                declared.add(self_attribute(target))
+    for node in walk(method):
+        if isinstance(node, ast.Attribute) and self_attribute(node) in declared:
+            yield source.text_of(node)
 
 
 def _bare(

@@ -27,6 +27,7 @@ from mlax_scaffold.reader.evaluation import COMPREHENSIONS, REPEATED, parts
 from mlax_scaffold.reader.looping import loop_layers
 from mlax_scaffold.reader.marks import Marks, marks
 from mlax_scaffold.reader.remedies.helpers import as_method
+from mlax_scaffold.reader.remedies.keeping import in_dictionary
 from mlax_scaffold.reader.source import (
     Source,
     indexed_attribute,
@@ -74,7 +75,9 @@ def check_places(definition: Definition, library: Library) -> list[Diagnostic]:
         ).check()
         parents = {c: p for p in walk(method) for c in ast.iter_child_nodes(p)}
         for node, message, hint in found.problems:
-            fix = as_method(source, node, parents.get(node))
+            parent = parents.get(node)
+            fix = as_method(source, node, parent)
+            fix = fix or in_dictionary(source, node, parent)
             source.report(node, message, hint, fix=fix)
     return source.diagnostics
 

@@ -13,7 +13,12 @@ from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import is_integer, only_value, qualified
 from mlax_scaffold.reader.checks.handed import handed_by_callers
 from mlax_scaffold.reader.checks.integers import Integers
-from mlax_scaffold.reader.checks.likeness import FLOATING, array_handed, first_of
+from mlax_scaffold.reader.checks.likeness import (
+    FLOATING,
+    array_handed,
+    exact_arguments,
+    first_of,
+)
 from mlax_scaffold.reader.remedies.bodies import typed_like
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, dotted
@@ -347,5 +352,6 @@ def _like(source: Source, method: ast.FunctionDef) -> str | None:
     if any(isinstance(a.annotation, ast.Subscript) for a in given):
         return None
     known = Evidence(Scope(source.tree)).of(method)
-    told = next((a.arg for a in given if known[a.arg].told), None)
-    return told or array_handed(source.tree, method)
+    exact = exact_arguments(source.tree, method)
+    told = (a.arg for a in given if known[a.arg].told and a.arg not in exact)
+    return next(told, None) or array_handed(source.tree, method)

@@ -30,31 +30,45 @@ def check_scatters(
     """Report `x.at[i].add(y)` where `i` is an array of indices."""
     arrays = _indices(method, imports)
     for node in walk(method):
-        match node:
-            case ast.Call(
-                func=ast.Attribute(
-                    value=ast.Subscript(
-                        value=ast.Attribute(value=base, attr="at"), slice=index
-                    ),
-                    attr="add",
-                ),
-                args=[value],
-                keywords=[],
-            ) if _is_array(index, arrays, imports):
-                shown = source.text_of(index)
-                needed = word(source, "add_at")
-                given = ", ".join(map(source.text_of, (base, index, value)))
-                if isinstance(index, ast.Tuple):
-                    given = given.replace(shown, f"({shown.strip('()')})", 1)
-                source.report(
-                    node,
-                    f"`.at[{shown}].add` adds one after the other, which loses what is small "
-                    "in half precision",
-                    "Use `add_at(array, indices, values)` of mlax_scaffold.spec, which adds in pairs.",
-                    fix=Fix(
-                        (source.edit(node, f"{needed.bound}({given})"),), (needed,)
-                    ),
-                )
+        index = _added_at(node)
+        if index is not None and _is_array(index, arrays, imports):
+            report_scatter(source, node)
+
+
+def report_scatter(source: Source, node: ast.AST) -> bool:
+    """Report `x.at[index].add(y)`; False: it is another expression."""
+    index = _added_at(node)
+    if index is None or not isinstance(node, ast.Call):
+        return False
+    base, value = node.func.value.value.value, node.args[0]  # type: ignore[attr-defined]
+    shown = source.text_of(index)
+    needed = word(source, "add_at")
+    given = ", ".join(map(source.text_of, (base, index, value)))
+    if isinstance(index, ast.Tuple):
+        given = given.replace(shown, f"({shown.strip('()')})", 1)
+    source.report(
+        node,
+        f"`.at[{shown}].add` adds one after the other, which loses what is small "
+        "in half precision",
+        "Use `add_at(array, indices, values)` of mlax_scaffold.spec, which adds in pairs.",
+        fix=Fix((source.edit(node, f"{needed.bound}({given})"),), (needed,)),
+    )
+    return True
+
+
+def _added_at(node: ast.AST) -> ast.expr | None:
+    """The index of `x.at[index].add(y)`; None for anything else."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(
+                value=ast.Subscript(value=ast.Attribute(attr="at"), slice=index),
+                attr="add",
+            ),
+            args=[_],
+            keywords=[],
+        ):
+            return index
+    return None
 
 
 def _is_array(index: ast.expr, arrays: set[str], imports: Mapping[str, Import]) -> bool:

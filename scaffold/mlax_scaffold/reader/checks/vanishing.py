@@ -10,10 +10,14 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.remedies.names import of_jax
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.source import Source, self_attribute
 
-_BOUNDS = frozenset(("clip", "minimum", "nan_to_num", "where"))
-"""What makes something finite of a quotient that is not."""
+_CHOOSES = frozenset(("nan_to_num", "where"))
+"""What makes something finite of a quotient that is none."""
+_BOUNDS = frozenset(("clip", "minimum"))
+"""What makes something finite of an infinite one."""
+_WHOLE = ("prepare", "finish", "step")
+"""Methods whose numbers are computed of all leaves, in their dtype."""
 
 _TINY = 2.0**-14
 """The smallest normal number of float16: what is below it may be taken for zero."""
@@ -29,14 +33,26 @@ def check_vanishing(
 
     Where an array of gradients is zero, the quotient would not be finite.
     """
-    if method.name != "update" or "dither" not in attributes:
+    if method.name not in ("update", *_WHOLE) or "dither" not in attributes:
         return
-    for function in (method, *_called(source.tree, method)):
+    update = method.name == "update"
+    for function in (method, *(_called(source.tree, method) if update else ())):
         dtype = "grad.dtype" if function is method else computed_dtype(source, function)
         for divisor, constant in _divisors(function):
-            jnp = of_jax(source, "jnp").bound
             text = source.text_of(divisor)
+            jnp = of_jax(source, "jnp").bound
             written = f"{jnp}.maximum({text}, {jnp}.finfo({dtype}).tiny)"
+            if not update:
+                # A number of all leaves has a name, or it is none of theirs.
+                if not isinstance(divisor.left, ast.Name):
+                    continue
+                name = divisor.left.id
+                dtype = f"{name}.dtype"
+                written = f"{jnp}.maximum({text}, {jnp}.finfo({dtype}).tiny)"
+                if method.name != "step":
+                    # Scalars are of the default dtype there; without leaves it is one of Python.
+                    added = source.text_of(constant)
+                    written = f"({jnp}.asarray({name}, float) + {added})"
             source.report(
                 constant,
                 f"`{source.text_of(constant)}` is 0 in float16: where gradients are zero, "
@@ -71,7 +87,7 @@ def _is_named_call(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
-def _divisors(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _divisors(function: ast.FunctionDef) -> Iterator[tuple[ast.BinOp, ast.expr]]:
     """What is divided by, where it is a sum with a small constant, and the constant."""
     arguments = function.args
     defaults = {
@@ -80,24 +96,43 @@ def _divisors(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
             reversed(arguments.args), reversed(arguments.defaults), strict=False
         )
     }
-    bounded = {id(n) for c in walk(function) if _bounds(c) for n in walk(c)}
+    bounded = {id(n) for c in walk(function) if _calls(c, _BOUNDS) for n in walk(c)}
+    chosen = [c for c in walk(function) if _calls(c, _CHOOSES)]
     for node in walk(function):
         match node:
             case ast.BinOp(
+                left=numerator,
                 op=ast.Div(),
                 right=ast.BinOp(left=left, op=ast.Add(), right=right) as divisor,
-            ) if not isinstance(left, ast.Constant) and id(node) not in bounded:
+            ) if not (
+                isinstance(left, ast.Constant)
+                or any(_chooses(c, node, divisor) for c in chosen)
+                or (id(node) in bounded and _is_given(numerator))
+            ):
                 known = defaults.get(right.id, right) if _is_name(right) else right  # type: ignore[attr-defined]
                 match known:
                     case ast.Constant(value=float(value)) if 0 < value < _TINY:
                         yield divisor, right
 
 
-def _bounds(node: ast.AST) -> bool:
+def _calls(node: ast.AST, names: frozenset[str]) -> bool:
     return isinstance(node, ast.Call) and (
-        getattr(node.func, "attr", getattr(node.func, "id", "")) in _BOUNDS
+        getattr(node.func, "attr", getattr(node.func, "id", "")) in names
     )
 
 
-def _is_name(node: ast.expr) -> bool:
+def _chooses(call: ast.AST, quotient: ast.expr, divisor: ast.expr) -> bool:
+    """Whether `jnp.where(norm > 0, x / norm, 1.0)` asks for what the quotient divides by."""
+    if not isinstance(call, ast.Call) or quotient not in walk(call):
+        return False
+    names = ({n.id for n in walk(e) if _is_name(n)} for e in (call.args[0], divisor))  # type: ignore[attr-defined]
+    return len(call.args) == 1 or bool(set.intersection(*names))
+
+
+def _is_given(node: ast.expr) -> bool:
+    """Whether it is a number that is not zero by itself: of its quotient by zero nothing is NaN."""
+    return isinstance(node, ast.Constant) or self_attribute(node) is not None
+
+
+def _is_name(node: ast.AST) -> bool:
     return isinstance(node, ast.Name)

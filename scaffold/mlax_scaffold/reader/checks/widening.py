@@ -154,7 +154,7 @@ def untyped(
 ) -> str | None:
     """The array whose dtype a new one should have, and has not; None where all is well."""
     if _is_untyped(call, tree, imports, method):
-        return like_of(call, method, imports, attributes)
+        return like_of(call, tree, method, imports, attributes)
     return None
 
 
@@ -167,7 +167,7 @@ def untyped_call(
 ) -> bool:
     """Whether a call makes floats of no dtype, where no array tells which."""
     made = _is_untyped(call, tree, imports, method)
-    return made and like_of(call, method, imports, attributes) is None
+    return made and like_of(call, tree, method, imports, attributes) is None
 
 
 def _is_untyped(

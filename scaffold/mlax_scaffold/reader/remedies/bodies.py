@@ -160,8 +160,10 @@ def of_self(source: Source, method: ast.AST, target: ast.expr) -> Fix | None:
 def one_by_one(source: Source, statement: ast.stmt) -> Fix | None:
     """`self.a, self.b = x, y` as two statements, where neither value reads what is assigned.
 
-    The same of `self.a, self.b = self.pair`, of which they are the items.
+    The same of `self.a, self.b = self.pair`, of which they are the items, and of what a call returns,
+    which is a local then.
     """
+    before: list[str] = []
     match statement:
         case ast.Assign(
             targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)
@@ -173,6 +175,13 @@ def one_by_one(source: Source, statement: ast.stmt) -> Fix | None:
         ):
             values = [pair]
             texts = [f"{source.text_of(pair)}[{i}]" for i in range(len(targets))]
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
+            values = [value]
+            used = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)}
+            names = ("parts", *(f"parts_{i}" for i in range(1, len(used) + 1)))
+            name = next(n for n in names if n not in used)
+            before = [f"{name} = tuple({source.text_of(value)})"]
+            texts = [f"{name}[{i}]" for i in range(len(targets))]
         case _:
             return None
     parts = [*targets, *values]
@@ -185,7 +194,7 @@ def one_by_one(source: Source, statement: ast.stmt) -> Fix | None:
         f"{source.text_of(target)} = {text}"
         for target, text in zip(targets, texts, strict=True)
     ]
-    return Fix((source.edit(statement, indent.join(lines)),))
+    return Fix((source.edit(statement, indent.join([*before, *lines])),))
 
 
 def _is_name(node: ast.AST) -> bool:

@@ -63,6 +63,11 @@ def chosen(source: Source, found: ast.AST) -> Fix | None:
     return None
 
 
+def _attributes(statements: Iterable[ast.stmt]) -> set[str]:
+    """What statements set of self: states, and moments."""
+    return {name for name in stored_in(statements) if "." in name}
+
+
 _Values = dict[str, ast.expr]
 """What names hold that a branch sets, in terms of what they held before it."""
 
@@ -116,6 +121,11 @@ class _Choice:
             if isinstance(statement, ast.If) and self._is_traced(statement):
                 branches, otherwise = chain_of(statement)
                 self.lines = []
+                after = [] if otherwise else rest[number + 1 :]
+                if _attributes([statement, *after]):
+                    if otherwise or exits or len(branches) > 1:
+                        raise _NoChoice
+                    return self._left_early(statement, after)
                 made = [(c, self._value(body, {})) for c, body in branches]
                 pairs = [(self._condition(c), self._text(v)) for c, v in made]
                 if otherwise:
@@ -144,6 +154,35 @@ class _Choice:
             raise _NoChoice
         return edits
 
+    def _left_early(self, node: ast.If, rest: Sequence[ast.stmt]) -> list[Edit]:
+        """The edits where what is kept of a step, `self.m = ...`, depends on whether it ends before.
+
+        All that follows is computed, and what it sets is set back.
+        """
+        returns = [n for s in rest for n in walk(s) if isinstance(n, ast.Return)]
+        match rest:
+            case [*_, ast.Return(value=ast.expr() as value) as last] if not (
+                returns != [last] or isinstance(value, ast.Tuple)
+            ):
+                pass
+            case _:
+                raise _NoChoice
+        values: _Values = {}
+        early = self._text(self._value(node.body, values))
+        condition, result = self._kept(self._condition(node.test), early)
+        back = []
+        for name in sorted(_attributes([node, *rest])):
+            local = f"early_{name.removeprefix('self.')}"
+            old = self._text(values[name]) if name in values else name
+            self.lines.append(f"{local} = {old}")
+            chosen = f"{self.jnp}.where({condition}, {local}, {name})"
+            back.append(f"{name} = {chosen}")
+        text = self.source.text_of(value)
+        back.append(
+            f"return {self._where(condition, result, text, last.col_offset, 7)}"
+        )
+        return [self._instead(node, self.lines), self._instead(last, back)]
+
     def _kept(self, condition: str, value: str) -> tuple[str, str]:
         """A condition and a value under names of their own, as what they read changes below."""
         taken = {n.id for n in walk(self.source.tree) if isinstance(n, ast.Name)}
@@ -163,6 +202,8 @@ class _Choice:
                 return self._read(value, values)
             case ast.If(orelse=[_, *_]):
                 branches, otherwise = chain_of(last)
+                if _attributes([last]):
+                    raise _NoChoice
                 found = self._value(otherwise, dict(values))
                 for test, inner in reversed(branches):
                     value = self._value(inner, dict(values))

@@ -14,7 +14,7 @@ from mlax_scaffold.reader.source import Source, self_attribute
 def derived(source: Source, setup: ast.FunctionDef, value: ast.expr) -> Fix | None:
     """`self.name = value` of a schedule or an optimizer.
 
-    A value of fields, and of locals that are assigned once, becomes a property; one of the leaf stands
+    A value of fields, and of locals, becomes a property; one of the leaf stands
     where it is read, in methods that have the leaf. None for any other, and where there are several.
     """
     for statement in setup.body:
@@ -42,21 +42,35 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _before(setup: ast.FunctionDef, value: ast.expr) -> list[ast.stmt] | None:
-    """The statements that bind the locals of a value, in order; None where others may bind them, too."""
-    bound = list(_bound(setup))
-    needed, found = _names(value) & set(bound) - set(_bound(value)), []
-    told: set[str] = set()
-    for statement in reversed(setup.body):
-        match statement:
-            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target]) if (
-                names := set(_bound(target))
-            ) & needed:
-                found.insert(0, statement)
-                told |= names
-                own = set(_bound(statement.value))
-                needed |= _names(statement.value) & set(bound) - own
-    once = all(bound.count(name) == 1 for name in needed)
-    return found if once and needed <= told else None
+    """The statements that make the locals of a value, in order; None where one does more than that."""
+    place = next(i for i, s in enumerate(setup.body) if value in ast.walk(s))
+    bound = {name for s in setup.body for name in _changed(s)}
+    needed, found = _names(value) & bound - {*_bound(value)}, []
+    for statement in reversed(setup.body[:place]):
+        changed = {*_changed(statement)}
+        if changed & needed:
+            found.insert(0, statement)
+            needed |= _names(statement) & bound
+    later = {name for s in setup.body[place + 1 :] for name in _changed(s)}
+    told = {name for s in found for name in _changed(s)}
+    declares = any(
+        self_attribute(node) and isinstance(node.ctx, ast.Store)
+        for statement in found
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Attribute)
+    )
+    return found if needed <= told and not declares and not later & needed else None
+
+
+def _changed(statement: ast.stmt) -> Iterator[str]:
+    """The locals that a statement binds, or whose values it changes: `sizes.append(size)`, `sizes[0] = 1`."""
+    yield from _bound(statement)
+    for node in ast.walk(statement):
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
+                yield name
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+                yield name
 
 
 def _bound(scope: ast.AST) -> Iterator[str]:
@@ -75,6 +89,7 @@ def _as_property(
     assert isinstance(statement, ast.Assign)
     indent = " " * setup.col_offset
     lines = [*map(source.text_of, before), f"return {source.text_of(statement.value)}"]
+    # What a statement of several lines holds stands as deep as it did.
     body = "".join(f"{indent}    {line}\n" for line in lines)
     text = f"{indent}@property\n{indent}def {name}(self):\n{body}"
     last = (setup.end_lineno or setup.lineno) + 1

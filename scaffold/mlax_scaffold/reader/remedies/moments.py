@@ -9,7 +9,7 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.remedies.names import word
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.source import Source, dotted
 
 _LIKE = {"jax.numpy.zeros_like": "zeros", "jax.numpy.ones_like": "ones"}
 _SHAPED = {"jax.numpy.zeros": "zeros", "jax.numpy.ones": "ones"}
@@ -42,6 +42,16 @@ def moment(
     declared, initializer = word(source, "moment"), word(source, filled)
     text = f"{declared.bound}({initializer.bound}, {shape})"
     return Fix((source.edit(value, text),), (declared, initializer))
+
+
+def zeros(source: Source, setup: ast.FunctionDef, call: ast.Call) -> Fix | None:
+    """`moment()` as zeros in the shape of the leaf; None for anything else."""
+    inputs = [a.arg for a in setup.args.args if a.arg != "self"]
+    if call.args or call.keywords or dotted(call.func) != "moment" or len(inputs) != 1:
+        return None
+    named = word(source, "zeros")
+    text = f"{source.text_of(call.func)}({named.bound}, {inputs[0]}.shape)"
+    return Fix((source.edit(call, text),), (named,))
 
 
 def _is_shape(node: ast.expr, inputs: set[str]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.reader.checks.exactness import only_value
+from mlax_scaffold.reader.checks.likeness import exact_arguments
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, self_attribute
@@ -28,21 +29,57 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def narrowed(source: Source, operand: ast.expr) -> Fix | None:
-    """The operand in the dtype that the function around it computes in; None where that is not told."""
-    around = [
-        node
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.FunctionDef)
-        and any(part is operand for part in ast.walk(node))
-    ]
-    # The outermost one has the inputs; a nested one may be given anything.
-    for function in around:
-        dtype = computed_dtype(source, function)
-        if dtype is not None:
-            jnp = of_jax(source, "jnp")
-            text = f"{jnp.bound}.asarray({source.text_of(operand)}, {dtype})"
-            return Fix((source.edit(operand, text),), (jnp,))
+def narrowed(
+    source: Source, operand: ast.expr, met: ast.AST | None = None
+) -> Fix | None:
+    """The operand in the dtype that the function around it computes in; None where that is not told.
+
+    `met` is the expression where it meets what has the dtype. What is made by a call gets it there.
+    """
+    # The outermost function has the inputs; a nested one may be given anything.
+    around = [n for n in ast.walk(source.tree) if _holds(n, operand)]
+    typed = [f for f in around if any(a.annotation for a in f.args.args)]  # type: ignore[attr-defined]
+    told = [*(computed_dtype(source, f) for f in typed)]  # type: ignore[arg-type]
+    told.append(_other_dtype(source, operand, met))
+    told += [computed_dtype(source, f) for f in around]  # type: ignore[arg-type]
+    told += [d for f in around for d in _shaped(source, operand, f)]  # type: ignore[arg-type]
+    dtype = next(filter(None, told), None)
+    if dtype is None:
+        return None
+    jnp = of_jax(source, "jnp")
+    match operand:
+        case ast.Call(func=ast.Attribute(attr=name), keywords=given) if (
+            name in _MADE and not any(k.arg == "dtype" for k in given)
+        ):
+            line, column = source.end(operand)
+            at = line, column - 1
+            return Fix((source.replace(at, at, f", dtype={dtype}"),))
+    text = f"{jnp.bound}.asarray({source.text_of(operand)}, {dtype})"
+    return Fix((source.edit(operand, text),), (jnp,))
+
+
+def _shaped(
+    source: Source, operand: ast.expr, function: ast.FunctionDef
+) -> Iterator[str]:
+    """That of `x` where an array is made in the shape `x.shape`."""
+    given = {a.arg for a in function.args.args} - exact_arguments(source.tree, function)
+    for node in ast.walk(operand):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr="shape") if name in given:
+                yield f"{name}.dtype"
+
+
+_MADE = frozenset(("eye", "full", "identity", "linspace", "ones", "tri", "zeros"))
+"""Functions that make arrays of numbers."""
+
+
+def _other_dtype(source: Source, operand: ast.expr, met: ast.AST | None) -> str | None:
+    """That of what an operand meets, where that has a name."""
+    match met:
+        case ast.BinOp(left=left, right=right) if operand in (left, right):
+            other = right if operand is left else left
+            if isinstance(other, ast.Name) or self_attribute(other):
+                return f"{source.text_of(other)}.dtype"
     return None
 
 

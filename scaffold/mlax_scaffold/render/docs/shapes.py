@@ -27,6 +27,26 @@ _MOST = 8
 """Spatial axes of an example."""
 
 
+def _bound(definition: Definition, known: Mapping[str, Any]) -> int:
+    """The largest default of a size that is no axis.
+
+    A window is no longer than what it slides over, nor are `k` of `n` more. One
+    axis may be long in an example, several may not.
+    """
+    shapes = [s for i in definition.entry.inputs for s in i.type.shapes]
+    axes = {name for shape in shapes for name in shape.names()}
+    sizes = [
+        known[h.name]
+        for h in definition.hyperparameters
+        if h.type.word.measured
+        and h.default is not None
+        and h.name not in axes
+        and type(known.get(h.name)) is int
+    ]
+    longest = 512 if len(axes - {*known, *_CHOSEN}) == 1 else 8
+    return max((n for n in sizes if n <= longest), default=0)
+
+
 class Sizes:
     """A size for each axis: of the hyperparameter of that name, else chosen here."""
 
@@ -39,7 +59,7 @@ class Sizes:
         spatial_size: int = _FREE,
         width: int | None = None,
     ):
-        self.free = free
+        self.free = max(free, _bound(definition, fields))
         self.chosen = _CHOSEN | {"batch": batch}
         self.fields = dict(fields)
         spatial = self.fields.get("spatial_dims")
