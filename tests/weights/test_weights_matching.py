@@ -380,10 +380,10 @@ def test_layers_are_not_taken_for_those_of_another_part():
         **{f"rho__layers__{n}__weight": (4, 4) for n in range(2)},
     )
     mapping = map_weights(state, model)
-    assert [w.leaf.path.partition("/")[0] for w in mapping.ambiguous] == [
-        *["phi"] * 2,
-        *["rho"] * 3,
-    ]
+    assert [w.leaf.path for w in mapping.ambiguous] == ["rho/layers/2/kernel"]
+    for part, number in itertools.product(("phi", "rho"), range(2)):
+        path, given = f"{part}/layers/{number}/kernel", f"{part}.layers.{number}.weight"
+        assert made_of(mapping, path) == f'transpose("{given}", 1, 0)'
 
 
 def test_weights_of_the_very_names_are_taken_beside_what_the_model_computes():
