@@ -118,9 +118,9 @@ def test_a_number_of_python_is_no_result():
         return (y if x.shape[0] > 1 else 0.0), state
 
     shape = {"fwd": summed, "shape": "batch in_features"}
-    for unsaid, sizes in ((True, {2}), (False, {1, 2})):
+    for unsaid, expected in ((True, {2}), (False, {1, 2})):
         cases = contract(unsaid=unsaid, **shape).covering
-        assert {(s.case.shapes or {})["x"][0] for s, _ in cases} == sizes
+        assert {(s.case.shapes or {})["x"][0] for s, _ in cases} == expected
 
 
 def test_where_nothing_fits_there_is_nothing_to_claim():
