@@ -13,6 +13,7 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.model.library import Library, Traits
+from mlax_scaffold.model.places import under
 
 
 @dataclass(frozen=True)
@@ -108,10 +109,7 @@ def _needs(
         or dynamic
         or any(m.training for m in own)
         or any(t.training for t in used)
-        # Layers of several kinds are applied by a function that is told the mode.
-        or any(
-            d.members and d.name in reads for d in definition.declared(Role.SUB_LAYER)
-        ),
+        or any(_calls_several_kinds(definition, m) for m in own),
         draws(definition, library, methods, name),
         bool((states | parts_without_dtype(subs)) & {r for m in own for r in m.reads})
         or any("." in r for r in reads - _taken_from_layers(definition))
@@ -120,6 +118,13 @@ def _needs(
         changes_own,
         casts=casts,
     )
+
+
+def _calls_several_kinds(definition: Definition, method: Method) -> bool:
+    """Whether it calls what may be a layer of several kinds, by a function that is told the mode."""
+    held = {d.name: d.members for d in definition.declarations if d.members}
+    found = (under(held[name], steps) for name, steps in method.places)
+    return any(len({m.what for m in f if not m.steps}) > 1 for f in found)
 
 
 def _taken_from_layers(definition: Definition) -> set[str]:

@@ -188,7 +188,9 @@ class Source:
         width: int,
         fix: Fix | None = None,
     ) -> None:
+        end = self._before(line, column + width)
         line, column = self._before(line, column)
+        width = end[1] - column if end[0] == line else width
         shown = self.shown[line - 1] if 0 < line <= len(self.shown) else ""
         shown = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", shown)
         place = Location(self.path, line, column)
