@@ -367,6 +367,21 @@ def test_indices_beside_a_weight_are_no_weights():
     assert dict(mapping.ignored) == {"block/index": "holds integers, no weights"}
 
 
+class Maps(NamedTuple):
+    linear_0: Any
+    linear_1: Any
+
+
+def test_what_is_stacked_is_numbered_by_the_layers_that_are_stacked():
+    (one,) = linears(4, 4)[0].layers
+    model = {"layers": (Maps(one, one), Maps(one, one))}
+    state = arrays(layers__Dense_0__kernel=(2, 4, 4), layers__Dense_1__kernel=(2, 4, 4))
+    mapping = map_weights(state, model, "flax")
+    for layer, part in itertools.product(range(2), range(2)):
+        path, given = f"layers/{layer}/linear_{part}", f"layers.Dense_{part}.kernel"
+        assert made_of(mapping, f"{path}/kernel") == f'pick("{given}", 0, {layer})'
+
+
 class Both(NamedTuple):
     phi: Any
     rho: Any

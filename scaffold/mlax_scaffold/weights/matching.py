@@ -88,14 +88,18 @@ def _unstacked(
     """Places one by one, of which a checkpoint has several as one, stacked."""
     kinds = list({slot.signature(): slot for slot in slots}.values())
     found: list[Node] = []
+    outer: dict[tuple[str, ...], int] = {}
     for node in nodes:
         leaves = node.all_leaves()
         sizes = {leaf.shape[0] if leaf.shape else 0 for leaf in leaves}
         if len(sizes) != 1 or max(sizes) < 2 or not node.path:
             continue
+        # What is stacked in a stack of layers is numbered by these.
+        at = outer.get(node.path[:-1], len(node.path))
+        outer[node.path] = at
         if any(fitting(slot, node) for slot in kinds):
             continue
-        picked = [node.picked(i) for i in range(sizes.pop())]
+        picked = [node.picked(i, at) for i in range(sizes.pop())]
         if any(fitting(slot, picked[0]) for slot in kinds):
             found += picked
     return found

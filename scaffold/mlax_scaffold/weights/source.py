@@ -84,9 +84,12 @@ class Node:
         """Its arrays and all below it."""
         return [leaf for node in self.walk() for leaf in node.leaves.values()]
 
-    def picked(self, index: int) -> Node:
-        """One of the layers that are stacked in every array here and below."""
-        return self._picked(index, (*self.path, str(index)))
+    def picked(self, index: int, at: int) -> Node:
+        """One of the layers that are stacked in every array here and below.
+
+        Its number stands at that place of the path: behind all that is stacked.
+        """
+        return self._picked(index, (*self.path[:at], str(index), *self.path[at:]))
 
     def _picked(self, index: int, path: tuple[str, ...]) -> Node:
         return Node(
