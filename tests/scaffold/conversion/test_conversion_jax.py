@@ -983,7 +983,7 @@ class Thing(nn.Module):
         LINEN,
     ).text
     assert "self.layers = [Block(self.size) for _ in range(self.depth)]" in text
-    assert "x, _ = layer(x)" in text
+    assert "for layer in self.layers:\n            x, _ = layer(x)\n" in text
     assert "def forward(self, x: Float['*batch size']):" in text
 
 

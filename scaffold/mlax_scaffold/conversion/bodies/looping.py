@@ -334,10 +334,15 @@ class Looping(Repeating):
             lists = there
             if not lists:
                 return
-        used = {n for part in node.body for n in names(part)}
+        parts = (p for part in node.body for p in ast.walk(part))
+        read = {
+            p.id
+            for p in parts
+            if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
+        }
         bound: list[ast.expr] = [ast.Name(one_of(a), ast.Store()) for a in lists]
         sources: list[ast.expr] = [expression(f"self.{a}") for a in lists]
-        if set(targets(node.target)) & used:
+        if set(targets(node.target)) & read:
             bound.insert(0, node.target)
             sources.insert(0, node.iter)
         node.target = bound[0] if len(bound) == 1 else ast.Tuple(bound, ast.Store())
