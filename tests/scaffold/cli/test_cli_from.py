@@ -127,7 +127,7 @@ def test_what_tracing_finds_in_a_spec_of_code_is_mended(model):
     assert "-scale)" in model.ok("new-layer", "ProbeTimes", *source, "--dry-run")
     model.ok("new-layer", "ProbeTimes", *source)
     spec = (model.root / "specs/nn/probe_times.py").read_text()
-    assert "jnp.asarray(-scale, time.dtype)" in spec
+    assert "jnp.asarray(jnp.arange(half), time.dtype) * -scale" in spec
 
 
 def test_sizes_that_never_fit_are_told_where_the_original_calls_the_layer(
