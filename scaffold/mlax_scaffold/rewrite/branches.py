@@ -13,12 +13,13 @@ from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
     code,
     comments_in,
+    local_names,
     negated,
     operand,
     self_attribute,
     statement,
 )
-from mlax_scaffold.rewrite.traversal import Transformer, children
+from mlax_scaffold.rewrite.traversal import Transformer, parts
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -32,6 +33,12 @@ class _Branches(Transformer):
     def __init__(self, context: Context):
         super().__init__()
         self.context = context
+        self.variables: set[str] = set()
+        """Those of loops over layers that change states."""
+
+    def visit_For(self, node: cst.For) -> None:
+        if any(self.context.renews(self_attribute(p) or "") for p in parts(node.iter)):
+            self.variables |= local_names(node.target)
 
     def leave_SimpleStatementLine(
         self,
@@ -46,14 +53,14 @@ class _Branches(Transformer):
                 )
             ]:
                 made = _assignment(name, chosen)
-                if not made and _changes(chosen, self.context):
+                if not made and self._changes(chosen):
                     made = _assignments(name, chosen)
             case [cst.Return(value=cst.IfExp() as chosen)]:
                 made = _returns(chosen)
             case _:
                 return updated_node
         said = comments_in(chosen)
-        if not made or (said and not _changes(chosen, self.context)):
+        if not made or (said and not self._changes(chosen)):
             return updated_node
         lines = list(updated_node.leading_lines)
         comment = updated_node.trailing_whitespace.comment
@@ -63,17 +70,21 @@ class _Branches(Transformer):
         first, *rest = made
         return cst.FlattenSentinel([first.with_changes(leading_lines=lines), *rest])
 
+    def _changes(self, node: cst.CSTNode) -> bool:
+        """Whether a call in it makes new states."""
+        return any(isinstance(p, cst.Call) and self._renews(p) for p in parts(node))
 
-def _changes(node: cst.CSTNode, context: Context) -> bool:
-    """Whether a call in it makes new states."""
-    called = node.func if isinstance(node, cst.Call) else node
-    while isinstance(called, cst.Subscript):
-        called = called.value
-    name = self_attribute(called)
-    own = isinstance(node, cst.Call) and (
-        takes(node, STATE) or (name is not None and context.renews(name))
-    )
-    return own or any(_changes(child, context) for child in children(node))
+    def _renews(self, call: cst.Call) -> bool:
+        called = call.func
+        while isinstance(called, cst.Subscript):
+            called = called.value
+        name = self_attribute(called)
+        variable = isinstance(called, cst.Name) and called.value in self.variables
+        return (
+            variable
+            or takes(call, STATE)
+            or (name is not None and self.context.renews(name))
+        )
 
 
 def _assignment(name: str, chosen: cst.IfExp) -> list[cst.If]:

@@ -104,7 +104,8 @@ class Context:
         traits, needs = self.traits.get(called), self.needs.get(called)
         if traits is not None:
             return traits.stateful
-        return called in self.dynamic or (needs is not None and needs.changes)
+        given = called in self.dynamic or called in self.sequences
+        return given or (needs is not None and needs.changes)
 
     def draws(self, consumer: str) -> bool:
         """Whether a place that may take a key does."""

@@ -14,7 +14,7 @@ from mlax_scaffold.model.places import Member, Step, meets
 from mlax_scaffold.rewrite.chains import Chain, called_member
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import local_names, self_attribute
-from mlax_scaffold.rewrite.traversal import children
+from mlax_scaffold.rewrite.traversal import children, parts
 
 _Loop = cst.For | cst.CompFor
 _SOME = (Step(""),)
@@ -193,9 +193,9 @@ class _Calls:
         """The variables of a loop over lists of layers of one kind, with their lists."""
         if loop is None:
             return {}
-        parts = (self_attribute(part) or "" for part in _parts(loop.iter))
-        lists = [n for n in parts if n in self.context.several]
-        names = [n.value for n in _parts(loop.target) if isinstance(n, cst.Name)]
+        fields = (self_attribute(part) or "" for part in parts(loop.iter))
+        lists = [n for n in fields if n in self.context.several]
+        names = [n.value for n in parts(loop.target) if isinstance(n, cst.Name)]
         if len(lists) == 1:
             lists *= len(names)
         pairs = zip(names[-len(lists) :] if lists else [], lists, strict=False)
@@ -209,7 +209,7 @@ class _Calls:
             return set()
         variables = local_names(loop.target)
         found = {_Place(name, _SOME) for name in self._bound(loop).values()}
-        for node in (n for part in body for n in _parts(part)):
+        for node in (n for part in body for n in parts(part)):
             if not isinstance(node, cst.Call):
                 continue
             member = called_member(node, self.context)
@@ -246,9 +246,3 @@ def _comprehension(
     yield loop, body
     if inner is not None:
         yield from _comprehension(inner, made)
-
-
-def _parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in children(node):
-        yield from _parts(child)

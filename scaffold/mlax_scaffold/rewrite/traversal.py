@@ -28,6 +28,13 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield value
 
 
+def parts(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """A node, and all that is below it."""
+    yield node
+    for child in children(node):
+        yield from parts(child)
+
+
 class Visitor(cst.CSTVisitor):
     """Looks at a tree: `visit_Name(node)`, which may return False, and `leave_Name(node)`."""
 

@@ -204,6 +204,7 @@ LAYERS = {
             )
             for layer in self.several:
                 y = y if self.deep else layer(y)
+                y = layer(y) if self.deep else y * 2.0
 
             def step(carry, row):
                 return self.norm(carry + row), carry
