@@ -44,6 +44,9 @@ def _is_number(jaxpr: Jaxpr) -> bool:
     return any(is_inexact(v.aval) and getattr(v.aval, "weak_type", False) for v in weak)
 
 
+_CALLED = "Hyperparams' object is not callable"
+
+
 @dataclass(frozen=True, eq=False)
 class Situation:
     """A case with the dtypes of its inputs and weights, in training or inference.
@@ -100,7 +103,9 @@ class Situation:
         except TypeError as error:
             # A block that happens to have no layers was given an input for them.
             empty = NOT_TAKEN in str(error) and not self.case.has_layers()
-            if empty or self._unsaid():
+            # No code of a spec calls those, but where it is read in a wrong way.
+            broken = _CALLED in str(error)
+            if empty or (not broken and self._unsaid()):
                 raise Unfit from error
             raise
         except REFUSALS as error:

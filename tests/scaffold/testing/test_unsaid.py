@@ -102,6 +102,16 @@ def test_what_only_the_generated_code_refuses_is_an_error():
         contract(unsaid=True, fwd=picky, shape="*batch in_features").keep(SAYS)
 
 
+def test_hyperparameters_that_are_called_are_an_error_whatever_the_spec_does():
+    def called(x, *args, **kwargs):
+        if x.shape[-1:] != args[0].kernel.shape[:1]:  # which the spec refuses
+            raise TypeError("'LinearHyperparams' object is not callable")
+        return Linear.fwd(x, *args, **kwargs)
+
+    with pytest.raises(TypeError, match="is not callable"):
+        contract(unsaid=True, fwd=called).keep(SAYS)
+
+
 def test_what_is_refused_in_half_precision_alone_is_an_error():
     def wide(x, *args, **kwargs):
         if x.dtype == jnp.bfloat16:

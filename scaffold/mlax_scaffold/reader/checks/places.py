@@ -21,7 +21,7 @@ from mlax_scaffold.model.places import STRUCTURAL, Member, meets
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.closures import Closures, closures, effects_in
-from mlax_scaffold.reader.constructs import Effect
+from mlax_scaffold.reader.constructs import Effect, construct, functions_of
 from mlax_scaffold.reader.containers.declared import step_of
 from mlax_scaffold.reader.evaluation import COMPREHENSIONS, REPEATED, parts
 from mlax_scaffold.reader.looping import loop_layers
@@ -191,6 +191,10 @@ class _Places:
                 if unparsed(called) in STRUCTURAL:
                     self.used.update(node.args)
                 self._call(node, called, context)
+                for function in functions_of(node, construct(node)):
+                    name = function.id if isinstance(function, ast.Name) else ""
+                    if self.variables.get(name) in self.structural:
+                        self._call(function, function, context or _SEVERAL[-1])
             case (
                 ast.Attribute(value=ast.Attribute() as owner)
                 | ast.Subscript(value=ast.Attribute() as owner)
