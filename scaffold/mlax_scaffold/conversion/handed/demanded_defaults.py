@@ -13,13 +13,13 @@ from mlax_scaffold.conversion.source.arguments_of import (
     method_of,
     stored_names,
     with_values,
-    without_arguments,
+    without_parameters,
 )
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, literal
+from mlax_scaffold.conversion.source.trees import literal
 
 
 def without_demanded_defaults(origin: Origin, thing: str, notes: Notes) -> None:
@@ -43,16 +43,10 @@ def without_demanded_defaults(origin: Origin, thing: str, notes: Notes) -> None:
                 f"{said} of {node.name} have the values that this line demands",
                 "others are not refused here: they have no effect",
             )
-            places = [a.arg for a in start.args.args[1:]]
             start.body.remove(part)
             values = {p: defaults[p] for p in found}
             start.body = [with_values(s, values) for s in start.body]
-            without_arguments(start.args, found)
-            for call in ast.walk(origin.tree):
-                if isinstance(call, ast.Call) and is_name(call.func, node.name):
-                    call.keywords = [k for k in call.keywords if k.arg not in found]
-                    given = [*zip(places, call.args, strict=False)]
-                    call.args = [a for p, a in given if p not in found]
+            without_parameters(origin.tree, node, start, found)
     ast.fix_missing_locations(origin.tree)
 
 

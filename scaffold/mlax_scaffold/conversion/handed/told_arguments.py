@@ -12,7 +12,7 @@ from mlax_scaffold.conversion.source.arguments_of import (
     defaults_of,
     method_of,
     stored_names,
-    without_arguments,
+    without_parameters,
 )
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.known_values import Known, truth
@@ -58,11 +58,7 @@ def without_told_arguments(origin: Origin, thing: str, notes: Notes) -> None:
                 _write(node, start, parameter, default)
             else:
                 continue
-            at = [a.arg for a in start.args.args[1:]].index(parameter)
-            without_arguments(start.args, {parameter})
-            for call in calls:
-                call.keywords = [k for k in call.keywords if k.arg != parameter]
-                del call.args[at : at + 1]
+            without_parameters(origin.tree, node, start, {parameter})
     ast.fix_missing_locations(origin.tree)
 
 

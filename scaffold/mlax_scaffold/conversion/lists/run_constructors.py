@@ -25,7 +25,7 @@ from mlax_scaffold.conversion.lists.run_statements import Run
 from mlax_scaffold.conversion.source.arguments_of import (
     defaults_of,
     method_of,
-    without_arguments,
+    without_parameters,
 )
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.known_values import items_of
@@ -99,7 +99,7 @@ def _run(
         notes.remark(
             part, f"`{ast.unparse(part)}` is left out", "give the weights initializers"
         )
-    _without_parameters(origin, node, start, set(fixed))
+    without_parameters(origin.tree, node, start, set(fixed))
     start.body = run.body(_read(node, start, run.consumed))
     node.body = [
         m
@@ -196,15 +196,3 @@ def _makes(origin: Origin, node: ast.expr) -> bool:
         and node.func.id in origin.functions
         and names(node) <= known
     )
-
-
-def _without_parameters(
-    origin: Origin, node: ast.ClassDef, start: ast.FunctionDef, gone: set[str]
-) -> None:
-    places = [a.arg for a in start.args.args[1:]]
-    without_arguments(start.args, gone)
-    for call in ast.walk(origin.tree):
-        if isinstance(call, ast.Call) and is_name(call.func, node.name):
-            call.keywords = [k for k in call.keywords if k.arg not in gone]
-            pairs = [*zip(places, call.args, strict=False)]
-            call.args = [a for p, a in pairs if p not in gone]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Set
+
+from mlax_scaffold.conversion.source.trees import is_name
 
 
 def method_of(node: ast.ClassDef, title: str) -> ast.FunctionDef | None:
@@ -60,6 +62,20 @@ def without_arguments(given: ast.arguments, gone: Container[str]) -> None:
     ]
     given.kwonlyargs = [a for a, _ in named]
     given.kw_defaults = [d for _, d in named]
+
+
+def without_parameters(
+    tree: ast.Module, node: ast.ClassDef, start: ast.FunctionDef, gone: Set[str]
+) -> None:
+    """Take parameters out of a constructor, and out of all calls of its class, in place."""
+    places = [a.arg for a in start.args.args[1:]]
+    without_arguments(start.args, gone)
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and is_name(call.func, node.name):
+            call.keywords = [k for k in call.keywords if k.arg not in gone]
+            for place in reversed(range(min(len(places), len(call.args)))):
+                if places[place] in gone:
+                    del call.args[place]
 
 
 def with_values(node: ast.stmt, values: Mapping[str, ast.expr]) -> ast.stmt:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import operator
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
@@ -16,30 +15,10 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     self_attribute,
 )
+from mlax_scaffold.model.arithmetic import BINARY, COMPARE
 
 MOST = 256
 """Sequences of more elements are not written out."""
-_ARITHMETIC: dict[type[ast.operator], Callable[[object, object], object]] = {
-    ast.Add: operator.add,  # type: ignore[dict-item]
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Div: operator.truediv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-}
-_COMPARED: dict[type[ast.cmpop], Callable[[object, object], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.In: lambda a, b: a in b,  # type: ignore[operator]
-    ast.NotIn: lambda a, b: a not in b,  # type: ignore[operator]
-}
 _COMPUTED: Mapping[str, Callable[..., object]] = {
     **{f.__name__: f for f in (int, float, bool, abs, round, min, max, sum, len, str)},
     **{f.__name__: f for f in (sorted, any, all)},
@@ -99,7 +78,7 @@ class Known(ast.NodeTransformer):
             return ast.List(
                 [copy.deepcopy(e) for _ in range(count) for e in left], ast.Load()
             )
-        operate = _ARITHMETIC.get(type(node.op))
+        operate = BINARY.get(type(node.op))
         return _computed(operate, [node.left, node.right]) or folded(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
@@ -120,7 +99,7 @@ class Known(ast.NodeTransformer):
             )
             if there:
                 return ast.Constant(isinstance(node.ops[0], ast.IsNot))
-        return _computed(_COMPARED.get(type(node.ops[0])), [left, right]) or node
+        return _computed(COMPARE.get(type(node.ops[0])), [left, right]) or node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         both = isinstance(node.op, ast.And)
