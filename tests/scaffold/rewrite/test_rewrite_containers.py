@@ -182,6 +182,16 @@ LAYERS = {
             x = lax.switch(1, [self.blocks[1], self.table["a"]], x)
             return lax.cond(x[0, 0] > 0.0, self.table["b"], lambda v: v, x)
         """,
+    "layers_that_are_functions_later": """
+        def setup(self):
+            self.blocks = [Plain(3) for _ in range(2)]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            later = [jax.checkpoint(block) for block in self.blocks]
+            for block in self.blocks:
+                later.append(jax.vmap(block))
+            return later[0](x) + later[2](x)
+        """,
     "states_in_conditional_expressions": """
         deep: bool = False  #: which of two it is
 
@@ -334,3 +344,17 @@ def test_weights_of_another_structure_are_refused(examples: Examples):
     gains = {"a": weights.gains["a"], "c": weights.gains["b"]}
     with pytest.raises(ValueError, match="'gains/b' is missing"):
         module.fwd(rows(), weights._replace(gains=gains), state, hyperparams)
+
+
+def test_a_layer_that_is_a_function_later_is_the_one_that_it_was(examples: Examples):
+    module: Any = examples.module("nn", "layers_that_are_functions_later")
+    weights, state, hyperparams = created(module)
+    first, second = weights.blocks
+    drawn = weights._replace(
+        blocks=(
+            first._replace(scale=first.scale * 2.0),
+            second._replace(scale=second.scale * 5.0),
+        )
+    )
+    y, _ = module.fwd(rows(), drawn, state, hyperparams)
+    np.testing.assert_allclose(y, 4.0 * rows(), rtol=1e-6)

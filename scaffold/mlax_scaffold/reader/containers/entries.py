@@ -8,6 +8,7 @@ as `jax.checkpoint(lambda x: self.blocks[0](x))`.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -130,6 +131,10 @@ class Entering(ast.NodeVisitor):
 
 
 def _function(place: Place, count: int, more: str = "") -> str:
-    """The text of a function that calls the layer at a place."""
-    names = ", ".join("xyzuvw"[i : i + 1] or f"x_{i}" for i in range(count))
-    return f"(lambda {names}: {place.text}({names}{more}))"
+    """The text of a function that calls the layer at a place, where its variables are what they are now."""
+    parsed = (ast.parse(text, mode="eval") for text in place.texts)
+    bound = {n.id for tree in parsed for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    free = (n for n in (*"xyzuvw", *(f"x_{i}" for i in range(count))) if n not in bound)
+    names = ", ".join(itertools.islice(free, count))
+    given = ", ".join([names, *(f"{n}={n}" for n in sorted(bound - {"self"}))])
+    return f"(lambda {given}: {place.text}({names}{more}))"
