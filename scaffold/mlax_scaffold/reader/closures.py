@@ -26,6 +26,8 @@ from mlax_scaffold.reader.looping import looped
 from mlax_scaffold.reader.source import dotted, indexed_attribute, self_attribute
 
 _OF_LISTS = ("enumerate", "len", "reversed", "zip")
+_OF_GIVEN = ("apply", "non_trainables", "trainables")
+"""What a block reads of a layer that it is given, whose weights it hands on as they are."""
 _FUNCTIONS = (ast.FunctionDef, ast.Lambda)
 
 
@@ -100,9 +102,9 @@ def effects_in(
                 name = indexed_attribute(called) or ""
             case ast.Call(func=called):
                 name = self_attribute(called) or ""
-            case ast.Attribute(ctx=ast.Store()):
-                changes = self_attribute(node) in states
-                return Effect(changes, own=changes)
+            case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
+                set_here = self_attribute(node) or indexed_attribute(node)
+                return Effect(changes := set_here in states, own=changes)
             case ast.Attribute() if self_attribute(node) not in sequences:
                 name = self_attribute(node) or ""
         return effects.get(name, NONE)
@@ -186,7 +188,7 @@ class _Reader:
                 for given in functions_of(node, made):
                     effect |= self.value(given)
             return effect
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        if isinstance(getattr(node, "ctx", None), ast.Store):
             return self.effects(node)
         return NONE
 
@@ -350,9 +352,11 @@ def _own(nodes: list[ast.AST]) -> Iterator[ast.AST]:
 
 
 def inside(method: ast.FunctionDef) -> frozenset[str]:
-    """Attributes of self that functions inside of a method call, and those that are values."""
+    """Attributes of self that functions inside of a method use, and those that are values."""
     nodes = [*walk(method)]
-    owners = {n.value for n in nodes if isinstance(n, ast.Attribute)}
+    raw = {
+        n.value for n in nodes if isinstance(n, ast.Attribute) and n.attr in _OF_GIVEN
+    }
     values = {
         argument
         for n in nodes
@@ -368,6 +372,6 @@ def inside(method: ast.FunctionDef) -> frozenset[str]:
     return frozenset(
         name
         for node in nodes
-        if node not in owners and (name := self_attribute(node))
+        if node not in raw and (name := self_attribute(node))
         if node in inner | values
     )

@@ -10,13 +10,14 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.complex_numbers import names_complex
 from mlax_scaffold.model.definition import Declaration, Import, Reference, Role
 from mlax_scaffold.model.expressions import Expression, Origin
+from mlax_scaffold.model.import_time import is_initializer
 from mlax_scaffold.reader.branches import Branches
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_initializer
 from mlax_scaffold.reader.checks.declarations import check_derived
 from mlax_scaffold.reader.checks.initial_arrays import is_initial_array
 from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
-from mlax_scaffold.reader.remedies.moments import moment, zeros
+from mlax_scaffold.reader.remedies.moments import moment, shaped
 from mlax_scaffold.reader.source import dotted
 
 _ROLES = {
@@ -173,7 +174,8 @@ class Declaring(Branches):
             arguments.append(keywords.pop("dtype"))
         if role is Role.MOMENT and condition is not None:
             self._check_condition(condition, call)
-        if role is Role.MOMENT and not keywords and len(call.args) == 1:
+        whole = role is Role.MOMENT and not keywords and len(call.args) == 1
+        if whole and not is_initializer(call.args[0], self._meanings()):
             first, *rest = map(self.scope.expression, arguments)
             given = rest[0] if rest and not rest[0].is_none else None
             return Declaration(
@@ -199,7 +201,7 @@ class Declaring(Branches):
             expected += ")" if role is Role.TRAINABLE else ", dtype=None)"
             if role is Role.STATE:
                 expected += f" or {expected.replace('dtype=None', 'at_least=dtype')}"
-            fix = zeros(self.source, self.method, call)
+            fix = shaped(self.source, self.method, call)
             self.source.report(call, f"expected {expected}", fix=fix)
             return None
         if role is not Role.MOMENT:
@@ -214,6 +216,9 @@ class Declaring(Branches):
             at_least=self.scope.optional(at_least),
             condition=condition,
         )
+
+    def _meanings(self) -> dict[str, str]:
+        return {n: found.meaning for n, found in self.scope.imports.items()}
 
     def _check_lambda(self, initializer: ast.expr) -> None:
         """Report a lambda that cannot be called as initializers are."""

@@ -121,6 +121,13 @@ class SetupReader(Declaring):
                 self._tree(statement, self_attribute(target) or "", target)
             case ast.Assign(targets=[target], value=value):
                 self._assignment(statement, target, value, None)
+            case ast.Assign():
+                self.source.report(
+                    statement,
+                    "what setup declares has one name",
+                    "Declare one after the other.",
+                    fix=one_by_one(self.source, statement),
+                )
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 check_type(self.source, statement.annotation)
                 annotation = unparsed(statement.annotation)

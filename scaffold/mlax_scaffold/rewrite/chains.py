@@ -51,6 +51,19 @@ def chain_of(node: cst.CSTNode) -> Chain | None:
                 return None if name is None else Chain(name, tuple(indices))
 
 
+def weight_owner(node: cst.CSTNode, context: Context) -> Chain | None:
+    """The sub-layer, or the place of one, that `self.embed.kernel` reads a weight of."""
+    if not isinstance(node, cst.Attribute):
+        return None
+    chain = chain_of(node.value)
+    if chain is None or chain.name not in context.traits:
+        return None
+    traits = context.traits[chain.name]
+    if chain.name in context.containers:
+        _, traits = traits_at(chain, context)
+    return chain if node.attr.value in traits.weights else None
+
+
 def called_member(call: cst.Call, context: Context) -> Chain | None:
     """The place of a list or a container whose layer a call is of."""
     chain = chain_of(call.func)

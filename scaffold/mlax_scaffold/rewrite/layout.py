@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import libcst as cst
 
-from mlax_scaffold.rewrite.nodes import expression, self_attribute
+from mlax_scaffold.rewrite.nodes import expression
 from mlax_scaffold.rewrite.traversal import Transformer
 
 
@@ -34,7 +34,7 @@ def _unusual(text: str) -> Iterator[bool]:
     docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:
         match node:
-            case ast.AnnAssign(target=ast.Attribute()) | ast.Pass():
+            case ast.AnnAssign(target=ast.Attribute() | ast.Subscript()) | ast.Pass():
                 yield True
             case ast.stmt():
                 yield bool(lines[node.lineno - 1][: node.col_offset].strip())
@@ -93,10 +93,10 @@ class _Layout(Transformer):
         self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign
     ) -> cst.AnnAssign | cst.Assign:
         """An annotated attribute of self is a plain one: what it becomes has a type already."""
-        if self_attribute(updated_node.target) is None or updated_node.value is None:
+        target, value = updated_node.target, updated_node.value
+        if isinstance(target, cst.Name) or value is None:
             return updated_node
-        target = cst.ensure_type(updated_node.target, cst.Attribute)
-        return cst.Assign([cst.AssignTarget(target)], updated_node.value)
+        return cst.Assign([cst.AssignTarget(target)], value)
 
     def visit_Expr(self, node: cst.Expr) -> bool:
         # A docstring: its lines are free.

@@ -1,4 +1,7 @@
-"""Which sub-layers and weights are used more than once: they are cast to the compute dtype before that."""
+"""Which sub-layers and weights are used more than once: they are cast to the compute dtype before that.
+
+A sub-layer is used where it is called, and where a weight of it is read.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import libcst as cst
 from mlax_scaffold.model.definition import MethodRole, Role
 from mlax_scaffold.model.needs import parts_without_dtype
 from mlax_scaffold.model.places import Member, Step, meets
-from mlax_scaffold.rewrite.chains import Chain, called_member
+from mlax_scaffold.rewrite.chains import Chain, called_member, weight_owner
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import local_names, self_attribute
 from mlax_scaffold.rewrite.traversal import children, parts
@@ -32,7 +35,7 @@ class _Place:
 
 
 def cast_once(context: Context) -> list[str]:
-    """What casts the weights of sub-layers that are called more than once, or that no input gives a dtype.
+    """What casts the weights of sub-layers that are used more than once, or that no input gives a dtype.
 
     It casts weights, too, that several entry points read. Gradients of these and of the first would else be
     added in the dtype of the weights.
@@ -126,7 +129,7 @@ def _returns(body: cst.BaseSuite) -> bool:
 
 @dataclass
 class _Calls:
-    """Counts the calls of some names, and of places of containers among them."""
+    """Counts the uses of some names, and of places of containers among them."""
 
     context: Context
     names: Collection[str]
@@ -163,8 +166,7 @@ class _Calls:
                 found = found | counts if self.given else found + counts
         for counts in branches[1:]:
             branches[0] |= counts
-        if isinstance(node, cst.Call):
-            found += self._called(node)
+        found += self._used(node)
         found = found + branches[0] if branches else found
         for loop, body in loops:
             again = sum((self.of(part) for part in body), Counter[_Place]())
@@ -172,6 +174,15 @@ class _Calls:
                 del again[place]
             found += again
         return found
+
+    def _used(self, node: cst.CSTNode) -> Counter[_Place]:
+        """What a node itself calls, or reads a weight of."""
+        if isinstance(node, cst.Call):
+            return self._called(node)
+        owner = None if self.given else weight_owner(node, self.context)
+        if owner is None or owner.name not in self.names:
+            return Counter()
+        return Counter([self._place(owner)])
 
     def _called(self, node: cst.Call) -> Counter[_Place]:
         member = called_member(node, self.context)
@@ -210,11 +221,13 @@ class _Calls:
         variables = local_names(loop.target)
         found = {_Place(name, _SOME) for name in self._bound(loop).values()}
         for node in (n for part in body for n in parts(part)):
-            if not isinstance(node, cst.Call):
-                continue
-            member = called_member(node, self.context)
+            member = weight_owner(node, self.context)
+            if isinstance(node, cst.Call):
+                member = called_member(node, self.context)
             if member and any(local_names(i) & variables for i in member.indices):
                 found.add(self._place(member))
+            if not isinstance(node, cst.Call):
+                continue
             given = any(local_names(a.value) & variables for a in node.args)
             if self.given and given:
                 found.add(_Place(self_attribute(node.func) or ""))

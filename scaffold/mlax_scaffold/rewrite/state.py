@@ -16,11 +16,8 @@ from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
     code,
     expression,
-    fresh,
-    local_names,
     missing_comments,
     self_attribute,
-    statement,
     with_comments,
 )
 from mlax_scaffold.rewrite.presence import compared_with_none
@@ -33,16 +30,15 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     used = states & {*context.method.reads, *context.method.assigns}
     if not used and not context.dynamic and not context.containers:
         return function
-    transformer = _State(context, states, local_names(function) | context.taken)
+    transformer = _State(context, states)
     return cst.ensure_type(function.visit(transformer), cst.FunctionDef)
 
 
 class _State(Transformer):
-    def __init__(self, context: Context, states: frozenset[str], taken: set[str]):
+    def __init__(self, context: Context, states: frozenset[str]):
         super().__init__()
         self.context = context
         self.states = states
-        self.taken = taken
         mixed = context.containers.items()
         self.changing = states | {n for n, d in mixed if d.holds(Role.STATE)}
 
@@ -119,52 +115,11 @@ class _State(Transformer):
         original_node: cst.SimpleStatementLine,
         updated_node: cst.SimpleStatementLine,
     ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
-        match original_node.body:
-            case [cst.Assign(targets=[cst.AssignTarget(target=target)])] if isinstance(
-                target, cst.Tuple | cst.List
-            ):
-                pass
-            case _:
-                return _commented(updated_node, original_node)
-        names = _Names(self._stored, self.taken)
-        named = target.visit(names)
-        if not names.found:
-            return updated_node
-        assign = cst.ensure_type(updated_node.body[0], cst.Assign)
-        assert isinstance(named, cst.Tuple | cst.List)
-        first = updated_node.with_changes(
-            body=[assign.with_changes(targets=[cst.AssignTarget(named)])]
-        )
-        new = {
-            stored[0]: self._new(stored, name) for name, stored in names.found.items()
-        }
-        return cst.FlattenSentinel(
-            [first, statement(f"non_trainables = {_replacement(new)}")]
-        )
+        return _commented(updated_node, original_node)
 
     def _new(self, stored: tuple[str, str], value: str) -> str:
         before, _, after = stored[1].rpartition("{}")
         return f"{before}{value}{after}"
-
-
-class _Names(Transformer):
-    """Puts a fresh name in the place of every state in the target of an assignment."""
-
-    def __init__(self, stored, taken: set[str]):
-        super().__init__()
-        self.stored = stored
-        self.taken = taken
-        self.found: dict[str, tuple[str, str]] = {}
-
-    def leave_Attribute(
-        self, original_node: cst.Attribute, updated_node: cst.Attribute
-    ) -> cst.BaseExpression:
-        stored = self.stored(original_node)
-        if stored is None:
-            return updated_node
-        name = fresh(f"new_{stored[0]}", self.taken)
-        self.found[name] = stored
-        return cst.Name(name)
 
 
 def _commented(

@@ -50,7 +50,7 @@ def _closures(
     declared = declarations(owner)
     lists = [n for n, kind in declared.items() if isinstance(kind, Several | Tree)]
     lists += owner._fields_.holding("layers")
-    states = [n for n, kind in declared.items() if kind == "state"]
+    states = [n for n, kind in declared.items() if "state" in kinds_of(kind)]
     found = {
         name: Effect(changes := _holds(kind, "state"), layer_draws(kind), own=changes)
         for name, kind in declared.items()

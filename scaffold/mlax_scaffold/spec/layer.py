@@ -13,7 +13,6 @@ from jax.typing import DTypeLike
 
 from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.spec import containers
-from mlax_scaffold.spec.arrays import cast
 from mlax_scaffold.spec.declarations import Declaration
 from mlax_scaffold.spec.declared import Several, Tree, declarations, is_method
 from mlax_scaffold.spec.draws import Draws, split
@@ -228,6 +227,8 @@ class Layer(Holder, Threads):
         weights = self._cast_weights_(
             compiled.casts and has_floating(self._entries_[name])
         )
+        for array in self._arrays_:
+            self._arrive_(array)
         try:
             return compiled.run(self, *given, **inputs)
         finally:
@@ -372,7 +373,7 @@ class Layer(Holder, Threads):
             self._replace_state_(name, (), value)
         elif self._run_ is not None and self._is_state_(name):
             self._arrays_[name] = jnp.asarray(value).astype(self._arrays_[name].dtype)
-            self._run_.cast.pop(name, None)
+            self._arrive_(name)
         else:
             raise AttributeError(f"{type(self).__name__}.{name} is no state")
 
@@ -388,13 +389,4 @@ class Layer(Holder, Threads):
         return name in self._declared_ and self._declared_[name].kind == "state"
 
     def _read_(self, name: str) -> jax.Array:
-        array, run = self._arrays_[name], self._run_
-        inexact = array is not None and jnp.issubdtype(array.dtype, jnp.inexact)
-        if run is None or not inexact:
-            return array
-        dtype = run.dtype if self._is_state_(name) else run.weights_dtype
-        if dtype is None:
-            return array
-        if name not in run.cast:
-            run.cast[name] = cast(array, dtype)
-        return run.cast[name]
+        return self._arrays_[name] if self._run_ is None else self._run_.cast[name]

@@ -9,7 +9,6 @@ from typing import Any
 from mlax_scaffold.reader.closures import Called
 from mlax_scaffold.reader.constructs import functions_of, lifted
 from mlax_scaffold.reader.numbering import Numbering
-from mlax_scaffold.reader.source import self_attribute
 
 
 class NestedRoutes(ast.NodeTransformer):
@@ -56,18 +55,12 @@ class NestedRoutes(ast.NodeTransformer):
     def _function(self, node: ast.Lambda | ast.FunctionDef) -> Any:
         """A function that draws or changes states is given its key, and them."""
         effect = self.found.closures.functions.get(id(node))
-        weights = sorted(
-            name
-            for n in ast.walk(node)
-            if (name := self_attribute(n)) and self.declared.get(name) == "trainable"
-        )
         self.generic_visit(node)
         if not effect:
             return node
         given = [
             ast.Constant(self.found.passes[id(node)]),
             ast.Constant(effect.changes),
-            ast.Tuple([ast.Constant(name) for name in weights], ast.Load()),
         ]
         place = ast.copy_location(ast.Name("self", ast.Load()), node)
         made = routed(place, "_function_", given, [])

@@ -153,7 +153,7 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
         number = 0 if effect and effect.draws else None
         text = f"lambda *args: self.{called}({name!r}, {number}, *args)"
         if effect:
-            text = f"self._function_(1, {effect.changes}, ())({text})"
+            text = f"self._function_(1, {effect.changes})({text})"
         made = ast.parse(text, mode="eval").body
         return ast.copy_location(made, node)
 

@@ -25,10 +25,19 @@ class Threads:
     _trees_: dict[str, Any]
     _arrays_of_: dict[str, Any]
     _current_: Callable[[], Any]
-    _read_: Callable[[str], Any]
+    _cast_: Callable[[Any, bool], Any]
+    _is_state_: Callable[[str], bool]
     _drawn_: Callable[[int | None], Any]
     trainables: Any
     non_trainables: Any
+
+    def _arrive_(self, name: str) -> None:
+        """Casts a weight or a state where the run of the method knows it, and not where it is read.
+
+        Functions of a construct are traced apart: what one casts is nothing to another.
+        """
+        array = self._arrays_[name]
+        self._run_.cast[name] = self._cast_(array, self._is_state_(name))
 
     def _install_(self, kind: str, tree: Any) -> None:
         """Installs the arrays of a kind, with those of sub-layers, by the names of fields."""
@@ -36,7 +45,7 @@ class Threads:
             if declared.kind == kind:
                 self._arrays_[name] = part_of(tree, name)
                 if kind == "state" and self._run_ is not None:
-                    self._run_.cast.pop(name, None)
+                    self._arrive_(name)
         for name, layer in self._layers_.items():
             layer._install_(kind, part_of(tree, name))
         for name, held in self._trees_.items():
@@ -60,18 +69,13 @@ class Threads:
         if weights is not None:
             self._install_("trainable", weights)
 
-    def _function_(
-        self, places: int, changes: bool, weights: tuple[str, ...]
-    ) -> Callable[[Function], Function]:
+    def _function_(self, places: int, changes: bool) -> Callable[[Function], Function]:
         """A function that is given the key of its call first, and the states where it changes them.
 
         Args:
             places: how many of its calls draw.
             changes: whether it changes states, and returns them beside its result.
-            weights: those that it reads, which are cast where it is defined.
         """
-        for name in weights:
-            self._read_(name)
 
         def made(function: Function) -> Function:
             def run(key: Any, *args: Any, **inputs: Any) -> Any:

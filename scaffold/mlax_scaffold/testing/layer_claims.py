@@ -164,7 +164,7 @@ def _assert_dtypes(
             allowed,
             stored=stored,
             kept=kept,
-            passed=of_state if gradients else (),
+            passed=of_state,
             weak=situation.is_given_no_dtype,
             what=what,
         )

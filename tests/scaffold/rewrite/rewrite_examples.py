@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.reader.files import SpecFile
@@ -77,3 +79,17 @@ def importable(
             m for m in sys.modules if m.partition(".")[0] in ("specs", PROJECT.package)
         ]:
             del sys.modules[name]
+
+
+def results_of(program: Any, primitive: str) -> Iterator[Any]:
+    """What the operations of a name make, in the programs inside of one, too."""
+    for eqn in program.eqns:
+        if eqn.primitive.name == primitive:
+            yield eqn.outvars[0].aval
+        for value in jax.tree.leaves([*eqn.params.values()], is_leaf=_is_program):
+            if _is_program(value):
+                yield from results_of(getattr(value, "jaxpr", value), primitive)
+
+
+def _is_program(value: Any) -> bool:
+    return hasattr(value, "eqns") or hasattr(value, "jaxpr")

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from differential import assert_runs_alike, rows
-from rewrite_examples import Examples, importable
+from rewrite_examples import Examples, importable, results_of
 
 from mlax_scaffold.reader.files import SpecFile
 
@@ -188,20 +188,6 @@ def test_ways(holder: str, kind: str, place: str, examples: Examples):
     program = jax.make_jaxpr(jax.grad(loss))(trainables, rows("bfloat16"))
     added = {str(v.dtype) for v in results_of(program.jaxpr, "add_any")}
     assert added == {"bfloat16"}
-
-
-def results_of(program: Any, primitive: str) -> Iterator[Any]:
-    """What the operations of a name make, in the programs inside of one, too."""
-    for eqn in program.eqns:
-        if eqn.primitive.name == primitive:
-            yield eqn.outvars[0].aval
-        for value in jax.tree.leaves([*eqn.params.values()], is_leaf=is_program):
-            if is_program(value):
-                yield from results_of(getattr(value, "jaxpr", value), primitive)
-
-
-def is_program(value: Any) -> bool:
-    return hasattr(value, "eqns") or hasattr(value, "jaxpr")
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,25 @@ def test_dtype_contract_holds(case, dtype, weights_dtype):
         claims.keep_every_dtype(situation(case, dtype, weights_dtype, training))
 
 
+@pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=str)
+def test_a_layer_may_read_what_it_has_stored(dtype):
+    """As one does that calls a layer twice which reads the state that its first call left."""
+
+    def fwd(x, trainables, state, hyperparams, inference_mode=False, key=None):
+        y, state = batch_norm_fwd(
+            x, trainables, state, hyperparams, inference_mode, key
+        )
+        mean = state.mean.astype(x.dtype) + 1
+        state = state._replace(mean=mean.astype(state.mean.dtype))
+        mean = state.mean.astype(x.dtype) * 2
+        return y + mean, state._replace(mean=mean.astype(state.mean.dtype))
+
+    for training in BATCH_NORM.modes():
+        claims.keep_the_dtype(
+            situation(with_fwd(BATCH_NORM, fwd), dtype, jnp.float32, training)
+        )
+
+
 def weights_not_cast(x, trainables, *args, **kwargs):
     return x @ trainables.kernel + trainables.bias, None
 

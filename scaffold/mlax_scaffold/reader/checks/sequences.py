@@ -45,10 +45,18 @@ class Sequences:
             for child in ast.iter_child_nodes(parent)
         }
 
+    def _assigning(self, target: ast.expr) -> ast.AST:
+        """What assigns a target, by itself or as one of several."""
+        outer = self.parents[target]
+        while isinstance(outer, ast.Tuple | ast.List | ast.Starred):
+            outer = self.parents[outer]
+        return outer
+
     def _item(self, node: ast.Subscript) -> None:
         """A state of a container may be assigned by itself."""
         name = indexed_attribute(node) or ""
-        if not isinstance(self.parents[node], ast.Assign | ast.AugAssign):
+        assigned = ast.Assign | ast.AnnAssign | ast.AugAssign
+        if not isinstance(self._assigning(node), assigned):
             self.source.report(
                 node,
                 f"`{unparsed(node)}` cannot be assigned in this way",

@@ -237,19 +237,11 @@ class UseChecker(Sequences):
     def _stored(self, node: ast.Attribute) -> None:
         if self_attribute(node) is None and _root(node) != "self":
             return
-        outer: ast.AST = self.parents[node]
-        while isinstance(outer, ast.Tuple | ast.List | ast.Starred):
-            outer = self.parents[outer]
-        name = unparsed(node)
+        outer, name = self._assigning(node), unparsed(node)
         match outer:
-            case ast.Assign(targets=[_]) | ast.AugAssign():
+            case ast.Assign() | ast.AugAssign() | ast.AnnAssign(value=ast.expr()):
                 return
-            case ast.AnnAssign(value=ast.expr()):
-                return
-            case ast.Assign():
-                hint = "Assign one after the other."
-            case _:
-                hint = f"Bind a name, and write `{name} = ...` after it."
+        hint = f"Bind a name, and write `{name} = ...` after it."
         self.source.report(node, f"`{name}` cannot be assigned in this way", hint)
 
     def _call(self, node: ast.Call) -> None:

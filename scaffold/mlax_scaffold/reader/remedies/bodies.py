@@ -160,11 +160,16 @@ def of_self(source: Source, method: ast.AST, target: ast.expr) -> Fix | None:
 def one_by_one(source: Source, statement: ast.stmt) -> Fix | None:
     """`self.a, self.b = x, y` as two statements, where neither value reads what is assigned.
 
-    The same of `self.a, self.b = self.pair`, of which they are the items, and of what a call returns,
-    which is a local then.
+    The same of `self.a, self.b = self.pair`, of which they are the items, of what a call returns, which is
+    a local then, and of `self.a = self.b = x`, which share x where it is a sub-layer.
     """
     before: list[str] = []
     match statement:
+        case ast.Assign(targets=[_, _, *_] as targets, value=value):
+            values = [value]
+            shared = any(map(_makes_layer, ast.walk(value)))
+            again = source.text_of(targets[0] if shared else value)
+            texts = [source.text_of(value), *[again] * (len(targets) - 1)]
         case ast.Assign(
             targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)
         ) if len(targets) == len(values):
@@ -195,6 +200,13 @@ def one_by_one(source: Source, statement: ast.stmt) -> Fix | None:
         for target, text in zip(targets, texts, strict=True)
     ]
     return Fix((source.edit(statement, indent.join([*before, *lines])),))
+
+
+def _makes_layer(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name[:1].isupper()
+    return False
 
 
 def _is_name(node: ast.AST) -> bool:

@@ -44,14 +44,21 @@ def moment(
     return Fix((source.edit(value, text),), (declared, initializer))
 
 
-def zeros(source: Source, setup: ast.FunctionDef, call: ast.Call) -> Fix | None:
-    """`moment()` as zeros in the shape of the leaf; None for anything else."""
+def shaped(source: Source, setup: ast.FunctionDef, call: ast.Call) -> Fix | None:
+    """`moment()` as zeros in the shape of the leaf, and `moment(ones)` as ones; None for anything else."""
     inputs = [a.arg for a in setup.args.args if a.arg != "self"]
-    if call.args or call.keywords or dotted(call.func) != "moment" or len(inputs) != 1:
+    if call.keywords or dotted(call.func) != "moment" or len(inputs) != 1:
         return None
-    named = word(source, "zeros")
-    text = f"{source.text_of(call.func)}({named.bound}, {inputs[0]}.shape)"
-    return Fix((source.edit(call, text),), (named,))
+    function, shape = source.text_of(call.func), f"{inputs[0]}.shape"
+    match call.args:
+        case []:
+            named = word(source, "zeros")
+            text = f"{function}({named.bound}, {shape})"
+            return Fix((source.edit(call, text),), (named,))
+        case [initializer]:
+            text = f"{function}({source.text_of(initializer)}, {shape})"
+            return Fix((source.edit(call, text),))
+    return None
 
 
 def _is_shape(node: ast.expr, inputs: set[str]) -> bool:
