@@ -30,12 +30,11 @@ from mlax_scaffold.reader.checks.method_names import check_method_names
 from mlax_scaffold.reader.checks.names import (
     OF_HYPERPARAMS,
     OF_STEPS,
-    check_assignments,
     check_locals,
     check_returns_nothing,
 )
 from mlax_scaffold.reader.checks.parts_of_steps import check_parts_of_steps
-from mlax_scaffold.reader.checks.step_indices import takes_items_by_step
+from mlax_scaffold.reader.checks.step_indices import check_periods, counts_steps
 from mlax_scaffold.reader.checks.uses import UseChecker
 from mlax_scaffold.reader.examples import read_examples
 from mlax_scaffold.reader.fields import check_fields, read_hyperparameter
@@ -340,15 +339,15 @@ class ClassReader:
             known = {n: what for n, what in attributes.items() if what != "initializer"}
         elif role in ASSIGNABLE:
             absent = {*UNKNOWN[role]}
-            if takes_items_by_step(node):
+            if counts_steps(node):
                 absent -= {"step_number"}
             known = {n: what for n, what in attributes.items() if what not in absent}
             allowed = ASSIGNABLE[role]
             assignable = {n for n, what in attributes.items() if what in allowed}
-            if role is not MethodRole.UPDATE:
-                check_assignments(self.source, node)
             if role in (MethodRole.PREPARE, MethodRole.FINISH):
                 check_returns_nothing(self.source, node)
+            if role is MethodRole.UPDATE:
+                check_periods(self.source, node)
         # A field of no word is one finding, not one for each of its uses.
         known = {n: attributes[n] for n in self.unread} | known
         reserved = RESERVED | (OF_OPTIMIZERS if kind is Kind.OPTIMIZER else set())

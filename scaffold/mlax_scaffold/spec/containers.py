@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlax_scaffold.spec.declarations import Declaration
@@ -65,3 +66,18 @@ def keyed(tree: Any) -> list[Layer | Declaration]:
         else:
             found.append(leaf)
     return found
+
+
+@dataclass(frozen=True)
+class Places:
+    """What is below some place of a container, as the target of an assignment."""
+
+    replace: Callable[[tuple[Any, ...], Any], None]
+    """Puts a value at a place."""
+    steps: tuple[Any, ...] = ()
+
+    def __getitem__(self, step: Any) -> Places:
+        return Places(self.replace, (*self.steps, step))
+
+    def __setitem__(self, step: Any, value: Any) -> None:
+        self.replace((*self.steps, step), value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -92,6 +93,10 @@ class Holder:
 
         tree = self._trees_[name] if name in self._trees_ else self._lists_[name]
         return containers.mapped(tree, leaf)
+
+    def _places_(self, name: str) -> containers.Places:
+        """A container of states, whose items can be set."""
+        return containers.Places(functools.partial(self._replace_state_, name))
 
     def _replace_state_(self, name: str, steps: tuple[Any, ...], value: Any) -> None:
         old = self._arrays_of_[name]

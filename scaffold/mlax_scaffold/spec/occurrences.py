@@ -165,30 +165,37 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
         return any(isinstance(declarations(k).get(node.attr), str) for k in kinds)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        """An item of a container of states is assigned to."""
-        name = indexed_attribute(node.targets[0])
         if self._is_declared(self_attribute(node.value)):
             self.values.add(node.value)
-        if not isinstance(declarations(self.owner).get(name or ""), Tree):
-            return self.generic_visit(node)
-        value = self.visit(node.value)
-        return ast.copy_location(self._stored(node.targets[0], name, value), node)
+        return self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        name = indexed_attribute(node.target)
-        if not isinstance(declarations(self.owner).get(name or ""), Tree):
+        if self._set_place(node.target) is None:
             return self.generic_visit(node)
         old = ast.parse(ast.unparse(node.target), mode="eval").body
         value = ast.BinOp(self.visit(old), node.op, self.visit(node.value))
-        return ast.copy_location(self._stored(node.target, name, value), node)
+        return ast.copy_location(ast.Assign([self.visit(node.target)], value), node)
 
-    def _stored(self, target: Any, name: str | None, value: ast.expr) -> ast.Expr:
-        steps: list[ast.expr] = []
-        while isinstance(target, ast.Subscript):
-            steps.insert(0, self.visit(target.slice))
-            target = target.value
-        given = [ast.Constant(name), ast.Tuple(steps, ast.Load()), value]
-        return ast.Expr(routed(value, "_replace_state_", given, []))
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """An item of a container of states may be set."""
+        name = self._set_place(node)
+        if name is None:
+            return self.generic_visit(node)
+
+        def placed(part: ast.expr) -> ast.expr:
+            if not isinstance(part, ast.Subscript):
+                return routed(part, "_places_", [ast.Constant(name)], [])
+            made = ast.Subscript(placed(part.value), self.visit(part.slice), part.ctx)
+            return ast.copy_location(made, part)
+
+        return placed(node)
+
+    def _set_place(self, node: ast.expr) -> str | None:
+        """The container of which a target is an item."""
+        name = indexed_attribute(node)
+        if not isinstance(getattr(node, "ctx", None), ast.Store):
+            return None
+        return name if self._is_tree(name) else None
 
     def visit_Compare(self, node: ast.Compare) -> ast.Compare:
         left = node.left

@@ -64,6 +64,10 @@ READ = {
     "again": "return (x + {w}) * {w}",
 }
 WRITTEN = {
+    "one_of_several": "{w}, y = {w} + x[0], x\nreturn y + {w}",
+    "one_after_the_other": "{w} = y = x[0] * {w}\nreturn x + y - {w}",
+    "annotated": "{w}: jax.Array = x[0]\nreturn x * {w}",
+    "added": "{w} += x[0]\n{w} *= 0.5\nreturn x - {w}",
     "while": (
         "_, y = lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1] * {w}), (0, x))\n"
         "return y - {w}"

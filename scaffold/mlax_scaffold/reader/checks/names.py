@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable
 
 from mlax_scaffold.model.definition import Declaration, MethodRole, Role
-from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import Source, self_attribute
 
@@ -88,20 +87,6 @@ def check_returns_nothing(source: Source, method: ast.FunctionDef) -> None:
             )
         if not isinstance(node, ast.FunctionDef | ast.Lambda):
             pending.extend(ast.iter_child_nodes(node))
-
-
-def check_assignments(source: Source, method: ast.FunctionDef) -> None:
-    """Report assignments that the generated `step` has no counterpart for."""
-    for node in walk(method):
-        match node:
-            case ast.Assign(targets=[ast.Tuple() | ast.List() as target]) if any(
-                unparsed(part).startswith("self.") for part in target.elts
-            ):
-                source.report(
-                    target,
-                    "an attribute of self is assigned in a statement of its own",
-                    "Write one `self.name = expression` for each.",
-                )
 
 
 def names_bound(method: ast.FunctionDef) -> Iterable[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.source import Source, self_attribute
 
 _OF_STEPS = {
@@ -27,6 +28,8 @@ _OF_STEPS = {
 }
 """What only a step has, by what the reader calls such an attribute, and what is handed."""
 
+_SET_IN_STEPS = ("coefficient", "moment", "state")
+
 
 @dataclass
 class _Helper:
@@ -35,6 +38,8 @@ class _Helper:
     node: ast.FunctionDef
     reads: list[ast.Attribute | ast.Call] = field(default_factory=list)
     """What only a step has; calls of `self.key()`, each of which is a key of its own."""
+    sets: list[ast.Attribute] = field(default_factory=list)
+    """What it sets of that, which hyperparameters cannot."""
     calls: list[tuple[ast.Call, str]] = field(default_factory=list)
     """Calls of other methods, with their names."""
     given: dict[str, str] = field(default_factory=dict)
@@ -79,6 +84,14 @@ def check_parts_of_steps(
         attributes: what each attribute of self is in a step.
     """
     helpers = {m.name: _read(m, methods, attributes) for m in methods}
+    sets = [(h.node.name, node) for h in helpers.values() for node in h.sets]
+    for method, node in sets:
+        text = unparsed(node)
+        source.report(
+            node,
+            f"`{text}` is set in a step, and not in `{method}`, a method of hyperparams",
+            f"Return the new value, and set it there: `{text} = self.{method}(...)`.",
+        )
     found = [h for h in helpers.values() if h.reads]
     for number, helper in enumerate(found):
         first = helper.reads[0]
@@ -89,7 +102,7 @@ def check_parts_of_steps(
             attribute,
             f"`{shown}` is there in a step, and not in `{helper.node.name}`, a method of hyperparams",
             f"{_hint(helper, _OF_STEPS[attributes[name]])}: `self.{helper.node.name}(..., {shown})`.",
-            fix=None if number else _handed(source, helpers),
+            fix=None if number or sets else _handed(source, helpers),
         )
     reads = (r for h in found for r in h.reads)
     names = (self_attribute(r.func if isinstance(r, ast.Call) else r) for r in reads)
@@ -117,6 +130,9 @@ def _read(
                     helper.calls.append((node, name))
                 elif attributes.get(name) == "key":
                     helper.reads.append(node)
+            case ast.Attribute(ctx=ast.Store()) if name := self_attribute(node):
+                if attributes.get(name) in _SET_IN_STEPS:
+                    helper.sets.append(node)
             case ast.Attribute(ctx=ast.Load()) if name := self_attribute(node):
                 what = attributes.get(name)
                 if what in _OF_STEPS and not (what == "key" and id(node) in draws):

@@ -1,19 +1,21 @@
-"""Tells whether an update of one weight takes items by the number of the step, which is an integer then."""
+"""Tells whether an update of one weight counts steps, by an integer then: for an index, or to compare it."""
 
 from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import only_value
-from mlax_scaffold.reader.source import self_attribute
+from mlax_scaffold.reader.remedies.names import attribute
+from mlax_scaffold.reader.source import Source, self_attribute
 
 _DEPTH = 4
 """So many locals are looked into, one in the other."""
 
 
-def takes_items_by_step(method: ast.FunctionDef) -> bool:
-    """Whether `self.step_number` is an index, and nowhere becomes a floating number."""
+def counts_steps(method: ast.FunctionDef) -> bool:
+    """Whether `self.step_number` is an index or is compared, and nowhere becomes a floating number."""
 
     def counts(node: ast.AST, depth: int = 0) -> bool:
         parts = list(walk(node))
@@ -23,15 +25,33 @@ def takes_items_by_step(method: ast.FunctionDef) -> bool:
         values = [v for name in names for v in only_value(name, method)]
         return depth < _DEPTH and any(counts(v, depth + 1) for v in values)
 
-    indexed = False
+    counted = False
     for node in walk(method):
         match node:
             case ast.Subscript(slice=index):
-                indexed = indexed or counts(index)
+                counted = counted or counts(index)
+            case ast.Compare(left=left, comparators=others):
+                counted = counted or any(map(counts, (left, *others)))
             case ast.BinOp(left=left, op=ast.Pow() | ast.Div(), right=right):
                 if any(_is_plain(s) and counts(s) for s in (left, right)):
                     return False
-    return indexed
+    return counted
+
+
+def check_periods(source: Source, method: ast.FunctionDef) -> None:
+    """Report periods of steps that are told by the floating number of the step, as `self.step % 3 == 0`."""
+    compared = [n for n in walk(method) if isinstance(n, ast.Compare)]
+    for node in (part for compare in compared for part in walk(compare)):
+        match node:
+            case ast.BinOp(left=ast.Attribute() as step, op=ast.Mod()) if (
+                self_attribute(step) == "step"
+            ):
+                source.report(
+                    node,
+                    f"`{unparsed(node)}` is wrong after 256 steps of bfloat16, which has no 257",
+                    "Write `self.step_number`, the same as an integer.",
+                    fix=attribute(source, step, "step_number"),
+                )
 
 
 def _is_number(node: ast.expr) -> bool:
