@@ -14,6 +14,7 @@ from mlax_scaffold.reader.checks.defaults import check_defaults, check_type
 from mlax_scaffold.reader.checks.keys import check_keys
 from mlax_scaffold.reader.checks.uses import UseChecker
 from mlax_scaffold.reader.checks.widening import word_of
+from mlax_scaffold.reader.remedies.tables import written_down
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
 from mlax_scaffold.reader.source import Source
@@ -60,7 +61,8 @@ def check_constant(
         node, reason = refused.node, str(refused)
         if isinstance(node, ast.Name) and node.id not in imports:
             reason = f"`{node.id}` is not defined above"
-        source.report(node, f"the constant `{name}`: {reason}", _CONSTANTS)
+        fix = written_down(source, value, imports)
+        source.report(node, f"the constant `{name}`: {reason}", _CONSTANTS, fix=fix)
         return False
     return True
 

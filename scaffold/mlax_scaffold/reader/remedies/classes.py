@@ -237,28 +237,6 @@ def typed(source: Source, statement: ast.Assign) -> Fix | None:
     return None
 
 
-def keyword_only(
-    source: Source, function: ast.FunctionDef, arg: ast.arg, default: ast.expr | None
-) -> Fix | None:
-    """A hyperparameter of a function behind `*`; None where it is none, or others are by keyword."""
-    given = function.args
-    if given.kwonlyargs or given.vararg or arg not in given.args:
-        return None
-    if arg.annotation is None and with_word(source, arg, default) is None:
-        return None
-    return Fix((source.insert(arg, "*, "),))
-
-
-def with_word(source: Source, arg: ast.arg, default: ast.expr | None) -> Fix | None:
-    """`flip=False` as `flip: bool = False`; None where the default is no plain value."""
-    match default:
-        case ast.Constant(value=bool() | int() | float() | str() as value):
-            text = f"{arg.arg}: {type(value).__name__} = "
-            place = source.start(arg), source.start(default)
-            return Fix((source.replace(*place, text),))
-    return None
-
-
 def listed(source: Source, node: ast.expr) -> Fix | None:
     """A list as a tuple, which nothing can change."""
     start, end = source.start(node), source.end(node)
