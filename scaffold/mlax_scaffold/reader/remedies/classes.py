@@ -169,9 +169,12 @@ def as_field(
     match default:
         case ast.Constant(value=bool() | int() | float() | str() as value):
             kind = type(value).__name__
+        case ast.Constant(value=None) if argument.annotation is not None:
+            kind = _or_none(argument.annotation)
         case _:
             return None
     plain = argument.annotation is None or unparsed(argument.annotation) == kind
+    plain = plain or kind.endswith(" | None")
     owner = next(
         c
         for c in ast.walk(source.tree)
@@ -186,6 +189,22 @@ def as_field(
     end = fields[-1].end_lineno or fields[-1].lineno
     text = f"    {name}: {kind} = {source.text_of(default)}\n"
     return Fix((*read.edits, source.replace((end + 1, 1), (end + 1, 1), text)))
+
+
+def _or_none(annotation: ast.expr) -> str:
+    """A number, a flag or a text that may be None, as the type of a field; empty for anything else."""
+    match annotation:
+        case ast.BinOp(left=ast.Name(id=kind), op=ast.BitOr(), right=right) if (
+            isinstance(right, ast.Constant) and right.value is None
+        ):
+            pass
+        case ast.Subscript(value=owner, slice=ast.Name(id=kind)) if (
+            unparsed(owner).rpartition(".")[2] == "Optional"
+        ):
+            pass
+        case _:
+            return ""
+    return f"{kind} | None" if kind in ("bool", "float", "int", "str") else ""
 
 
 def _read(
