@@ -28,12 +28,30 @@ def unrolled(source: Source, node: ast.AST) -> Fix | None:
                 continue
         if any((source.start(n), source.end(n)) == place for n in _nodes(items)):
             passes = _passes(source, target, items)
-            if passes is None:
+            if passes is None or not _stays(items, loop):
                 return None
             made = _statements if isinstance(loop, ast.For) else _items
             text = made(source, loop, passes)  # type: ignore[arg-type]
             return None if text is None else Fix((source.edit(loop, text),))
     return None
+
+
+def _stays(items: ast.expr, loop: ast.AST) -> bool:
+    """Whether items are the same wherever they are read: no calls, and nothing the loop assigns."""
+    body = loop.body if isinstance(loop, ast.For) else []
+    stored = {
+        dotted(n)
+        for statement in body
+        for n in walk(statement)
+        if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store)
+    }
+    for node in _nodes(items):
+        names = isinstance(node, ast.Call) and dotted(node.func)
+        if isinstance(node, ast.Call) and names not in ("zip", "enumerate", "reversed"):
+            return False
+        if dotted(node) in stored:
+            return False
+    return True
 
 
 def _nodes(items: ast.expr) -> Iterator[ast.expr]:
