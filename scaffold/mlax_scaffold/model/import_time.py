@@ -112,6 +112,7 @@ _OWNERS = frozenset(
         "jax.nn.initializers",
         "jax.numpy",
         "jax.numpy.linalg",
+        "jax.ops",
         "jax.random",
         "jax.scipy.linalg",
         "jax.scipy.special",

@@ -117,6 +117,10 @@ def explained(
     return source.diagnostics
 
 
+_REFUSED = "must have shape ("
+"""What a layer says of an input with other axes than its own."""
+
+
 def _sized(traced: Definition, failure: Failure) -> list[Diagnostic]:
     """Axes that the types leave open, and the code does not, at the first type that has one."""
     source = Source(traced.source, traced.text)
@@ -125,6 +129,16 @@ def _sized(traced: Definition, failure: Failure) -> list[Diagnostic]:
     found = renamed(source, traced.name, failure.axes)
     if found is not None:
         place, fix = found
+        shape = source.text_of(place)
+        known = re.findall(r"\w+", shape)
+        if _REFUSED in summary and any(text in known for text in failure.axes.values()):
+            # Channels stand first there, perhaps: no name of an axis mends that.
+            source.report(
+                place,
+                f"a layer that this is given to takes other axes than {shape}",
+                summary,
+            )
+            return source.diagnostics
         source.report(
             place,
             f"the code fits this where {names}, and its type says any size",

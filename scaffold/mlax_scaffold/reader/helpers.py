@@ -31,6 +31,7 @@ from mlax_scaffold.reader.imports import is_taken
 from mlax_scaffold.reader.methods import docstring, names_of
 from mlax_scaffold.reader.named_dtypes import named_dtypes
 from mlax_scaffold.reader.plain_types import plain_type
+from mlax_scaffold.reader.remedies.aliases import is_type, spelled_out
 from mlax_scaffold.reader.remedies.helpers import helper_named
 from mlax_scaffold.reader.resolution import HERE, Scope
 from mlax_scaffold.reader.small_classes import read_small_class
@@ -71,6 +72,14 @@ class HelperReader:
             return
         if isinstance(node.value, ast.Lambda):
             self.function(as_function(target.id, node.value))
+            return
+        if is_type(node.value) and not isinstance(node.value, ast.Name):
+            self.source.report(
+                node,
+                f"`{target.id}` is a type, which stands where it is used",
+                f"Write `{unparsed(node.value)}` there.",
+                fix=spelled_out(self.source, target.id, node),
+            )
             return
         value = inlined(node.value, self.constants)
         if sum(1 for _ in walk(value)) > MAX_NODES:

@@ -20,11 +20,14 @@ from mlax_scaffold.reader.checks.uses import PASSED
 from mlax_scaffold.reader.remedies.classes import (
     TOLD,
     as_field,
-    keyword_only,
     of_training,
-    with_word,
 )
 from mlax_scaffold.reader.remedies.names import renamed
+from mlax_scaffold.reader.remedies.signatures import (
+    before_star,
+    keyword_only,
+    with_word,
+)
 from mlax_scaffold.reader.remedies.trees import DICTIONARIES, typed_dict
 from mlax_scaffold.reader.remedies.types import annotated
 from mlax_scaffold.reader.resolution import HERE, Scope
@@ -236,23 +239,40 @@ def not_by_keyword(
     function: ast.FunctionDef,
     arg: ast.arg,
     default: ast.expr | None,
-    first: tuple[ast.arg, ast.expr | None],
+    others: list[tuple[ast.arg, ast.expr | None]],
 ) -> None:
     """Report what is no input of a function, and no hyperparameter that is given by keyword.
 
-    `first` is the first such: what stands behind its `*` is by keyword, too.
+    `others` are all such. What stands behind the first that no edit makes an input is by keyword, too.
     """
     if arg in function.args.kwonlyargs:
         fix = with_word(source, arg, default)
         source.report(arg, f"`{arg.arg}` needs a word of the vocabulary", fix=fix)
         return
     fix = typed(source, function, arg, default)
+    if fix is None:
+        first = next(o for o in others if typed(source, function, *o) is None)
+        fix = keyword_only(source, function, *first)
     source.report(
         arg,
         f"`{arg.arg}` is positional but not an array",
         "Arrays are positional, hyperparameters keyword-only: put `*` before it.",
-        fix=fix or keyword_only(source, function, *first),
+        fix=fix,
     )
+
+
+def check_positional(
+    source: Source, function: ast.FunctionDef, inputs: tuple[Input, ...]
+) -> None:
+    """Report arrays of a function that are given by keyword."""
+    for item in inputs:
+        if item.keyword:
+            source.report(
+                parameter(function, item.name),
+                f"the array `{item.name}` must be positional",
+                "Put it before the `*`.",
+                fix=before_star(source, function, item.name),
+            )
 
 
 def typed(

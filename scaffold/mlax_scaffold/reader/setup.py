@@ -20,6 +20,7 @@ from mlax_scaffold.reader.checks.initial_arrays import (
     check_initial_array,
     is_initial_array,
 )
+from mlax_scaffold.reader.checks.setup_arrays import check_setup_arrays
 from mlax_scaffold.reader.containers.declared import Form, declared_in
 from mlax_scaffold.reader.declaring import ALLOWED, Declaring
 from mlax_scaffold.reader.methods import names_of
@@ -69,6 +70,8 @@ class SetupReader(Declaring):
             self.declared = {n: d for n, d in found.items() if d.holds}
         for statement in method.body:
             self._statement(statement)
+        derived = [d.name for d in self.declarations if d.role is Role.DERIVED]
+        check_setup_arrays(self.source, method, derived, self.scope.imports)
         for call in walk(method):
             if isinstance(call, ast.Call) and self._role(call) is not None:
                 if is_initial_array(call, self.scope.imports):

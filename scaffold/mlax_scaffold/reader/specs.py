@@ -33,7 +33,12 @@ from mlax_scaffold.reader.helpers import HelperReader, is_definition
 from mlax_scaffold.reader.homes import home, module_name
 from mlax_scaffold.reader.imports import BASES, ImportReader, spec_words
 from mlax_scaffold.reader.inheritance import flattened
-from mlax_scaffold.reader.inputs import not_by_keyword, parameter, read_inputs
+from mlax_scaffold.reader.inputs import (
+    check_positional,
+    not_by_keyword,
+    parameter,
+    read_inputs,
+)
 from mlax_scaffold.reader.kinds import SPECIAL
 from mlax_scaffold.reader.methods import (
     check_returns,
@@ -292,7 +297,7 @@ class _Reader:
         hyperparameters = []
         for arg, default in others:
             if arg not in node.args.kwonlyargs or arg.annotation is None:
-                not_by_keyword(self.source, node, arg, default, others[0])
+                not_by_keyword(self.source, node, arg, default, others)
             else:
                 hyperparameters.append(
                     read_hyperparameter(
@@ -306,13 +311,8 @@ class _Reader:
                         RESERVED_IN_FUNCTIONS,
                     )
                 )
+        check_positional(self.source, node, inputs)
         for item in inputs:
-            if item.keyword:
-                self.source.report(
-                    parameter(node, item.name),
-                    f"the array `{item.name}` must be positional",
-                    "Put it before the `*`.",
-                )
             if item.name in RESERVED_IN_FUNCTIONS:
                 self.source.report(
                     parameter(node, item.name),

@@ -89,7 +89,8 @@ class _Walk:
 
     def filled(self, jaxpr: Jaxpr) -> Iterator[Widening]:
         for eqn in jaxpr.eqns:
-            read = [v for v in eqn.invars if isinstance(v, Var)]
+            # A number that jax computed of numbers of Python is as much one.
+            read = [v for v in eqn.invars if isinstance(v, Var) and not _is_number(v)]
             made = eqn.primitive.name == "broadcast_in_dim" and not read
             if made and self._is_other(eqn.outvars[0]):
                 yield from self.place(eqn, None, "array")
@@ -157,6 +158,11 @@ class _Walk:
         aval = value.aval
         inexact = hasattr(aval, "dtype") and is_inexact(aval)
         return inexact and real(aval.dtype) != self.dtype
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it has no axes, and no dtype of its own."""
+    return bool(not value.aval.shape and getattr(value.aval, "weak_type", False))
 
 
 def _integers(eqn: JaxprEqn) -> list[int]:

@@ -465,6 +465,66 @@ def test_what_is_wider_than_half_precision_is_cast(project: ProjectFolder, name:
     assert mended in project.text("specs/nn/sloped.py")
 
 
+LAST = '''\
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.conv import Conv
+
+
+class Last(Layer):
+    """A spec of a test."""
+
+    channels: Size
+
+    def setup(self):
+        self.conv = Conv(2, self.channels, self.channels, 3)
+
+    def forward(self, x: Float["batch h w channels"]) -> Float["batch h w channels"]:
+        return self.conv(x)
+'''
+
+
+def test_channels_at_another_place_are_told_and_nothing_is_renamed(
+    project: ProjectFolder,
+):
+    error = refused(project, "last", LAST)
+    assert "takes other axes than" in error["message"]
+    assert "must have shape (*batch, in_channels, *spatial)" in error["hint"]
+    assert error["fix"] is None
+
+
+COUNTED = '''\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size, state, zeros
+
+
+class Counted(Layer):
+    """A spec of a test."""
+
+    warmup: Size = 50
+
+    def setup(self):
+        self.steps = state(zeros, (), jnp.int32)
+
+    def share(self, step):
+        return jnp.clip((step - self.warmup) / (self.warmup * 4), 0.0, 1.0)
+
+    def forward(self, x: Float["*batch n"]) -> Float["*batch n"]:
+        share = self.share(self.steps)
+        self.steps += 1
+        return x * share
+'''
+
+
+def test_a_method_that_is_given_integers_alone_gets_the_dtype(project: ProjectFolder):
+    refused(project, "counted", COUNTED)
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    mended = project.text("specs/nn/counted.py")
+    assert "def share(self, step, dtype):" in mended
+    assert "/ (jnp.asarray(self.warmup * 4, dtype))" in mended
+    assert "self.share(self.steps, x.dtype)" in mended
+
+
 def test_what_is_meant_to_be_wide_is_taken(project: ProjectFolder):
     result = "(x.astype(jnp.float32) * table).astype(x.dtype) * float(table[0])"
     text = WIDE.format(table="slopes(n)", result=result)

@@ -103,3 +103,31 @@ class Added(Layer):
     text = tests.test_module(definition, library, PROJECT).text
     assert "* count" in text
     assert text.count("count = pick(") == 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "tree"),
+    [
+        ("batch ...", "batch features"),
+        ("batch time features", "batch features"),
+        ("*batch features", "*batch features"),
+        ("...", "*batch features"),
+    ],
+)
+def test_a_tree_beside_arrays_has_axes_that_fit_theirs(shape: str, tree: str):
+    text = BLOCK.replace('Float["..."]', f'Float["{shape}"]')
+    text = text.replace('mask: Bool["..."]', "mask: PyTree").replace("Bool,", "PyTree,")
+    text = text.replace("BODY", "return self.first(x)")
+    specs = (SpecFile("specs/block/masked.py", "block", text),)
+    library = read_library(specs, find_specs(LIBRARY_SPECS, "library"))
+    definition = next(d for d in library if d.source == "specs/block/masked.py")
+    text = tests.test_module(definition, library, PROJECT).text
+    drawn = [ast.literal_eval(n) for n in ast.walk(ast.parse(text)) if _is_drawn(n)]
+    assert [d["mask"] for d in drawn] == [tree]
+
+
+def _is_drawn(node: ast.AST) -> bool:
+    """Whether a node says the shapes of inputs."""
+    return isinstance(node, ast.Dict) and "mask" in (
+        k.value for k in node.keys if isinstance(k, ast.Constant)
+    )

@@ -92,10 +92,20 @@ LAYERS = {
                 self.kernel = trainable(normal(1.0), (3,))
             else:
                 self.kernel = trainable(ones, ())
+            if self.which == "counter":
+                self.row = [Plain(3), Plain(3)]
+            if self.which != "none":
+                self.counters = [Counter() for _ in range(2)]
 
         def forward(self, x: Float["..."]) -> Float["..."]:
             for layer in self.layers:
                 x = layer(x)
+            if self.which == "counter":
+                for layer in self.row:
+                    x = layer(x)
+            if self.counters is not None:
+                for i, layer in enumerate(self.counters):
+                    x = layer(x) * (i + 1)
             if self.chosen is not None:
                 x = self.chosen(x)
             if self.bias is not None:

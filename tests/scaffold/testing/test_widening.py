@@ -30,6 +30,11 @@ FOUND = {
     "in a product": (lambda x, i: x @ jnp.arange(3.0), jnp.float16, 1),
     "integers among numbers": (lambda x, i: 2.0**i - 1.0, jnp.float16, 1),
     "an array of numbers": (lambda x, i: x * jnp.full((3,), 0.5), jnp.float16, "array"),
+    "an array of a number that jax computes": (
+        lambda x, i: x * jnp.full((3,), jnp.log(0.5)),
+        jnp.float16,
+        "array",
+    ),
     "a sum at indices": (by_index, jnp.float16, "sum"),
     "a sum of rows": (lambda x, i: lax.reduce_sum(x, (0,)), jnp.bfloat16, "sum"),
     "complex numbers": (

@@ -11,21 +11,9 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.changes import check_changes
-from mlax_scaffold.reader.checks.choices import check_choices
-from mlax_scaffold.reader.checks.coefficients import check_coefficients
-from mlax_scaffold.reader.checks.complex_dtypes import check_complex_dtypes
-from mlax_scaffold.reader.checks.corrections import check_corrections
 from mlax_scaffold.reader.checks.draws import draws_inside, several_keys
-from mlax_scaffold.reader.checks.given_dtype import check_given_dtype
-from mlax_scaffold.reader.checks.half_precision import check_half_precision
-from mlax_scaffold.reader.checks.numpy_arrays import check_numpy_arrays
-from mlax_scaffold.reader.checks.numpy_numbers import check_numpy_numbers
-from mlax_scaffold.reader.checks.ranges import check_ranges
-from mlax_scaffold.reader.checks.real_inputs import check_real_inputs
-from mlax_scaffold.reader.checks.scatters import check_scatters
 from mlax_scaffold.reader.checks.starts import check_starts
-from mlax_scaffold.reader.checks.vanishing import check_vanishing
+from mlax_scaffold.reader.checks.whole_bodies import CHECKS
 from mlax_scaffold.reader.checks.widening import (
     NARROW_WORDS,
     adds_integers,
@@ -79,23 +67,6 @@ _FORBIDDEN_CALLS = frozenset(
 _SETUP = ("setup", "setup_tree")
 """Methods whose statements are read one by one."""
 
-_CHECKS = (
-    check_complex_dtypes,
-    check_numpy_numbers,
-    check_numpy_arrays,
-    check_ranges,
-    check_real_inputs,
-    check_scatters,
-    check_half_precision,
-    check_given_dtype,
-    check_changes,
-    check_choices,
-    check_coefficients,
-    check_corrections,
-    check_vanishing,
-)
-"""What looks at whole bodies."""
-
 
 class BodyChecker:
     """Walks one method. `attributes` maps each attribute of self to what it is.
@@ -142,7 +113,7 @@ class BodyChecker:
             self._visit(statement, context="")
         # What setup computes is computed once, and its scalars become Python numbers.
         if self.method.name not in _SETUP:
-            for check in _CHECKS:
+            for check in CHECKS:
                 check(self.source, self.method, self.attributes, self.imports)
 
     def _visit(self, node: ast.AST, context: str) -> None:
@@ -229,7 +200,7 @@ class BodyChecker:
                 f"Give it a dtype: `{like}.dtype`.",
                 fix=typed_like(self.source, node, like),
             )
-        check_starts(self.source, node, self.imports, self.method)
+        check_starts(self.source, node, self.imports, self.method, self.attributes)
         if function in _FORBIDDEN_CALLS:
             self.source.report(
                 node.func,

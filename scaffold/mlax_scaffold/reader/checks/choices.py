@@ -10,6 +10,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.checks.floats import is_float
+from mlax_scaffold.reader.checks.integers import Integers
 from mlax_scaffold.reader.checks.likeness import like_of
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.remedies.names import of_jax
@@ -29,7 +30,9 @@ def check_choices(
         match node:
             case ast.Call(func=function, args=[_, one, other], keywords=[]) if (
                 qualified(function, imports) == "jax.numpy.where"
-                and _are_floats(one, other, imports)
+                and _are_floats(
+                    one, other, Integers(source.tree, imports, method, attributes)
+                )
             ):
                 pass
             case _:
@@ -70,11 +73,11 @@ def _check_returned(
             )
 
 
-def _are_floats(one: ast.expr, other: ast.expr, imports: Mapping[str, Import]) -> bool:
+def _are_floats(one: ast.expr, other: ast.expr, known: Integers) -> bool:
     """Whether both are numbers, of which one is certain to be no integer."""
     both = one, other
-    numbers = all(is_float(n, imports) or _is_integer(n) for n in both)
-    return numbers and any(is_float(n, imports) for n in both)
+    floats = [n for n in both if known.is_number(n) or is_float(n, known.imports)]
+    return bool(floats) and all(n in floats or _is_integer(n) for n in both)
 
 
 def _is_integer(node: ast.expr) -> bool:

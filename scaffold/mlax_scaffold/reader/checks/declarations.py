@@ -14,14 +14,8 @@ from mlax_scaffold.reader.remedies.names import SPEC, of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _SIZES = ("Size", "Count", "int")
-_MADE = frozenset(
-    f"jax.numpy.{name}"
-    for name in (
-        *("arange", "array", "asarray", "empty", "eye", "full", "identity"),
-        *("linspace", "ones", "zeros"),
-    )
-)
-"""Functions that make arrays of nothing but numbers."""
+_MADE = frozenset(f"jax.numpy.{name}" for name in ("empty", "full", "ones", "zeros"))
+"""Functions that make arrays of one number: what begins so is a weight or a state, perhaps."""
 _IDENTITY = ".functional.identity"
 """What an identity matrix is taken for: it has the name of one."""
 

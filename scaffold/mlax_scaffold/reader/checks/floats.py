@@ -18,6 +18,10 @@ _WHOLE = frozenset(
 )
 """Functions of `math` whose results may be integers."""
 _INFINITE = ("jax.numpy.inf", "jax.numpy.nan", "math.inf", "math.nan")
+_WORDS = frozenset(
+    ("Decay", "Fraction", "NonNegative", "Positive", "Probability", "float")
+)
+"""Words of hyperparameters that are floating numbers."""
 _OF_NUMBERS = ("abs", "float", "int", "len", "max", "min", "round", "sum")
 """Functions of Python that make numbers of numbers."""
 
@@ -74,6 +78,11 @@ class _Floats:
             case ast.BinOp(left=left, right=right):
                 numbers = self._is_number(left) and self._is_number(right)
                 return numbers and (self.hold(left) or self.hold(right))
+            case ast.Name(id=name) if self._is_field(name, self.function.args):
+                return True
+            case ast.Attribute() if name := self_attribute(node):
+                classes = (c for c in self.tree.body if isinstance(c, ast.ClassDef))
+                return any(self._is_field(name, owner) for owner in classes)
             case ast.Name(id=name) if name not in self.seen:
                 values = only_value(name, self.function)
                 within = _Floats(
@@ -90,6 +99,28 @@ class _Floats:
                 name = qualified(called, self.imports) or ""
                 return name.startswith("math.") and name not in _WHOLE
         return is_float(node, self.imports)
+
+    @staticmethod
+    def _is_field(name: str, owner: ast.arguments | ast.ClassDef) -> bool:
+        """Whether a hyperparameter is a tuple of floating numbers."""
+        typed: list[tuple[str, ast.expr | None]] = []
+        if isinstance(owner, ast.arguments):
+            typed = [(a.arg, a.annotation) for a in (*owner.args, *owner.kwonlyargs)]
+        else:
+            typed = [
+                (s.target.id, s.annotation)
+                for s in owner.body
+                if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+            ]
+        for found, annotation in typed:
+            match annotation:
+                case ast.Subscript(
+                    value=ast.Name(id="tuple"), slice=ast.Tuple(elts=parts)
+                ):
+                    words = [p.id for p in parts if isinstance(p, ast.Name)]
+                    if found == name and words and set(words) <= _WORDS:
+                        return True
+        return False
 
     def _is_number(self, node: ast.expr) -> bool:
         """Whether an expression is computed of names and numbers alone."""

@@ -33,7 +33,7 @@ def check_given_dtype(
         and untyped_call(n, source.tree, imports, method, attributes)
     ]
     made += ranges_without_dtype(source, method, imports)
-    handed = _handed(source, method, imports) if made else None
+    handed = handed_dtype(source, method, imports) if made else None
     if handed is None:
         return
     first, edits = handed
@@ -46,7 +46,7 @@ def check_given_dtype(
     )
 
 
-def _handed(
+def handed_dtype(
     source: Source, method: ast.FunctionDef, imports: Mapping[str, Import]
 ) -> tuple[str, list[Edit]] | None:
     """The edits that hand a function the dtype, and those that call it and have none themselves.

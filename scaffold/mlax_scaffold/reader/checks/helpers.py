@@ -5,15 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from mlax_scaffold.errors import Fix
 from mlax_scaffold.model import import_time
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.import_time import Refused
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.body import BodyChecker
 from mlax_scaffold.reader.checks.defaults import check_defaults, check_type
+from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.checks.keys import check_keys
 from mlax_scaffold.reader.checks.uses import UseChecker
-from mlax_scaffold.reader.checks.widening import word_of
+from mlax_scaffold.reader.checks.widening import NARROW, word_of
+from mlax_scaffold.reader.remedies.names import word as import_of
+from mlax_scaffold.reader.remedies.tables import written_down
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
 from mlax_scaffold.reader.source import Source
@@ -45,12 +49,18 @@ def check_constant(
         return False
     inside = {id(part) for f in lambdas for part in ast.walk(f)}
     for part in (p for p in ast.walk(value) if id(p) not in inside):
-        word = word_of(part, imports) if isinstance(part, ast.expr) else None
-        if word and isinstance(part, ast.Name | ast.Attribute):
+        if not isinstance(part, ast.Name | ast.Attribute):
+            continue
+        narrow = NARROW.get(qualified(part, imports) or "")
+        if word := word_of(part, imports) or narrow:
+            needed = import_of(source, word)
             source.report(
                 part,
-                f"`{unparsed(part)}` computes half-precision input in float32",
+                f"`{unparsed(part)}` adds 16-bit numbers one after another"
+                if narrow
+                else f"`{unparsed(part)}` computes half-precision input in float32",
                 f"Use the strict `{word}` of mlax_scaffold.spec.",
+                fix=Fix((source.edit(part, needed.bound),), (needed,)),
             )
             return False
     meanings = {n: imported.meaning for n, imported in imports.items()}
@@ -60,7 +70,8 @@ def check_constant(
         node, reason = refused.node, str(refused)
         if isinstance(node, ast.Name) and node.id not in imports:
             reason = f"`{node.id}` is not defined above"
-        source.report(node, f"the constant `{name}`: {reason}", _CONSTANTS)
+        fix = written_down(source, value, imports)
+        source.report(node, f"the constant `{name}`: {reason}", _CONSTANTS, fix=fix)
         return False
     return True
 

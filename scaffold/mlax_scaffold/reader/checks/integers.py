@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.model.definition import Import
@@ -138,13 +138,45 @@ class Integers:
             case ast.Name(id=name) if name not in self.seen:
                 inner = replace(self, seen=self.seen | {name})
                 values = only_value(name, self.method)
-                return self._parameter(name) or any(map(inner.is_number, values))
+                if self._parameter(name) or any(map(inner.is_number, values)):
+                    return True
+                return any(map(self._floats, self._taken_apart(name)))
+            case ast.Subscript(value=ast.Attribute() as owner, slice=ast.Constant()):
+                return self._floats(self_attribute(owner) or "")
         return False
 
     def is_scalar(self, node: ast.expr) -> bool:
         """Whether it is certain to be a number of Python, floating or not."""
         exact = is_exact(node, self.tree, self.imports, self.method)
         return self.is_number(node) or (exact and not self.is_array(node))
+
+    def _taken_apart(self, name: str) -> Iterator[str]:
+        """The field of which a local is an item: `low, high = self.bounds`."""
+        stored = [
+            n
+            for n in walk(self.method)
+            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+        ]
+        for node in walk(self.method):
+            match node:
+                case ast.Assign(
+                    targets=[ast.Tuple(elts=parts)], value=ast.Attribute() as value
+                ) if len(stored) == 1 and stored[0] in parts:
+                    yield self_attribute(value) or ""
+
+    def _floats(self, name: str) -> bool:
+        """Whether a field is a tuple of floating numbers."""
+        for owner in self.tree.body:
+            for part in owner.body if isinstance(owner, ast.ClassDef) else ():
+                match part:
+                    case ast.AnnAssign(
+                        target=ast.Name(id=found),
+                        annotation=ast.Subscript(
+                            value=ast.Name(id="tuple"), slice=ast.Tuple(elts=words)
+                        ),
+                    ) if found == name:
+                        return dotted(words[0]) in _FLOATS
+        return False
 
     def _parameter(self, name: str) -> bool:
         """Whether a function has a hyperparameter of that name that is floating, or a default that is."""

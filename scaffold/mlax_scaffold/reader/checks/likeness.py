@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.number_arguments import number_arguments
 from mlax_scaffold.reader.source import dotted, self_attribute
 
 FLOATING = ("Float", "Real")
@@ -58,6 +59,7 @@ def like_of(
     if plain:
         arrays = [*_shaped(call), *_arrays(method, imports)]
         other = _rebound(method) | exact_arguments(tree, method)
+        other |= number_arguments(tree, method)
         return next((n for n in arrays if n in plain - other), None)
     if names[:1] != ["self"] or method.name in ("setup", "setup_tree"):
         return None
@@ -75,6 +77,7 @@ def array_given(
     given = (*method.args.posonlyargs, *method.args.args)
     plain = {a.arg for a in given if a.annotation is None} - {"self", "key", "rng"}
     other = _rebound(method) | exact_arguments(tree, method)
+    other |= number_arguments(tree, method)
     return next((n for n in _arrays(method, imports) if n in plain - other), None)
 
 
@@ -85,7 +88,7 @@ def array_handed(tree: ast.Module, method: ast.FunctionDef) -> str | None:
 
 
 def exact_arguments(tree: ast.Module, method: ast.FunctionDef) -> set[str]:
-    """The arguments that a caller gives an input of integers or booleans of its own."""
+    """The arguments that a caller gives an input, or a state, of integers or booleans of its own."""
     return {*_handed(tree, method, ("Int", "Bool"))}
 
 
@@ -94,15 +97,32 @@ def _handed(
 ) -> Iterator[str]:
     given = [*method.args.posonlyargs, *method.args.args]
     member = bool(given) and given[0].arg == "self"
+    states = _exact_states(tree) if "Int" in words else set()
     for caller in (n for n in walk(tree) if isinstance(n, ast.FunctionDef)):
         inputs = {a.arg for a in caller.args.args if first_of([a], *words)}
+        inputs |= states
         for call in (n for n in walk(caller) if inputs and isinstance(n, ast.Call)):
             called = self_attribute(call.func) if member else dotted(call.func)
             if called != method.name:
                 continue
             for argument, value in zip(given[member:], call.args, strict=False):
-                if isinstance(value, ast.Name) and value.id in inputs:
+                if dotted(value) in inputs:
                     yield argument.arg
+
+
+def _exact_states(tree: ast.Module) -> set[str]:
+    """The states that are declared with a dtype of integers or booleans: `self.steps`."""
+    found = set()
+    for node in walk(tree):
+        match node:
+            case ast.Assign(
+                targets=[target],
+                value=ast.Call(func=ast.Name(id="state"), args=[_, _, dtype]),
+            ):
+                kind = (dotted(dtype) or "").rpartition(".")[2]
+                if kind.startswith(("int", "uint", "bool")):
+                    found.add(f"self.{self_attribute(target)}")
+    return found
 
 
 def _rebound(method: ast.FunctionDef) -> set[str]:

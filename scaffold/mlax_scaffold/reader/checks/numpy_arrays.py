@@ -13,6 +13,7 @@ from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.checks.likeness import FLOATING, exact_arguments, first_of
+from mlax_scaffold.reader.checks.number_arguments import number_arguments
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
@@ -150,6 +151,7 @@ def computed_dtype(source: Source, method: ast.FunctionDef) -> str | None:
     }
     # What is neither used as an array nor computed with is a size.
     exact = exact_arguments(source.tree, method)
+    exact |= number_arguments(source.tree, method)
     given = [argument for argument in given if argument.arg not in exact]
     arrays = [a.arg for a in given if known[a.arg].told]
     arrays += [a.arg for a in given if a.arg in operands]
@@ -170,6 +172,18 @@ def _weights(source: Source, method: ast.FunctionDef) -> Iterator[str]:
     for node in walk(method):
         if isinstance(node, ast.Attribute) and self_attribute(node) in declared:
             yield source.text_of(node)
+
+
+def of_numpy_floats(
+    node: ast.expr,
+    tree: ast.Module,
+    imports: Mapping[str, Import],
+    method: ast.FunctionDef,
+) -> bool:
+    """Whether an expression of a function is certain to be an array of floats of NumPy."""
+    own = Scope(tree)
+    _returned_by(method, own)
+    return _Values(own, imports).floating(node)
 
 
 def _bare(

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import only_value, qualified
 
 
@@ -28,10 +29,13 @@ def _is_of_numpy(
         return _is_of_numpy(inner, imports, method, seen)
 
     match node:
-        case ast.Name(id=name) if name not in seen:
-            return any(
-                _is_of_numpy(value, imports, method, seen | {name})
-                for value in only_value(name, method)
+        case ast.Name(id=name):
+            # What it is given by itself, as in `g = g / g.sum()`, is what it is else.
+            if name in seen:
+                return True
+            values = _bound(name, method) or only_value(name, method)
+            return bool(values) and all(
+                _is_of_numpy(value, imports, method, seen | {name}) for value in values
             )
         case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
             return of_numpy(inner)
@@ -49,3 +53,24 @@ def _is_of_numpy(
                 return of_numpy(function.value)
             return (name or "").startswith("numpy.")
     return False
+
+
+def _bound(name: str, method: ast.FunctionDef) -> list[ast.expr]:
+    """What a local is bound to, each by a statement of its own; nothing where it is bound in another way."""
+    values: list[ast.expr] = []
+    other = 0
+    for node in walk(method):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=target)], value=value) if (
+                target == name
+            ):
+                values.append(value)
+            case ast.AugAssign(target=ast.Name(id=target), value=value) if (
+                target == name
+            ):
+                values.append(ast.BinOp(ast.Name(name, ast.Load()), node.op, value))
+            case ast.arg(arg=given) if given == name:
+                other += 1
+            case ast.Name(id=target, ctx=ast.Store()) if target == name:
+                other += 1
+    return values if other == len(values) else []

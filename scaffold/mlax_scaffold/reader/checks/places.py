@@ -28,6 +28,7 @@ from mlax_scaffold.reader.looping import loop_layers
 from mlax_scaffold.reader.marks import Marks, marks
 from mlax_scaffold.reader.remedies.helpers import as_method
 from mlax_scaffold.reader.remedies.keeping import in_dictionary
+from mlax_scaffold.reader.remedies.unrolling import unrolled
 from mlax_scaffold.reader.source import (
     Source,
     indexed_attribute,
@@ -77,7 +78,7 @@ def check_places(definition: Definition, library: Library) -> list[Diagnostic]:
         for node, message, hint in found.problems:
             parent = parents.get(node)
             fix = as_method(source, node, parent)
-            fix = fix or in_dictionary(source, node, parent)
+            fix = fix or in_dictionary(source, node, parent) or unrolled(source, node)
             source.report(node, message, hint, fix=fix)
     return source.diagnostics
 

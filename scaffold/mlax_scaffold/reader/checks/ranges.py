@@ -260,6 +260,7 @@ def _widened(
                         _number(other, imports)
                         or (divides and _plain(other))
                         or _number(_value(other, method), imports)
+                        or _of_number(_value(other, method), imports, method)
                     )
                 )
                 or (known is not None and _meets(known, one, other, divides=divides))
@@ -320,6 +321,23 @@ def _number(node: ast.expr, imports: Mapping[str, Import]) -> bool:
             return (qualified(function, imports) or "").startswith("math.")
         case ast.Attribute():
             return qualified(node, imports) in ("math.pi", "jax.numpy.pi", "math.e")
+    return False
+
+
+def _of_number(
+    node: ast.expr, imports: Mapping[str, Import], method: ast.FunctionDef
+) -> bool:
+    """Whether jax computes it of a number, as `jnp.log(10000)`, or of what is one by default."""
+    given = method.args.args[len(method.args.args) - len(method.args.defaults) :]
+    pairs = zip(given, method.args.defaults, strict=True)
+    numbers = {a.arg for a, d in pairs if isinstance(d, ast.Constant) and d.value}
+    match node:
+        case ast.UnaryOp(operand=inner):
+            return _of_number(inner, imports, method)
+        case ast.Call(func=function, args=[one]):
+            named = isinstance(one, ast.Name) and one.id in numbers
+            number = named or isinstance(one, ast.Constant) or _number(one, imports)
+            return number and qualified(function, imports) in _OF_FLOATS
     return False
 
 

@@ -20,6 +20,7 @@ from mlax_scaffold.reader.looping import (
 from mlax_scaffold.reader.remedies import bodies
 from mlax_scaffold.reader.remedies.bodies import in_place, without_keyword
 from mlax_scaffold.reader.remedies.helpers import as_method
+from mlax_scaffold.reader.remedies.unrolling import unrolled
 from mlax_scaffold.reader.source import (
     compares_with_none,
     dotted,
@@ -122,6 +123,7 @@ class UseChecker(Sequences):
                 f"`self.{name}` can be looped over, and nothing else",
                 f"Write `for {kind} in self.{name}:`, with `enumerate`, `zip` and "
                 f"`reversed` too; `len(self.{name})` is their number.",
+                fix=unrolled(self.source, node),
             )
         elif what in ("container", "static container") and not self._in_place_of_one(
             node, parent
@@ -131,6 +133,7 @@ class UseChecker(Sequences):
                 f"`self.{name}` holds layers or weights, and is no value by itself",
                 f"Loop over it, or take one out of it: `self.{name}[index]`; "
                 f"`len(self.{name})` is their number.",
+                fix=unrolled(self.source, node),
             )
         elif what == "static layer":
             if not isinstance(parent, ast.Attribute) or parent.attr in RAW:

@@ -9,6 +9,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.reader.checks.exactness import is_exact, qualified
 from mlax_scaffold.reader.checks.floats import is_float, of_floats
 from mlax_scaffold.reader.checks.likeness import like_of
+from mlax_scaffold.reader.checks.numpy_arrays import of_numpy_floats
 from mlax_scaffold.reader.checks.numpy_values import is_of_numpy
 from mlax_scaffold.reader.source import dotted, self_attribute
 
@@ -184,7 +185,8 @@ def _is_untyped(
     if called == "jax.numpy.arange" and any(is_float(a, imports) for a in call.args):
         at = 3
     if called in ("jax.numpy.array", "jax.numpy.asarray") and call.args:
-        at = 1 if of_floats(call.args[0], tree, imports, method) else None
+        given = call.args[0], tree, imports, method
+        at = 1 if of_floats(*given) or of_numpy_floats(*given) else None
     if (
         at is None
         or len(call.args) > at

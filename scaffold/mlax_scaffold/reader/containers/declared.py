@@ -26,7 +26,7 @@ class Form(Enum):
     PLAIN = "plain"
     """By calls of one kind, each of which may be one of several branches, or None."""
     ROW = "row"
-    """By one list, of layers of one kind."""
+    """By one list, of layers of one kind, in no branch."""
     TREE = "tree"
     """In any other way that declares something."""
     VALUE = "value"
@@ -67,7 +67,8 @@ class Declared:
         if len(kinds) == 1 and not self.grows and not nested:
             if all(map(_is_plain, self.values)) and all(not m.steps for m in found):
                 return Form.PLAIN
-            if len(self.values) == 1 and all(len(m.steps) == 1 for m in self.members):
+            alone = len(self.values) == 1 and not self.conditions
+            if alone and all(len(m.steps) == 1 for m in self.members):
                 value = self.values[0]
                 calls = isinstance(value, ast.ListComp) and [value.elt]
                 if isinstance(value, ast.List):

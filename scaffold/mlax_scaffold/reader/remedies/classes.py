@@ -169,9 +169,12 @@ def as_field(
     match default:
         case ast.Constant(value=bool() | int() | float() | str() as value):
             kind = type(value).__name__
+        case ast.Constant(value=None) if argument.annotation is not None:
+            kind = _or_none(argument.annotation)
         case _:
             return None
     plain = argument.annotation is None or unparsed(argument.annotation) == kind
+    plain = plain or kind.endswith(" | None")
     owner = next(
         c
         for c in ast.walk(source.tree)
@@ -186,6 +189,22 @@ def as_field(
     end = fields[-1].end_lineno or fields[-1].lineno
     text = f"    {name}: {kind} = {source.text_of(default)}\n"
     return Fix((*read.edits, source.replace((end + 1, 1), (end + 1, 1), text)))
+
+
+def _or_none(annotation: ast.expr) -> str:
+    """A number, a flag or a text that may be None, as the type of a field; empty for anything else."""
+    match annotation:
+        case ast.BinOp(left=ast.Name(id=kind), op=ast.BitOr(), right=right) if (
+            isinstance(right, ast.Constant) and right.value is None
+        ):
+            pass
+        case ast.Subscript(value=owner, slice=ast.Name(id=kind)) if (
+            unparsed(owner).rpartition(".")[2] == "Optional"
+        ):
+            pass
+        case _:
+            return ""
+    return f"{kind} | None" if kind in ("bool", "float", "int", "str") else ""
 
 
 def _read(
@@ -234,28 +253,6 @@ def typed(source: Source, statement: ast.Assign) -> Fix | None:
         ) if isinstance(value, bool | int | float | str):
             end = source.end(target)
             return Fix((source.replace(end, end, f": {type(value).__name__}"),))
-    return None
-
-
-def keyword_only(
-    source: Source, function: ast.FunctionDef, arg: ast.arg, default: ast.expr | None
-) -> Fix | None:
-    """A hyperparameter of a function behind `*`; None where it is none, or others are by keyword."""
-    given = function.args
-    if given.kwonlyargs or given.vararg or arg not in given.args:
-        return None
-    if arg.annotation is None and with_word(source, arg, default) is None:
-        return None
-    return Fix((source.insert(arg, "*, "),))
-
-
-def with_word(source: Source, arg: ast.arg, default: ast.expr | None) -> Fix | None:
-    """`flip=False` as `flip: bool = False`; None where the default is no plain value."""
-    match default:
-        case ast.Constant(value=bool() | int() | float() | str() as value):
-            text = f"{arg.arg}: {type(value).__name__} = "
-            place = source.start(arg), source.start(default)
-            return Fix((source.replace(*place, text),))
     return None
 
 

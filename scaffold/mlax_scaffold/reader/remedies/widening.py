@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.reader.checks.exactness import only_value
+from mlax_scaffold.reader.checks.given_dtype import handed_dtype
 from mlax_scaffold.reader.checks.likeness import exact_arguments
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.remedies.names import of_jax
@@ -44,8 +45,12 @@ def narrowed(
     told += [computed_dtype(source, f) for f in around]  # type: ignore[arg-type]
     told += [d for f in around for d in _shaped(source, operand, f)]  # type: ignore[arg-type]
     dtype = next(filter(None, told), None)
+    edits: tuple[Edit, ...] = ()
     if dtype is None:
-        return None
+        handed = handed_dtype(source, around[0], {}) if around else None  # type: ignore[arg-type]
+        if handed is None:
+            return None
+        dtype, edits = "dtype", tuple(handed[1])
     jnp = of_jax(source, "jnp")
     match operand:
         case ast.Call(func=ast.Attribute(attr=name), keywords=given) if (
@@ -53,9 +58,11 @@ def narrowed(
         ):
             line, column = source.end(operand)
             at = line, column - 1
-            return Fix((source.replace(at, at, f", dtype={dtype}"),))
+            return Fix((*edits, source.replace(at, at, f", dtype={dtype}")))
+    if isinstance(operand, ast.Call) and dtype in map(source.text_of, operand.args):
+        return None  # it is cast, and what is wide is something else
     text = f"{jnp.bound}.asarray({source.text_of(operand)}, {dtype})"
-    return Fix((source.edit(operand, text),), (jnp,))
+    return Fix((*edits, source.edit(operand, text)), (jnp,))
 
 
 def _shaped(

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from mlax_scaffold.model.definition import ArrayType, Definition, Input, Method
 from mlax_scaffold.model.shapes import Conditional, Shape
 
+_TREE = "*batch features"
+"""The shape of an array that stands for a tree."""
+
 
 def ranked(definition: Definition, method: Method) -> bool:
     """Whether the number of axes of the input is drawn first: an axis must be one of them."""
@@ -96,9 +99,11 @@ def _patterns(inputs: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
     """Label and shape of every array of the inputs.
 
     Arrays of any shape must broadcast against one another: where all are of any shape they get the
-    same, and `...` beside named axes stands for no axis.
+    same, and `...` beside named axes stands for no axis. A tree has one axis `batch` where an array has.
     """
     flat = _flat_inputs(inputs)
+    if any("batch" in text.split() for _, text in flat):
+        flat = [(n, "batch features" if t == _TREE else t) for n, t in flat]
     free = {text for _, text in flat} == {"..."}
     for label, text in flat:
         words = [w for w in text.split() if w != "..."]
@@ -117,7 +122,7 @@ def _flat(label: str, array: ArrayType) -> Iterator[tuple[str, str]]:
         for _, at, part in array.parts:
             yield from _flat(f"{label}{at}", part)
     elif array.kind == "PyTree":
-        yield label, "*batch features"
+        yield label, _TREE
     elif array.shape is not None:
         yield label, str(array.shape)
 

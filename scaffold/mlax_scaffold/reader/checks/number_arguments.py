@@ -1,0 +1,82 @@
+"""Which arguments of functions of a spec are numbers of Python at every call: fields, sizes, literals."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.source import dotted, self_attribute
+
+_ARRAYS = ("Bool", "Complex", "Float", "Int", "Key", "PyTree", "Real")
+"""Words of inputs: whatever else is annotated is a number, or another value of Python."""
+_OF_NUMBERS = ("abs", "float", "int", "len", "max", "min", "pow", "round")
+
+
+def number_arguments(tree: ast.Module, method: ast.FunctionDef) -> set[str]:
+    """The parameters of a function that each of its calls in the module gives such a number."""
+    return _numbers(tree, method, ())
+
+
+def _numbers(
+    tree: ast.Module, method: ast.FunctionDef, above: tuple[str, ...]
+) -> set[str]:
+    given = [*method.args.posonlyargs, *method.args.args]
+    member = bool(given) and given[0].arg == "self"
+    names = [a.arg for a in given[member:]]
+    found: dict[str, bool] = {}
+    for caller in (n for n in walk(tree) if isinstance(n, ast.FunctionDef)):
+        for call in (n for n in walk(caller) if isinstance(n, ast.Call)):
+            called = self_attribute(call.func) if member else dotted(call.func)
+            if called != method.name or caller.name in (method.name, *above):
+                continue
+            pairs = [*zip(names, call.args, strict=False)]
+            pairs += [(k.arg, k.value) for k in call.keywords if k.arg]
+            known = _of_caller(tree, caller, (*above, method.name))
+            for name, value in pairs:
+                found[name] = found.get(name, True) and _is_number(value, known)
+    return {name for name, number in found.items() if number}
+
+
+def _of_caller(
+    tree: ast.Module, caller: ast.FunctionDef, above: tuple[str, ...]
+) -> set[str]:
+    """The names and the attributes of self that are numbers in a function."""
+    known = {
+        f"self.{s.target.id}"
+        for c in tree.body
+        if isinstance(c, ast.ClassDef)
+        for s in c.body
+        if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+    }
+    known |= {
+        a.arg
+        for a in caller.args.kwonlyargs
+        if a.annotation is not None and not _is_array(a.annotation)
+    }
+    return known | _numbers(tree, caller, above)
+
+
+def _is_array(annotation: ast.expr) -> bool:
+    names = (n.id for n in ast.walk(annotation) if isinstance(n, ast.Name))
+    return any(name in _ARRAYS for name in names)
+
+
+def _is_number(value: ast.expr, known: set[str]) -> bool:
+    match value:
+        case ast.Constant(value=int() | float()):
+            return True
+        case ast.Name() | ast.Attribute():
+            return dotted(value) in known
+        case ast.UnaryOp(operand=inner):
+            return _is_number(inner, known)
+        case ast.BinOp(left=left, right=right):
+            return _is_number(left, known) and _is_number(right, known)
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant()):
+            return True
+        case ast.Call(func=function, args=given, keywords=[]):
+            name = dotted(function) or ""
+            return name == "len" or (
+                (name in _OF_NUMBERS or name.startswith("math."))
+                and all(_is_number(a, known) for a in given)
+            )
+    return False

@@ -1,0 +1,56 @@
+"""Parameters of functions that stand at another place, or are told in another way, than specs have them."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.errors import Fix
+from mlax_scaffold.reader.source import Source
+
+
+def keyword_only(
+    source: Source, function: ast.FunctionDef, arg: ast.arg, default: ast.expr | None
+) -> Fix | None:
+    """A hyperparameter of a function behind `*`; None where it is none, or others are by keyword."""
+    given = function.args
+    if given.kwonlyargs or given.vararg or arg not in given.args:
+        return None
+    if arg.annotation is None and with_word(source, arg, default) is None:
+        return None
+    return Fix((source.insert(arg, "*, "),))
+
+
+def with_word(source: Source, arg: ast.arg, default: ast.expr | None) -> Fix | None:
+    """`flip=False` as `flip: bool = False`; None where the default is no plain value."""
+    match default:
+        case ast.Constant(value=bool() | int() | float() | str() as value):
+            text = f"{arg.arg}: {type(value).__name__} = "
+            place = source.start(arg), source.start(default)
+            return Fix((source.replace(*place, text),))
+    return None
+
+
+def before_star(source: Source, function: ast.FunctionDef, name: str) -> Fix | None:
+    """An array of a function before its `*`; None where it has to be given, and those before it have not."""
+    given = function.args
+    moved = next(a for a in given.kwonlyargs if a.arg == name)
+    place = given.kwonlyargs.index(moved)
+    default = given.kw_defaults[place]
+    if given.vararg or (given.defaults and default is None) or not given.args:
+        return None
+    # What stands between two parameters goes with the first: comments would lose theirs.
+    last = given.defaults[-1] if given.defaults else given.args[-1]
+    end = source.end(default or moved)
+    text = source.between(source.start(moved), end)
+    if place + 1 < len(given.kwonlyargs):
+        span = source.start(moved), source.start(given.kwonlyargs[place + 1])
+    else:
+        before = given.kw_defaults[place - 1] or given.kwonlyargs[place - 1]
+        span = source.end(before if place else last), end
+    if "#" in source.between(*span):
+        return None
+    after = source.end(last)
+    if not place and span[0] == after:
+        # It is the only one behind the `*`, which goes.
+        return Fix((source.replace(after, end, f", {text}"),))
+    return Fix((source.replace(after, after, f", {text}"), source.replace(*span, "")))
