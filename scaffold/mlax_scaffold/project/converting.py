@@ -81,12 +81,11 @@ class Conversion:
 
 
 def converted(
-    source: Source, name: str, kind: Kind, taken: Iterable[str] = ()
+    source: Source, name: str, kind: Kind, taken: Iterable[str] = (), run: int = 0
 ) -> Conversion:
-    """The spec of what a source names, formatted."""
-    made = convert(
-        source.path, source.text(), source.thing, name, kind.name, frozenset(taken)
-    )
+    """The spec of what a source names, formatted; with constructors run so far, at least."""
+    text, known = source.text(), frozenset(taken)
+    made = convert(source.path, text, source.thing, name, kind.name, known, run)
     return Conversion(
         source, made.framework, formatted(made.text), made.notes, made.trial
     )

@@ -161,6 +161,38 @@ class Wrong(nn.Module):
     assert model.files() == before
 
 
+FLAT = """\
+import torch.nn as nn
+
+
+class Flat(nn.Module):
+    def __init__(self, in_channels=3, sizes=None):
+        super().__init__()
+        layers = []
+        if sizes is None:
+            sizes = [4, 6]
+        for size in sizes:
+            layers.append(
+                nn.Sequential(nn.Conv2d(in_channels, size, 3, 2, 1), nn.ReLU())
+            )
+            in_channels = size
+        self.encoder = nn.Sequential(*layers)
+        self.head = nn.Linear(sizes[-1] * 9, 2)
+
+    def forward(self, x):
+        return self.head(self.encoder(x).flatten(1))
+"""
+
+
+def test_constructors_are_run_where_what_they_became_does_not_fit(model):
+    """The image has to be of the size that the last layer is made for."""
+    model.write("flat.py", FLAT)
+    source = ("--from", "flat.py:Flat", "--dry-run")
+    shown = model.ok("new-layer", "ProbeFlat", *source)
+    assert "'x': (2, 3, 9, 9)" in shown.replace('"', "'")
+    assert "`sizes` of Flat is always `None`" in shown
+
+
 def test_failing_tests_are_shown_with_the_lines_of_the_original(model, monkeypatch):
     failed = Outcome(1, "E  it differs\nspecs/nn/probe_gate.py:17: AssertionError")
     monkeypatch.setattr(Stage, "prove", lambda *arguments: failed)

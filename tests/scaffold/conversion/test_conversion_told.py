@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from test_conversion_forms import TORCH, converted
 
 from mlax_scaffold.conversion import convert
@@ -368,3 +369,40 @@ def test_a_weight_has_another_shape_where_a_condition_fails():
         "else trainable(zeros, (self.dim,)) if self.use_bias and (not self.concat)"
         in text
     )
+
+
+def test_buffers_of_indices_stay_indices():
+    made = converted(
+        layer(
+            'self.register_buffer("places", torch.arange(9).expand((1, -1)))\n'
+            'self.register_buffer("scale", torch.arange(9) / 9.0)\n'
+            "self.embed = nn.Embedding(9, dim)",
+            "places = self.places[:, : x.shape[1]]\n"
+            "return x + self.embed(places) * self.scale[0]",
+        )
+    )
+    assert "jnp.asarray(self.places)[:, :x.shape[1]]" in made.text
+    assert "jnp.asarray(self.scale, x.dtype)" in made.text
+
+
+def test_the_first_position_of_a_sequence_tells_its_axes():
+    made = converted(layer("self.fc = nn.Linear(dim, dim)", "return self.fc(x[:, 0])"))
+    assert "x: Float['batch positions dim']" in made.text
+
+
+@pytest.mark.parametrize(
+    ("asked", "size"), [(">= '1.5.0'", 1), ("< '1.5.0'", 2)], ids=["later", "earlier"]
+)
+def test_the_version_of_pytorch_is_a_late_one(asked, size):
+    setup = (
+        f"pad = 1 if torch.__version__ {asked} else 2\nself.fc = nn.Linear(dim, pad)"
+    )
+    assert f"pad = {size}" in converted(layer(setup, "return self.fc(x)")).text
+
+
+def test_locals_that_are_not_trained_are_what_they_are():
+    setup = (
+        "pe = torch.zeros(4, dim)\npe.require_grad = False\n"
+        "self.register_buffer('pe', pe)"
+    )
+    assert "require" not in converted(layer(setup, "return x + self.pe[0]")).text

@@ -17,6 +17,7 @@ from mlax_scaffold.conversion.source.trees import (
     is_none,
     name,
     replaced,
+    self_attribute,
     targets,
     without_docstring,
 )
@@ -49,6 +50,9 @@ _SKIPPED = frozenset(
         *("initialize_carry", "to", "cuda", "cpu", "half"),
     )
 )
+
+_OF_ALL = ("parameters", "named_parameters", "modules", "named_modules", "state_dict")
+"""What PyTorch's classes have of all their weights, for which there is no counterpart in a layer."""
 
 
 class ClassMethods(AddedFields):
@@ -101,7 +105,9 @@ class ClassMethods(AddedFields):
     def _is_left_out(self, function: ast.FunctionDef, before: int) -> bool:
         """Whether a method that nothing of the file calls has no counterpart, which is told."""
         notes = self.builder.notes
-        refused = any(note.blocks for note in notes.found[before:])
+        refused = any(note.blocks for note in notes.found[before:]) or any(
+            self_attribute(part) in _OF_ALL for part in ast.walk(function)
+        )
         if not refused or function.name not in uncalled(self.builder.origin):
             return False
         del notes.found[before:]

@@ -129,6 +129,19 @@ class RunCalls:
             for p in ast.walk(node)
         )
 
+    def is_object(self, node: ast.expr) -> bool:
+        """Whether an expression is a class or a function, which is there."""
+        if isinstance(node, ast.Call):
+            full = self.origin.qualified(node.func)
+            title = getattr(node.func, "id", "")
+            made = full.startswith("torch.nn.") or full == "functools.partial"
+            return made or title in self.origin.classes
+        return (
+            isinstance(node, ast.Lambda)
+            or self.origin.qualified(node).startswith("torch.")
+            or getattr(node, "id", "") in {*self.origin.classes, *self.origin.functions}
+        )
+
     def is_plain(self, node: ast.expr) -> bool:
         """Whether a value is one of numbers, classes and lists, which may be written twice."""
         if isinstance(node, ast.Lambda):

@@ -69,7 +69,7 @@ def _run(
     if start is None or start.args.vararg is not None:
         return {}
     parameters = [a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)]
-    values = _values(origin, node, start, asked=asked)
+    values = values_of(origin, node, start, asked=asked)
     defaults = defaults_of(start.args)
     fixed = {p: v for p, v in values.items() if not _is_known(v)}
     for _ in range(len(parameters) + 1):
@@ -89,9 +89,19 @@ def _run(
         return {}
     if not run.structural and not fixed:
         return {}
+    remark_run(notes, node, run, fixed)
+    without_parameters(origin.tree, node, start, set(fixed))
+    take_run(origin, node, run)
+    return {p: ast.unparse(v) for p, v in fixed.items() if p not in defaults}
+
+
+def remark_run(
+    notes: Notes, node: ast.ClassDef, run: Run, fixed: Mapping[str, ast.expr]
+) -> None:
+    """Tell which parameters of a class are none any more, and what is left out."""
     for parameter, value in fixed.items():
         notes.remark(
-            start,
+            run.start,
             f"`{parameter}` of {node.name} is always `{_short(value)}`",
             "write another spec for other values: they decide which layers there are",
         )
@@ -99,7 +109,11 @@ def _run(
         notes.remark(
             part, f"`{ast.unparse(part)}` is left out", "give the weights initializers"
         )
-    without_parameters(origin.tree, node, start, set(fixed))
+
+
+def take_run(origin: Origin, node: ast.ClassDef, run: Run) -> None:
+    """Give a class the constructor that was run, in place."""
+    start = run.start
     start.body = run.body(_read(node, start, run.consumed))
     node.body = [
         m
@@ -107,7 +121,6 @@ def _run(
         if getattr(m, "name", "") not in run.consumed - _called(node)
     ]
     with_run_methods(node, start, run.settled(), MODULE_LISTS, origin)
-    return {p: ast.unparse(v) for p, v in fixed.items() if p not in defaults}
 
 
 def _short(value: ast.expr) -> str:
@@ -130,7 +143,7 @@ def _read(node: ast.ClassDef, start: ast.FunctionDef, consumed: set[str]) -> set
     }
 
 
-def _values(
+def values_of(
     origin: Origin, node: ast.ClassDef, start: ast.FunctionDef, *, asked: bool
 ) -> Mapping[str, ast.expr]:
     """What parameters are where nobody says otherwise, or all calls say the same."""
@@ -156,7 +169,7 @@ def _values(
             given.setdefault(parameter, []).append(value or ast.Name("_", ast.Load()))
     found: dict[str, ast.expr] = dict(defaults) if asked or not calls else {}
     for parameter, values in given.items():
-        made = [v for v in values if asked and _makes(origin, v)]
+        made = [v for v in values if asked and makes(origin, v)]
         known = [v for v in values if _is_known(v)] or made
         if asked and known:
             found.setdefault(parameter, known[0])
@@ -187,7 +200,7 @@ def _is_known(node: ast.expr) -> bool:
     )
 
 
-def _makes(origin: Origin, node: ast.expr) -> bool:
+def makes(origin: Origin, node: ast.expr) -> bool:
     """Whether a value is what a function of the file makes, of what the file has."""
     known = {*origin.functions, *origin.classes, *origin.assigned, *origin.imports}
     return (

@@ -33,7 +33,7 @@ class RunFlow(RunCalls):
     def branch(self, node: ast.If) -> None:
         """Run the branch that is taken, or leave the statement where that is not known."""
         test = self.known.value(node.test)
-        decided = truth(test)
+        decided = True if self.is_object(test) else truth(test)
         if decided is not None:
             self.statements(node.body if decided else node.orelse)
             return

@@ -49,7 +49,7 @@ class Run(RunFlow):
         self.made = copy.deepcopy(held)
         """Parameters that are layers which a function of the file makes."""
         values = {k: copy.deepcopy(v) for k, v in fixed.items() if k not in held}
-        self.known = Known(values, {}, self.called)
+        self.known = Known(values, {}, self.called, self.is_object)
         constants = {
             n: a.value for n, a in origin.assigned.items() if a.value is not None
         }
@@ -244,6 +244,8 @@ class Run(RunFlow):
 
     def _call(self, node: ast.Expr, call: ast.Call) -> None:
         match call.func:
+            case ast.Attribute(value=owner, attr="reverse") if self._turned(owner):
+                return
             case ast.Attribute(value=owner, attr=attr) if attr in LONGER:
                 args = [self.known.value(a) for a in call.args]
                 if attr == "add_module" and self._add(node, owner, args):
@@ -272,6 +274,16 @@ class Run(RunFlow):
             self.body_of(method, self._arguments(call))
             return
         self.leave(node)
+
+    def _turned(self, owner: ast.expr) -> bool:
+        """Whether a list that is a name, and holds no layers, is turned around."""
+        title = owner.id if isinstance(owner, ast.Name) else ""
+        value = self.known.names.get(title)
+        items = items_of(value) if value is not None else None
+        if items is None or not self.is_plain(ast.List(items, ast.Load())):
+            return False
+        self.known.names[title] = ast.List(items[::-1], ast.Load())
+        return True
 
     def _arguments(self, call: ast.Call) -> ast.Call:
         """A call with what is known of its arguments."""
