@@ -37,7 +37,7 @@ from mlax_scaffold.errors import UsageError
 __all__ = ["FURTHEST", "ConversionError", "Converted", "Note", "convert"]
 
 
-FURTHEST = 2
+FURTHEST = 3
 """How far constructors are run at most."""
 
 

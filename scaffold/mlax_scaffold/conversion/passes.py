@@ -83,7 +83,7 @@ def with_plain_forms(
         thing: the class or the function of it that is converted.
         notes: where to tell what is left out.
         run: how far constructors are run: 0 is not at all, 1 where lists of layers depend on it, 2 with all
-            that they are given by default.
+            that they are given by default but for numbers, 3 with these.
 
     Returns:
         What the original is given for parameters that are known then, and what each class has in the place
@@ -97,8 +97,11 @@ def with_plain_forms(
     if run:
         without_small_helpers(origin)
         without_default_functions(origin)
-        settle = with_settled_classes if run > 1 else with_run_constructors
-        given = settle(origin, thing, notes)
+        given = (
+            with_settled_classes(origin, thing, notes, numbers=run > 2)
+            if run > 1
+            else with_run_constructors(origin, thing, notes)
+        )
     without_handed_sizes(origin, thing)
     without_told_dtypes(origin)
     without_fresh_changes(origin)

@@ -406,3 +406,76 @@ def test_locals_that_are_not_trained_are_what_they_are():
         "self.register_buffer('pe', pe)"
     )
     assert "require" not in converted(layer(setup, "return x + self.pe[0]")).text
+
+
+@pytest.mark.parametrize(
+    ("call", "made"),
+    [
+        (
+            "torch.zeros_like(x).index_add_(0, at, x)",
+            "jnp.zeros_like(x).at[at].add(x)",
+        ),
+        ("x.index_add(1, at, x)", "x.at[:, at].add(x)"),
+        ("x.index_add(-1, at, x)", "x.at[..., at].add(x)"),
+        (
+            "x.scatter_add(0, at, x)",
+            "x.at[*jnp.indices(at.shape)[:0], at, *jnp.indices(at.shape)[1:]].add(x)",
+        ),
+        ("x.flip(dims=(1,))", "jnp.flip(x, axis=(1,))"),
+        ("x.flip(0, 1)", "jnp.flip(x, axis=(0, 1))"),
+    ],
+)
+def test_sums_at_indices_and_axes_that_are_turned_around(call, made):
+    body = layer("self.dim = dim", f"return {call}").replace(
+        "(self, x)", "(self, x, at)"
+    )
+    text = converted(body).text.replace("[(", "[").replace(")].add", "].add")
+    assert made in text
+
+
+@pytest.mark.parametrize(
+    ("forward", "told"),
+    [
+        ("return x.transpose(2, 3)", "channels height width']"),
+        (
+            "return self.fc(torch.cat([x, at], 1))",
+            "x: Float['batch dim'], at: Float['batch dim']",
+        ),
+        (
+            "a, b, c = x.shape\nreturn x + self.embed(at)",
+            "x: Float['a b dim'], at: Int['a b']",
+        ),
+        (
+            "return self.fc(torch.cat((x.unsqueeze(1).repeat(1, at.shape[1], 1), at), dim=2))",
+            " dim'], at: Float['",
+        ),
+    ],
+    ids=["exchanged", "joined", "looked up", "repeated"],
+)
+def test_what_is_done_with_inputs_tells_how_many_axes_they_have(forward, told):
+    setup = "self.fc = nn.Linear(dim + dim, dim)\nself.embed = nn.Embedding(9, dim)"
+    body = layer(setup, forward).replace("(self, x)", "(self, x, at)")
+    assert told in converted(body).text
+
+
+def test_targets_that_nothing_reads_are_indices_where_tokens_are():
+    body = layer(
+        "self.embed = nn.Embedding(9, dim)\nself.loss = None",
+        "x = self.embed(x)\n"
+        "if targets is not None:\n    self.loss = F.mse_loss(x, targets)\n"
+        "else:\n    x = x * 2\nreturn x",
+    ).replace("(self, x)", "(self, x, targets=None)")
+    assert "targets: Int['*shape'] | None" in converted(body).text
+
+
+def test_a_size_with_the_name_of_several_is_one_where_a_layer_is_made_with_it():
+    body = layer(
+        "self.fc = nn.Linear(input_dims, 4)", "return self.fc(x)", "input_dims"
+    )
+    assert "input_dims: Size\n" in converted(body).text
+
+
+def test_methods_of_code_beside_the_model_are_left_out():
+    more = "\n    def act(self, x):\n        return self.forward(x).max(1)[1].item()\n"
+    body = layer("self.fc = nn.Linear(dim, 4)", "return self.fc(x)") + more
+    assert "act" not in converted(body).text.replace("activation", "")

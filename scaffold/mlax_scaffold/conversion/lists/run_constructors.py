@@ -32,11 +32,15 @@ from mlax_scaffold.conversion.source.known_values import items_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
+    expression,
     is_name,
     literal,
     names,
     self_attribute,
 )
+
+_IMAGE = "(4, 44, 44)"
+"""The shape of an image that nothing else is told of: of four frames, and large enough for a few windows."""
 
 
 def with_run_constructors(origin: Origin, thing: str, notes: Notes) -> dict[str, str]:
@@ -168,6 +172,10 @@ def values_of(
                 value = scope[value.id]
             given.setdefault(parameter, []).append(value or ast.Name("_", ast.Load()))
     found: dict[str, ast.expr] = dict(defaults) if asked or not calls else {}
+    if asked:
+        images = (p for p in places if p.endswith("_shape") and p not in defaults)
+        found |= {p: ast.copy_location(expression(_IMAGE), start) for p in images}
+        found = {p: v for p, v in found.items() if p not in given or p in defaults}
     for parameter, values in given.items():
         made = [v for v in values if asked and makes(origin, v)]
         known = [v for v in values if _is_known(v)] or made

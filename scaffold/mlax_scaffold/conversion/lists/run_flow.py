@@ -19,7 +19,6 @@ from mlax_scaffold.conversion.source.trees import is_name, self_attribute
 class RunFlow(RunCalls):
     """Runs them."""
 
-    structural: bool
     unrolled: int
 
     def leave(self, node: ast.stmt) -> None:

@@ -25,6 +25,7 @@ from mlax_scaffold.conversion.source.trees import (
     expression,
     is_name,
     literal,
+    names,
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
@@ -49,7 +50,7 @@ class Run(RunFlow):
         self.made = copy.deepcopy(held)
         """Parameters that are layers which a function of the file makes."""
         values = {k: copy.deepcopy(v) for k, v in fixed.items() if k not in held}
-        self.known = Known(values, {}, self.called, self.is_object)
+        self.known = Known(values, {}, self.called, self.is_object, self.shape_of)
         constants = {
             n: a.value for n, a in origin.assigned.items() if a.value is not None
         }
@@ -104,7 +105,7 @@ class Run(RunFlow):
         made = [s for s in self.out if id(s) not in gone | self.replaced]
         heads = [s for s in made[:2] if isinstance(s, ast.Expr)]
         made = [*heads, *kept, *made[len(heads) :]]
-        return _inlined(made, set(self.fresh))
+        return _inlined(_behind(made, set(self.fresh)), set(self.fresh))
 
     # Statements.
 
@@ -145,6 +146,10 @@ class Run(RunFlow):
             case ast.Assert(test=test):
                 if truth(self.known.value(test)) is not True:
                     self.leave(node)
+            case ast.With(items=[ast.withitem(ast.Call(func=func))], body=body) if (
+                self.origin.qualified(func) == "torch.no_grad"
+            ):
+                self.statements(body)
             case ast.FunctionDef() | ast.Pass() | ast.Import() | ast.ImportFrom():
                 self.out.append(copy.deepcopy(node))
             case _:
@@ -312,6 +317,22 @@ class Run(RunFlow):
             made.args += self.elements(args[1:])
             return True
         return False
+
+
+def _behind(body: list[ast.stmt], fresh: set[str]) -> list[ast.stmt]:
+    """The statements, where lists that grew after they were set stand behind the locals that they hold."""
+    made = [*body]
+    for part in body:
+        if not isinstance(part, ast.Assign) or not self_attribute(part.targets[0]):
+            continue
+        held = names(part.value) & fresh
+        at = made.index(part)
+        last = max(
+            (i for i, s in enumerate(made) if held & {*stored_names(s)}), default=0
+        )
+        if last > at:
+            made.insert(last, made.pop(at))
+    return made
 
 
 def _inlined(body: list[ast.stmt], fresh: set[str]) -> list[ast.stmt]:

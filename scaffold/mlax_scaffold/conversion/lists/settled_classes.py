@@ -37,8 +37,16 @@ _MOST = 64
 """A model of more classes is not written out."""
 
 
-def with_settled_classes(origin: Origin, thing: str, notes: Notes) -> dict[str, str]:
+def with_settled_classes(
+    origin: Origin, thing: str, notes: Notes, *, numbers: bool
+) -> dict[str, str]:
     """Change the class that is asked for, and those that it is made of, in place.
+
+    Args:
+        origin: the file.
+        thing: the class that is asked for.
+        notes: where to tell what is settled.
+        numbers: whether numbers are settled, too, that decide nothing of which layers there are.
 
     Returns:
         The parameters of the class that are none any more and have no default, and what they are.
@@ -49,13 +57,13 @@ def with_settled_classes(origin: Origin, thing: str, notes: Notes) -> dict[str, 
     start = method_of(node, "__init__")
     if start is None or start.args.vararg is not None:
         return {}
-    settling = _Settling(origin, notes)
+    settling = _Settling(origin, notes, numbers)
     defaults = defaults_of(start.args)
     values = {p: v for p, v in defaults.items() if settling.settled(v)}
     values |= values_of(origin, node, start, asked=True)
     if start.args.kwarg is not None:
         values[start.args.kwarg.arg] = ast.Dict([], [])
-    run = settling.run(node, values)
+    run, values = settling.run(node, values)
     if run is None:
         return {}
     given = [a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)]
@@ -74,11 +82,11 @@ def _is_read(origin: Origin, node: ast.ClassDef) -> bool:
 class _Settling:
     """The classes that are written, from the one that is asked for to what it is made of."""
 
-    def __init__(self, origin: Origin, notes: Notes):
-        self.origin, self.notes = origin, notes
+    def __init__(self, origin: Origin, notes: Notes, numbers: bool):
+        self.origin, self.notes, self.numbers = origin, notes, numbers
         self.before = {n: copy.deepcopy(c) for n, c in origin.classes.items()}
-        self.found: dict[str, str] = {}
-        """What each way to make a class is called."""
+        self.found: dict[str, tuple[str, Mapping[str, ast.expr]]] = {}
+        """What each way to make a class is called, and what it needs not be given."""
         self.queue: list[ast.ClassDef] = []
         self.kept = {
             b.id
@@ -118,17 +126,25 @@ class _Settling:
         known = {*self.origin.classes, *self.origin.functions}
         return bool(self.origin.qualified(node)) or getattr(node, "id", "") in known
 
-    def run(self, node: ast.ClassDef, values: Mapping[str, ast.expr]) -> Run | None:
-        """A run of a constructor with these values; None where it cannot be told."""
+    def run(
+        self, node: ast.ClassDef, values: Mapping[str, ast.expr]
+    ) -> tuple[Run | None, Mapping[str, ast.expr]]:
+        """A run of a constructor, None where it cannot be told; and those of the values that it takes."""
         start = method_of(node, "__init__")
         if start is None:
-            return None
-        run = Run(self.origin, node, start, values, values)
-        try:
-            run.all()
-        except (NeededError, UnknownError):
-            return None
-        return run
+            return None, {}
+        fixed = {p: v for p, v in values.items() if self.numbers or not _is_number(v)}
+        for _ in range(len(values) + 1):
+            run = Run(self.origin, node, start, fixed, values)
+            try:
+                run.all()
+            except NeededError as needed:
+                fixed |= {p: values[p] for p in needed.parameters if p in values}
+                continue
+            except UnknownError:
+                break
+            return run, fixed
+        return None, {}
 
     def take(
         self, node: ast.ClassDef, run: Run, values: Mapping[str, ast.expr]
@@ -162,24 +178,26 @@ class _Settling:
         if start is None or bound is None:
             return
         values = {p: v for p, v in bound.items() if self.settled(v)}
-        said = ", ".join(f"{p}={ast.unparse(v)}" for p, v in sorted(values.items()))
+        kept = {p: v for p, v in values.items() if self.numbers or not _is_number(v)}
+        said = ", ".join(f"{p}={ast.unparse(v)}" for p, v in sorted(kept.items()))
         said = f"{title}({said})"
         if said not in self.found:
-            run = self.run(made, values)
+            run, taken = self.run(made, values)
             if run is None:
                 return
             made.name = self._named(title)
-            self.found[said] = made.name
+            self.found[said] = made.name, taken
             self._placed(made)
-            self.take(made, run, values)
+            self.take(made, run, taken)
+        name, taken = self.found[said]
         assert isinstance(call.func, ast.Name)
-        call.func.id = self.found[said]
+        call.func.id = name
         call.args = []
-        call.keywords = [ast.keyword(p, v) for p, v in bound.items() if p not in values]
+        call.keywords = [ast.keyword(p, v) for p, v in bound.items() if p not in taken]
 
     def _named(self, title: str) -> str:
         """The first way to make a class has its name."""
-        taken = {*self.found.values(), *self.kept}
+        taken = {*(n for n, _ in self.found.values()), *self.kept}
         number, made = 1, title
         while made in taken or (number > 1 and made in self.before):
             number += 1
@@ -198,6 +216,10 @@ class _Settling:
         for part in ast.walk(node):
             if isinstance(part, ast.Call) and is_name(part.func, "super"):
                 part.args = []
+
+
+def _is_number(node: ast.expr) -> bool:
+    return type(literal(node)) in (int, float)
 
 
 def _bound(start: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr] | None:

@@ -148,6 +148,7 @@ class Symbols:
                 self.equal(a, b)
         for one, other in ((left, right), (right, left)):
             self._along_new(one, other)
+            self._along_looked_up(one, other)
             if one.lead and not one.axes and len(other.axes) == 1 and not other.lead:
                 axis = self.axis(one, -1)
                 if axis is not None:
@@ -193,6 +194,18 @@ class Symbols:
             for mine, axis in zip(array.axes, other.axes, strict=True):
                 if literal(axis) != 1:
                     self.equal(mine, axis)
+
+    def _along_looked_up(self, array: Array, other: Array) -> None:
+        """Rows of a table that are combined with an array are as many as it has."""
+        rows = array.lead and array.looked_up and array.axes
+        if not rows or other.lead or len(other.axes) <= len(array.axes):
+            return
+        if literal(other.axes[0]) == 1:
+            return
+        self.ranked(array, ("batch", *["_"] * (len(other.axes) - 1)))
+        for mine, axis in zip(array.axes, other.axes, strict=True):
+            if literal(axis) != 1:
+                self.equal(mine, axis)
 
     def batched(self, left: Array, right: Array) -> None:
         """Take two stacks of matrices, whose axes are known, to be of the same batches."""

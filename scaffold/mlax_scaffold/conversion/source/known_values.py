@@ -36,9 +36,10 @@ class Known(ast.NodeTransformer):
         attributes: MutableMapping[str, ast.expr],
         called: Callable[[ast.Call], ast.expr | None] = lambda _: None,
         there: Callable[[ast.expr], bool] = lambda _: False,
+        shaped: Callable[[ast.expr], ast.expr | None] = lambda _: None,
     ):
         self.names, self.attributes, self.called = names, attributes, called
-        self.there = there
+        self.there, self.shaped = there, shaped
         """Whether an expression is an object of the file, such as a class, which is not None."""
 
     def value(self, node: ast.expr) -> ast.expr:
@@ -60,7 +61,8 @@ class Known(ast.NodeTransformer):
         if known is not None and isinstance(node.ctx, ast.Load):
             return copy.deepcopy(known)
         self.generic_visit(node)
-        return node
+        sizes = self.shaped(node.value) if node.attr == "shape" else None
+        return sizes if sizes is not None else node
 
     def _without(self, titles: set[str], node: ast.AST) -> None:
         """Visit what is in a scope of its own, where these names are others."""
@@ -177,7 +179,8 @@ class Known(ast.NodeTransformer):
         return node
 
     def _inner(self, bound: Mapping[str, ast.expr]) -> Known:
-        return Known({**self.names, **bound}, self.attributes, self.called, self.there)
+        given = (self.called, self.there, self.shaped)
+        return Known({**self.names, **bound}, self.attributes, *given)
 
     def _comprehended(self, node: ast.ListComp | ast.GeneratorExp) -> ast.expr:
         passes: list[dict[str, ast.expr]] = [{}]
