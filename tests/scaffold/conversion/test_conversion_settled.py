@@ -151,3 +151,106 @@ class Thing(nn.Module):
     text = convert("thing.py", TORCH + body, "Thing", "FromThing", run=1).text
     assert "Linear(3, 8)" in text
     assert "Linear(8, 4)" in text
+
+
+def test_a_loop_that_may_be_left_early_is_not_written_out():
+    body = """\
+class Thing(nn.Module):
+    def __init__(self, size, depth=2, last=1):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(size, size) for _ in range(depth)])
+        self.last = last
+
+    def forward(self, x):
+        for i, layer in enumerate(self.layers):
+            if i == self.last:
+                break
+            x = layer(x)
+        else:
+            x = x + 1
+        return x
+"""
+    made = convert("thing.py", TORCH + body, "Thing", "FromThing")
+    assert not made.whole
+    assert "break" not in made.text.replace("self.last:\n                break", "")
+
+
+def test_lists_that_grow_after_they_are_set_hold_layers_that_are_made_before():
+    body = """\
+class Part(nn.Module):
+    def __init__(self, size, depth):
+        super().__init__()
+        self.first = nn.Linear(size, size)
+        self.fcs = nn.ModuleList()
+        for _ in range(depth):
+            fc = nn.Linear(size, size)
+            self.fcs.append(fc)
+
+    def forward(self, x):
+        return self.fcs[1](self.fcs[0](self.first(x)))
+
+
+class Thing(nn.Module):
+    def __init__(self, size=4):
+        super().__init__()
+        self.part = Part(size, 2)
+
+    def forward(self, x):
+        return self.part(x)
+"""
+    text = convert("thing.py", TORCH + body, "Thing", "FromThing", run=3).text
+    assert "self.fcs_0 = Linear(4, 4)" in text
+
+
+def test_methods_that_a_constructor_calls_for_numbers_are_run():
+    body = """\
+class Thing(nn.Module):
+    def __init__(self, size=4, depth=2):
+        super().__init__()
+        self.__depth = depth
+        self.layers = nn.ModuleList()
+        for width in self.widths():
+            self.layers.append(nn.Linear(size, width))
+            size = width
+
+    def widths(self):
+        found = []
+        for i in range(self.__depth):
+            found.append(2 ** (i + 1))
+        return found
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+    text = convert("thing.py", TORCH + body, "Thing", "FromThing", run=1).text
+    assert "Linear(2, 4)" in text
+    assert "__" not in text
+
+
+def test_numbers_of_parts_are_what_their_constructors_make_them():
+    body = """\
+class Patches(nn.Module):
+    def __init__(self, image=8, patch=4, dim=16):
+        super().__init__()
+        image = (image, image) if isinstance(image, int) else image
+        self.grid = tuple(s // patch for s in image)
+        self.count = self.grid[0] * self.grid[1]
+        self.proj = nn.Conv2d(3, dim, patch, patch)
+
+    def forward(self, x):
+        return self.proj(x).flatten(2).transpose(1, 2)
+
+
+class Thing(nn.Module):
+    def __init__(self, image=8, patch=2, dim=16):
+        super().__init__()
+        self.patches = Patches(image, patch, dim)
+        self.places = nn.Parameter(torch.zeros(1, self.patches.count, dim))
+
+    def forward(self, x):
+        return self.patches(x) + self.places
+"""
+    text = convert("thing.py", TORCH + body, "Thing", "FromThing", run=2).text
+    assert "trainable(zeros, (1, 16, 16))" in text

@@ -473,9 +473,47 @@ def test_a_size_with_the_name_of_several_is_one_where_a_layer_is_made_with_it():
         "self.fc = nn.Linear(input_dims, 4)", "return self.fc(x)", "input_dims"
     )
     assert "input_dims: Size\n" in converted(body).text
+    many = "self.fcs = nn.ModuleList([nn.Linear(4, n) for n in [4, 4] + [output_dims]])"
+    body = layer(many, "return self.fcs[2](x)", "output_dims")
+    assert "output_dims: Size\n" in converted(body).text
 
 
 def test_methods_of_code_beside_the_model_are_left_out():
     more = "\n    def act(self, x):\n        return self.forward(x).max(1)[1].item()\n"
     body = layer("self.fc = nn.Linear(dim, 4)", "return self.fc(x)") + more
     assert "act" not in converted(body).text.replace("activation", "")
+
+
+def test_rows_and_stacked_arrays_have_as_many_axes_as_each_other():
+    """What is asked of the first input, whose rank is told by that alone, is so of the others."""
+    setup = "self.fc = nn.Linear(dim, dim)\nself.embed = nn.Embedding(9, dim)"
+    forward = (
+        "n, t = x.shape[0], x.shape[1]\n"
+        "y = self.fc(x) + self.embed(at)\n"
+        "return torch.stack((y, self.fc(z)), dim=1).reshape(n, 2 * t, -1)"
+    )
+    body = layer(setup, forward).replace("(self, x)", "(self, x, at, z)")
+    text = converted(body).text
+    assert "x: Float['batch positions dim']" in text
+    assert "at: Int['batch positions']" in text
+    assert "z: Float['batch positions dim']" in text
+
+
+def test_the_mask_of_an_encoder_has_an_axis_for_queries_and_one_for_keys():
+    setup = "self.layer = nn.TransformerEncoderLayer(dim, 2, batch_first=True)"
+    body = layer(setup, "return self.layer(x, src_mask=mask)")
+    text = converted(body.replace("(self, x)", "(self, x, mask)")).text
+    assert "mask: Bool['axis2 axis2']" in text
+
+
+def test_images_are_as_large_as_the_parts_that_they_are_split_into():
+    setup = "self.conv = nn.Conv2d(4 * dim, dim, 3)"
+    forward = (
+        "b, c, h, w = x.shape\n"
+        "x = x.view(b, c, h // 2, 2, w // 2, 2).permute(0, 1, 3, 5, 2, 4)\n"
+        "return self.conv(x.contiguous().view(b, c * 4, h // 2, w // 2))"
+    )
+    trial = converted(layer(setup, forward)).trial
+    assert trial is not None
+    [(_, shape)] = trial.inputs
+    assert shape[2] % 2 == shape[3] % 2 == 0

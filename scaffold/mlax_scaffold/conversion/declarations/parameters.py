@@ -155,12 +155,15 @@ class Parameters:
 
 
 def _is_feature(node: ast.AST, parameter: str) -> bool:
-    """Whether a layer of PyTorch is made with it as one of its first two sizes."""
+    """Whether a layer of PyTorch is made with it as one of its first two sizes, or a list has it."""
     layer = re.compile(r"\.(Linear|Conv\d?d?|LSTM|GRU|RNN|Embedding|LayerNorm)$")
     return any(
-        isinstance(part, ast.Call)
-        and layer.search(ast.unparse(part.func))
-        and any(is_name(a, parameter) for a in part.args[:2])
+        (isinstance(part, ast.List) and any(is_name(e, parameter) for e in part.elts))
+        or (
+            isinstance(part, ast.Call)
+            and layer.search(ast.unparse(part.func))
+            and any(is_name(a, parameter) for a in part.args[:2])
+        )
         for part in ast.walk(node)
     )
 

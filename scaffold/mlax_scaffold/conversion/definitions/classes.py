@@ -220,6 +220,7 @@ class ClassReader(ClassMethods):
             if isinstance(value, Array):
                 with_image_sizes(self.symbols, value, builder.fields, self.framework)
                 self.symbols.settled(value)
+        self.symbols.settle_ranks()
         return self._described(call, forward, inputs, env, result)
 
     def _in_dtype_of_weights(

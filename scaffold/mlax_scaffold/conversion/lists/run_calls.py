@@ -69,6 +69,7 @@ class RunCalls:
     out: list[ast.stmt]
     consumed: set[str]
     inside: int
+    title: str
     structural: bool
     available: set[str]
 
@@ -223,7 +224,8 @@ class RunCalls:
         tries = any(is_trial(self.origin, p) for p in ast.walk(chosen))
         if tries and method is not None and not literals:
             self.need(call)
-        computes = literals and (function is not None or tries)
+        own = method is not None and method.name not in ("forward", "__call__")
+        computes = literals and (function is not None or own)
         if not self.makes(chosen) and not computes:
             return None
         before = len(self.out)
@@ -268,10 +270,27 @@ class RunCalls:
         self.structural = True
         return made_of(call.args[0], made)
 
-    def shape_of(self, node: ast.expr) -> ast.expr | None:
-        """The sizes of an array that the constructor tries something with."""
-        shape = probe(self.origin, node)
-        return expression(repr(shape)) if shape is not None else None
+    def read_of(self, node: ast.Attribute) -> ast.expr | None:
+        """What an attribute is: the sizes of an array that is tried, or a number of a part that was made."""
+        shape = probe(self.origin, node.value) if node.attr == "shape" else None
+        if shape is not None:
+            return expression(repr(shape))
+        made = self._set_to(self_attribute(node.value) or "")
+        title = getattr(made.func, "id", "") if isinstance(made, ast.Call) else ""
+        owner = self.origin.classes.get(title)
+        if owner is None or title == self.title or self.inside > 8:
+            return None
+        assert isinstance(made, ast.Call)
+        value = self.number_of(owner, made, node.attr)
+        if value is None:
+            self.need(made)
+        return value
+
+    def number_of(
+        self, owner: ast.ClassDef, call: ast.Call, attribute: str
+    ) -> ast.expr | None:
+        """What an attribute of an object is, where its constructor tells."""
+        raise NotImplementedError
 
     def _set_to(self, attribute: str) -> ast.expr | None:
         """What the constructor has made an attribute."""

@@ -13,7 +13,11 @@ from mlax_scaffold.conversion.lists.run_calls import (
     UnknownError,
 )
 from mlax_scaffold.conversion.lists.run_flow import RunFlow, attribute_set
-from mlax_scaffold.conversion.source.arguments_of import stored_names
+from mlax_scaffold.conversion.source.arguments_of import (
+    given_to,
+    method_of,
+    stored_names,
+)
 from mlax_scaffold.conversion.source.known_values import (
     Known,
     items_of,
@@ -42,7 +46,7 @@ class Run(RunFlow):
         fixed: Mapping[str, ast.expr],
         available: Collection[str],
     ):
-        self.origin, self.start = origin, start
+        self.origin, self.start, self.title = origin, start, node.name
         self.available = set(available) - set(fixed)
         given = [a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)]
         self.open = set(given) - set(fixed)
@@ -50,7 +54,7 @@ class Run(RunFlow):
         self.made = copy.deepcopy(held)
         """Parameters that are layers which a function of the file makes."""
         values = {k: copy.deepcopy(v) for k, v in fixed.items() if k not in held}
-        self.known = Known(values, {}, self.called, self.is_object, self.shape_of)
+        self.known = Known(values, {}, self.called, self.is_object, self.read_of)
         constants = {
             n: a.value for n, a in origin.assigned.items() if a.value is not None
         }
@@ -279,6 +283,25 @@ class Run(RunFlow):
             self.body_of(method, self._arguments(call))
             return
         self.leave(node)
+
+    def number_of(
+        self, owner: ast.ClassDef, call: ast.Call, attribute: str
+    ) -> ast.expr | None:
+        start = method_of(owner, "__init__")
+        given = given_to(start, call) if start is not None else None
+        if start is None or given is None:
+            return None
+        part = Run(self.origin, owner, start, given, given)
+        try:
+            part.all()
+        except UnknownError:
+            return None
+        value = part.known.attributes.get(attribute)
+        plain = value is not None and part.is_plain(value)
+        known = names(call) | {*self.constants}
+        if not plain or value is None or not names(value) <= known:
+            return None
+        return None if any(self_attribute(p) for p in ast.walk(value)) else value
 
     def _turned(self, owner: ast.expr) -> bool:
         """Whether a list that is a name, and holds no layers, is turned around."""

@@ -24,6 +24,7 @@ from mlax_scaffold.conversion.lists.run_constructors import (
 from mlax_scaffold.conversion.lists.run_statements import Run
 from mlax_scaffold.conversion.source.arguments_of import (
     defaults_of,
+    given_to,
     method_of,
     without_arguments,
 )
@@ -174,7 +175,7 @@ class _Settling:
             return
         made = copy.deepcopy(owner)
         start = method_of(made, "__init__")
-        bound = _bound(start, call) if start is not None else None
+        bound = given_to(start, call) if start is not None else None
         if start is None or bound is None:
             return
         values = {p: v for p, v in bound.items() if self.settled(v)}
@@ -220,24 +221,3 @@ class _Settling:
 
 def _is_number(node: ast.expr) -> bool:
     return type(literal(node)) in (int, float)
-
-
-def _bound(start: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr] | None:
-    """What a call gives each parameter of a constructor; None where that is not to be told."""
-    given = start.args
-    places = [a.arg for a in given.args[1:]]
-    named = {*places, *(a.arg for a in given.kwonlyargs)}
-    spread = any(isinstance(a, ast.Starred) for a in call.args)
-    spread = spread or any(k.arg is None for k in call.keywords)
-    if spread or given.vararg is not None or len(call.args) > len(places):
-        return None
-    bound = defaults_of(given)
-    bound |= dict(zip(places, call.args, strict=False))
-    more = {str(k.arg): k.value for k in call.keywords if k.arg not in named}
-    bound |= {str(k.arg): k.value for k in call.keywords if k.arg in named}
-    if more and given.kwarg is None:
-        return None
-    if given.kwarg is not None:
-        keys: list[ast.expr | None] = [ast.Constant(k) for k in more]
-        bound[given.kwarg.arg] = ast.Dict(keys, [*more.values()])
-    return bound if named <= bound.keys() else None

@@ -63,7 +63,7 @@ class LayerShapes:
                 rows = inner.like([*inner.axes, given["features"]], "Float")
                 return rows.with_axis(at)
             rows = x.like([*x.axes, given["features"]], "Float")
-            rows.looked_up = True
+            rows.looked_up = x if not x.axes else None
             return rows
         if layer in ("Conv", "ConvTranspose", "MaxPool", "AvgPool", "Upsample"):
             return self._windows(layer, given, x)
@@ -132,6 +132,15 @@ class LayerShapes:
             if None not in sizes:
                 pair = [size for size in sizes if size is not None]
                 mask.broadcast_to(x.like([*x.axes[:-2], heads, *pair]))
+
+    def masked(self, x: Value, mask: Value) -> None:
+        """A mask of an encoder of which nothing is known: that of each query and key."""
+        if not isinstance(mask, Array) or not mask.lead or mask.axes:
+            return
+        size = self.symbols.axis(x, -2) if isinstance(x, Array) else None
+        if size is not None and self.symbols.ranked(mask, ("queries", "keys")):
+            for axis in mask.axes:
+                self.symbols.equal(axis, size)
 
     def _general(self, given: dict[str, ast.expr], x: Array) -> Value:
         sizes, out = given["in_features"], given["out_features"]

@@ -240,6 +240,8 @@ class ShapeFunctions:
         axis = 0 if axis is None else axis
         if not isinstance(first, Array) or not isinstance(axis, int):
             return None
+        others = [i for i in several.items[1:] if isinstance(i, Array)]
+        self.symbols.alike += [(first, other) for other in others]
         if first.lead and axis >= 0:
             return None
         axes = list(first.axes)

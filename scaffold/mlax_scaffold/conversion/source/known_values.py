@@ -36,10 +36,10 @@ class Known(ast.NodeTransformer):
         attributes: MutableMapping[str, ast.expr],
         called: Callable[[ast.Call], ast.expr | None] = lambda _: None,
         there: Callable[[ast.expr], bool] = lambda _: False,
-        shaped: Callable[[ast.expr], ast.expr | None] = lambda _: None,
+        read: Callable[[ast.Attribute], ast.expr | None] = lambda _: None,
     ):
         self.names, self.attributes, self.called = names, attributes, called
-        self.there, self.shaped = there, shaped
+        self.there, self.read = there, read
         """Whether an expression is an object of the file, such as a class, which is not None."""
 
     def value(self, node: ast.expr) -> ast.expr:
@@ -61,8 +61,8 @@ class Known(ast.NodeTransformer):
         if known is not None and isinstance(node.ctx, ast.Load):
             return copy.deepcopy(known)
         self.generic_visit(node)
-        sizes = self.shaped(node.value) if node.attr == "shape" else None
-        return sizes if sizes is not None else node
+        known = self.read(node) if isinstance(node.ctx, ast.Load) else None
+        return known if known is not None else node
 
     def _without(self, titles: set[str], node: ast.AST) -> None:
         """Visit what is in a scope of its own, where these names are others."""
@@ -179,7 +179,7 @@ class Known(ast.NodeTransformer):
         return node
 
     def _inner(self, bound: Mapping[str, ast.expr]) -> Known:
-        given = (self.called, self.there, self.shaped)
+        given = (self.called, self.there, self.read)
         return Known({**self.names, **bound}, self.attributes, *given)
 
     def _comprehended(self, node: ast.ListComp | ast.GeneratorExp) -> ast.expr:
