@@ -517,3 +517,16 @@ def test_images_are_as_large_as_the_parts_that_they_are_split_into():
     assert trial is not None
     [(_, shape)] = trial.inputs
     assert shape[2] % 2 == shape[3] % 2 == 0
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        "self.mask = self.mask.to(x.device)",
+        "self.mask = self.mask.to(dtype=x.dtype) if self.mask is not None else None",
+    ],
+)
+def test_attributes_that_are_moved_are_what_they_are(moved):
+    setup = "self.mask = None\nself.fc = nn.Linear(dim, dim)"
+    made = converted(layer(setup, f"{moved}\nreturn self.fc(x)"))
+    assert "mask =" not in made.text

@@ -143,6 +143,10 @@ class _Devices(ast.NodeTransformer):
                 value=ast.Name(id=owner), attr="requires_grad" | "require_grad"
             ) if owner != "self":
                 return ast.copy_location(ast.Pass(), node)
+        place = self_attribute(node.targets[0])
+        if place and _moved(node.value, place):
+            # `self.mask = self.mask.to(x.device)`
+            return ast.copy_location(ast.Pass(), node)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
@@ -199,6 +203,16 @@ class _Unread(ast.NodeTransformer):
         if isinstance(target, ast.Name) and target.id in self.unread:
             return ast.copy_location(ast.Pass(), node)
         return node
+
+
+def _moved(node: ast.expr, place: str) -> bool:
+    """Whether an attribute is bound to itself on another device, or in another dtype."""
+    match node:
+        case ast.IfExp(body=body, orelse=ast.Constant(value=None)):
+            return _moved(body, place)
+        case ast.Call(func=ast.Attribute(value=owner, attr="to" | "cuda" | "type_as")):
+            return self_attribute(owner) == place
+    return False
 
 
 def _as_it_is(node: ast.expr) -> ast.expr:
