@@ -530,3 +530,11 @@ def test_attributes_that_are_moved_are_what_they_are(moved):
     setup = "self.mask = None\nself.fc = nn.Linear(dim, dim)"
     made = converted(layer(setup, f"{moved}\nreturn self.fc(x)"))
     assert "mask =" not in made.text
+
+
+def test_no_padding_is_one_too():
+    setup = "self.conv = nn.Conv1d(3, 4, 1, padding=padding)"
+    assert (
+        "padding: Count\n"
+        in converted(layer(setup, "return self.conv(x)", "padding")).text
+    )
