@@ -127,6 +127,11 @@ def _creation(
 
 def _show(creation: Creation, style: str, *, quiet: bool) -> None:
     """Print the spec of somebody's code, and what of it could not be carried over."""
+    found: FindingsError | None = None
+    try:
+        creation = creation.traced()
+    except FindingsError as error:
+        found = error
     made = creation.conversion()
     notes = [
         {"line": n.line, "what": n.what, "todo": n.todo, "blocks": n.blocks}
@@ -139,16 +144,12 @@ def _show(creation: Creation, style: str, *, quiet: bool) -> None:
         click.echo(made.text, nl=False)
         for remark in made.remarks():
             click.echo(f"# {remark}")
-    try:
-        if made.refusal is not None:
-            raise made.refusal
-        creation.check()
-    except FindingsError as error:
-        if style == "json":
-            raise
+    if found is not None and style == "json":
+        raise found
+    if found is not None:
         # The spec is to be saved as it is printed.
-        click.echo(str(error), err=True)
-        raise click.exceptions.Exit(FINDINGS) from error
+        click.echo(str(found), err=True)
+        raise click.exceptions.Exit(FINDINGS) from found
 
 
 def _as_dict(created: Created) -> dict[str, object]:

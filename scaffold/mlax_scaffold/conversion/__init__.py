@@ -34,7 +34,11 @@ from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.vocabulary import flags
 from mlax_scaffold.errors import UsageError
 
-__all__ = ["ConversionError", "Converted", "Note", "convert"]
+__all__ = ["FURTHEST", "ConversionError", "Converted", "Note", "convert"]
+
+
+FURTHEST = 3
+"""How far constructors are run at most."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,7 @@ def convert(
     name: str,
     kind: str = "LAYER",
     taken: Collection[str] = (),
+    run: int = 0,
 ) -> Converted:
     """The spec of a class or a function of a file.
 
@@ -91,18 +96,25 @@ def convert(
         name: the name of the definition.
         kind: "LAYER", "FUNCTION" or "OPTIMIZER".
         taken: names that definitions have already, which those beside it may not have.
+        run: how far constructors are run at least, up to `FURTHEST`: what becomes of a layer is of fewer
+            hyperparameters then.
 
     Raises:
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
-    made = _converted(path, text, thing, name, kind, taken)
-    if made.whole or kind != "LAYER":
-        return made
-    try:
-        written = _converted(path, text, thing, name, kind, taken, run=True)
-    except (UsageError, ConversionError):
-        return made
-    return written if written.whole else made
+    first: Converted | None = None
+    for further in range(run, (FURTHEST if kind == "LAYER" else run) + 1):
+        try:
+            made = _converted(path, text, thing, name, kind, taken, run=further)
+        except (UsageError, ConversionError):
+            if first is None:
+                raise
+            continue
+        if made.whole:
+            return made
+        first = first or made
+    assert first is not None
+    return first
 
 
 def _converted(
@@ -113,9 +125,9 @@ def _converted(
     kind: str,
     taken: Collection[str],
     *,
-    run: bool = False,
+    run: int = 0,
 ) -> Converted:
-    """The spec; with constructors run as far as they are known, where that is asked for."""
+    """The spec; with constructors run as far as that is asked for."""
     origin, notes = Origin.read(path, text), Notes()
     if kind == "LAYER":
         with_made_class(origin, thing)

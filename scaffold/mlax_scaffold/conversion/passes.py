@@ -58,6 +58,7 @@ from mlax_scaffold.conversion.handed.given_functions import without_given_functi
 from mlax_scaffold.conversion.handed.given_instances import without_given_instances
 from mlax_scaffold.conversion.handed.given_layers import without_given_layers
 from mlax_scaffold.conversion.handed.handed_layers import without_handed_layers
+from mlax_scaffold.conversion.handed.handed_sizes import without_handed_sizes
 from mlax_scaffold.conversion.handed.named_classes import without_class_names
 from mlax_scaffold.conversion.handed.passed_keywords import without_passed_keywords
 from mlax_scaffold.conversion.handed.settled_settings import with_settled_settings
@@ -66,13 +67,14 @@ from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_laye
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
 from mlax_scaffold.conversion.lists.later_layers import with_wrapping_layers
 from mlax_scaffold.conversion.lists.run_constructors import with_run_constructors
+from mlax_scaffold.conversion.lists.settled_classes import with_settled_classes
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 
 
 def with_plain_forms(
-    origin: Origin, thing: str, notes: Notes, *, run: bool
+    origin: Origin, thing: str, notes: Notes, *, run: int
 ) -> tuple[dict[str, str], list[dict[str, Configured]]]:
     """Write a file in the forms that are read.
 
@@ -80,7 +82,8 @@ def with_plain_forms(
         origin: the file.
         thing: the class or the function of it that is converted.
         notes: where to tell what is left out.
-        run: whether constructors are run as far as they are known.
+        run: how far constructors are run: 0 is not at all, 1 where lists of layers depend on it, 2 with all
+            that they are given by default but for numbers, 3 with these.
 
     Returns:
         What the original is given for parameters that are known then, and what each class has in the place
@@ -94,7 +97,12 @@ def with_plain_forms(
     if run:
         without_small_helpers(origin)
         without_default_functions(origin)
-        given = with_run_constructors(origin, thing, notes)
+        given = (
+            with_settled_classes(origin, thing, notes, numbers=run > 2)
+            if run > 1
+            else with_run_constructors(origin, thing, notes)
+        )
+    without_handed_sizes(origin, thing)
     without_told_dtypes(origin)
     without_fresh_changes(origin)
     without_sequence_first(origin)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlax_scaffold.conversion import ConversionError, Note, convert
+from mlax_scaffold.conversion import FURTHEST, ConversionError, Note, convert
 from mlax_scaffold.conversion.output.description import Trial
 from mlax_scaffold.errors import FindingsError, SpecError, UsageError
 from mlax_scaffold.model.definition import Kind
@@ -81,12 +81,18 @@ class Conversion:
 
 
 def converted(
-    source: Source, name: str, kind: Kind, taken: Iterable[str] = ()
+    source: Source, name: str, kind: Kind, taken: Iterable[str] = (), run: int = 0
 ) -> Conversion:
-    """The spec of what a source names, formatted."""
-    made = convert(
-        source.path, source.text(), source.thing, name, kind.name, frozenset(taken)
-    )
+    """The spec of what a source names, formatted; with constructors run so far, at least."""
+    text, known = source.text(), frozenset(taken)
+    made = convert(source.path, text, source.thing, name, kind.name, known, run)
+    if made.whole and made.trial is None and kind.is_layer and run == 0:
+        # With constructors run further it may be known what the original can be compared with.
+        others = (
+            convert(source.path, text, source.thing, name, kind.name, known, further)
+            for further in range(1, FURTHEST + 1)
+        )
+        made = next((o for o in others if o.whole and o.trial is not None), made)
     return Conversion(
         source, made.framework, formatted(made.text), made.notes, made.trial
     )

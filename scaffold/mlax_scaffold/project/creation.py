@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from mlax_scaffold.conversion import FURTHEST, ConversionError
 from mlax_scaffold.errors import (
     ConflictError,
     FindingsError,
@@ -44,6 +46,8 @@ from mlax_scaffold.write import CommitReport, Plan, commit
 class ProofError(MlaxScaffoldError):
     """What was generated could not be tried out: a fault."""
 
+
+Made = TypeVar("Made")
 
 _ROUNDS = 4
 """Times that a converted spec is tried: what one fix brings to light, the next one mends."""
@@ -91,6 +95,8 @@ class Creation:
     request: Request
     say: Callable[[str], None]
     """Tells what was chosen where the request leaves a choice."""
+    run_so_far: int = 0
+    """How far constructors of the code are run at least, from which the spec is made."""
 
     def plan(self) -> Plan:
         """What would be written. Proves and writes nothing."""
@@ -105,6 +111,9 @@ class Creation:
             FindingsError: what was generated does not import, or fails its tests.
             ConflictError: a file that would be written was edited by hand.
         """
+        return self._first(Creation._run)
+
+    def _run(self) -> Created:
         spec, made = self._made()
         for left in reversed(range(_ROUNDS)):
             try:
@@ -112,6 +121,29 @@ class Creation:
             except SpecError as error:
                 spec, made = self._mended(spec, error, left)
         raise AssertionError("the last round raises what it found")
+
+    def _first(self, attempt: Callable[[Creation], Made]) -> Made:
+        """What an attempt makes; of code, with constructors run further where it finds what is wrong.
+
+        Raises:
+            FindingsError: what the first attempt found, where none of them finds nothing.
+        """
+        try:
+            return attempt(self)
+        except ConversionError:
+            raise
+        except FindingsError:
+            before = self.request.source and self._converted().text
+            for further in range(1, FURTHEST + 1 if before else 0):
+                other = replace(self, run_so_far=further)
+                try:
+                    made = other._converted()
+                    if made.refusal is None and made.text != before:
+                        before = made.text
+                        return attempt(other)
+                except (FindingsError, UsageError):
+                    continue
+            raise
 
     def _created(self, spec: SpecFile, made: Generation) -> Created:
         """Prove what was generated, and write it.
@@ -133,20 +165,29 @@ class Creation:
         lines = calls(definition, made.library, self.workspace.project)
         return Created(definition.name, spec.path, texts, lines, proof, report)
 
-    def check(self) -> None:
+    def traced(self) -> Creation:
         """Generate and trace, and say nothing; what is made is not kept.
+
+        Returns:
+            The creation whose spec is valid: of code, that with constructors run as far as it takes.
 
         Raises:
             FindingsError: what code became is no valid spec, with the lines of that code.
         """
-        quiet = replace(self, say=lambda text: None)
-        spec, made = quiet._made()
+        return self._first(Creation._traced)
+
+    def _traced(self) -> Creation:
+        replace(self, say=lambda text: None)._check()
+        return self
+
+    def _check(self) -> None:
+        spec, made = self._made()
         for left in reversed(range(_ROUNDS)):
             try:
-                quiet._trace(spec, made)
+                self._trace(spec, made)
                 break
             except SpecError as error:
-                spec, made = quiet._mended(spec, error, left)
+                spec, made = self._mended(spec, error, left)
 
     def _trace(self, spec: SpecFile, made: Generation) -> None:
         """Trace what code became, if the spec is of that."""
@@ -225,11 +266,8 @@ class Creation:
         Raises:
             ConversionError: where it is strict, and something has no counterpart.
         """
-        request, workspace = self.request, self.workspace
-        source = Source.read(str(request.source))
-        specs = (*workspace.own, *workspace.built_in)
-        taken = set(names_in(specs))
-        made = converted(source, request.name, request.kind, taken)
+        source = Source.read(str(self.request.source))
+        made = self._converted()
         if strict and made.refusal is not None:
             raise made.refusal
         if strict:
@@ -237,6 +275,12 @@ class Creation:
             for remark in made.remarks():
                 self.say(f"  {remark}")
         return made
+
+    def _converted(self) -> Conversion:
+        request, workspace = self.request, self.workspace
+        source = Source.read(str(request.source))
+        taken = set(names_in((*workspace.own, *workspace.built_in)))
+        return converted(source, request.name, request.kind, taken, self.run_so_far)
 
     def _archetype(self) -> str:
         request = self.request

@@ -96,6 +96,7 @@ class Original:
     ) -> dict[str, Any]:
         """Of its constructor, with the values of these hyperparameters."""
         made = {p: hyperparameters[f] for p, f in self.parameters.items()}
+        made = {p: _as_by_default(thing, p, v) for p, v in made.items()}
         for parameter, text in self.given.items():
             # It is written in that file, which was run.
             made[parameter] = eval(text, vars(sys.modules[thing.__module__]))
@@ -158,6 +159,14 @@ class Original:
             name: np.random.default_rng(0) if kind == "generator" else jax.random.key(0)
             for name, kind in self.keys.items()
         }
+
+
+def _as_by_default(thing: Any, parameter: str, value: Any) -> Any:
+    """A tuple as a list where the parameter is one by default, as code that joins it has to be given."""
+    if not isinstance(thing, type) or not isinstance(value, tuple):
+        return value
+    known = inspect.signature(thing).parameters.get(parameter)
+    return [*value] if known is not None and isinstance(known.default, list) else value
 
 
 class _Settings(types.SimpleNamespace):

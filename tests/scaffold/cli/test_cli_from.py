@@ -6,7 +6,10 @@ import json
 import pytest
 from cli_projects import ProjectFolder
 
-from mlax_scaffold.project import creation
+from mlax_scaffold.conversion import Converted
+from mlax_scaffold.conversion.output.description import Trial
+from mlax_scaffold.model.definition import Kind
+from mlax_scaffold.project import converting, creation
 from mlax_scaffold.project.staging import Outcome, Stage
 
 TORCH = '''\
@@ -159,6 +162,52 @@ class Wrong(nn.Module):
     assert "`require` says what hyperparameters have to be" in done.output
     assert "failed" not in done.output
     assert model.files() == before
+
+
+FLAT = """\
+import torch.nn as nn
+
+
+class Flat(nn.Module):
+    def __init__(self, in_channels=3, sizes=None):
+        super().__init__()
+        layers = []
+        if sizes is None:
+            sizes = [4, 6]
+        for size in sizes:
+            layers.append(
+                nn.Sequential(nn.Conv2d(in_channels, size, 3, 2, 1), nn.ReLU())
+            )
+            in_channels = size
+        self.encoder = nn.Sequential(*layers)
+        self.head = nn.Linear(sizes[-1] * 9, 2)
+
+    def forward(self, x):
+        return self.head(self.encoder(x).flatten(1))
+"""
+
+
+def test_constructors_are_run_where_what_they_became_does_not_fit(model):
+    """The image has to be of the size that the last layer is made for."""
+    model.write("flat.py", FLAT)
+    source = ("--from", "flat.py:Flat", "--dry-run")
+    shown = model.ok("new-layer", "ProbeFlat", *source)
+    assert "'x': (2, 3, 9, 9)" in shown.replace('"', "'")
+    assert "`sizes` of Flat is always `None`" in shown
+
+
+def test_what_the_original_can_be_compared_with_is_looked_for(model, monkeypatch):
+    """Constructors are run further where that tells what both can be run with."""
+    trial = Trial((), (), (("x", (2, 3)),), (), ())
+
+    def convert(path, text, thing, name, kind, taken, run=0):
+        return Converted(f"RUN = {run}\n", "torch", (), trial if run > 1 else None)
+
+    monkeypatch.setattr(converting, "convert", convert)
+    source = converting.Source(str(model.root / "model.py"), "Gate")
+    made = converting.converted(source, "Gate", Kind.LAYER)
+    assert (made.text, made.trial) == ("RUN = 2\n", trial)
+    assert converting.converted(source, "gate", Kind.FUNCTION).text == "RUN = 0\n"
 
 
 def test_failing_tests_are_shown_with_the_lines_of_the_original(model, monkeypatch):

@@ -96,14 +96,12 @@ def test_another_class_of_layers_than_the_default_is_taken_where_all_take_it():
     assert "return jax.nn.silu(self.fc(x))" in of(BLOCK.format("nn.SiLU")).text
 
 
-def test_several_classes_of_layers_for_one_parameter_are_listed_with_their_line():
+def test_several_classes_of_layers_for_one_parameter_are_several_classes():
     line = "        self.block = Block(dim, act_layer=other)\n"
     twice = f"{line}        self.second = Block(dim)\n"
-    [note] = [
-        n for n in of(BLOCK.format("other").replace(line, twice)).notes if n.blocks
-    ]
-    assert note.line == 20
-    assert "`act_layer=other` of Block" in note.what
+    made = of(BLOCK.format("other").replace(line, twice))
+    assert made.whole
+    assert "class Block2(Layer)" in made.text
 
 
 def test_attributes_that_nothing_declares_are_listed_with_their_line():

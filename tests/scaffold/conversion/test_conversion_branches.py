@@ -194,6 +194,7 @@ def test_a_layer_that_is_wrapped_under_its_own_name_is_made_with_the_other():
 
 def test_a_layer_that_is_wrapped_under_a_condition_is_listed():
     body = TORCH + replaced(f"if deep:\n    {WRAPPING}")
+    body = body.replace("deep=False", "deep")
     made = convert("thing.py", body, "Thing", "FromThing")
     [note] = [n for n in made.notes if n.blocks]
     assert "`self.fc` is another layer" in note.what
@@ -230,6 +231,7 @@ def test_the_else_of_a_loop_that_may_be_left_is_listed():
 
 def test_a_part_that_a_constructor_tells_its_mode_under_a_condition_is_listed():
     given = TORCH + replaced("if deep:\n    self.fc.eval()")
+    given = given.replace("deep=False", "deep")
     [note] = [
         n for n in convert("thing.py", given, "Thing", "FromThing").notes if n.blocks
     ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from test_conversion_forms import converted
+from test_conversion_forms import TORCH, converted
+
+from mlax_scaffold.conversion import convert
 
 LINEN = "import flax.linen as nn\nimport jax.numpy as jnp\n\n\n"
 
@@ -264,3 +266,34 @@ class Thing(nn.Module):
     [note] = made.notes
     assert note.what.startswith("`axis_name='batch'` is left out")
     assert note.line == LINEN.count("\n") + 4
+
+
+def test_a_class_without_a_constructor_has_that_of_the_layer_that_it_is_built_on():
+    """As CLIP's LayerNorm, which computes in single precision."""
+    made = convert(
+        "thing.py",
+        TORCH
+        + """\
+class LayerNorm(nn.LayerNorm):
+    def forward(self, x):
+        kind = x.dtype
+        y = super().forward(x.type(torch.float32))
+        return y.type(kind)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.norm = LayerNorm(dim, eps=1e-6)
+
+    def forward(self, x):
+        return self.norm(x)
+""",
+        "Thing",
+        "FromThing",
+        taken=("LayerNorm",),
+    )
+    assert made.whole, made.notes
+    assert "super" not in made.text
+    assert "self.base = LayerNorm(self.normalized_shape, epsilon=self.eps)" in made.text
+    assert "(self.dim, eps=1e-06)" in made.text

@@ -193,7 +193,7 @@ def test_classes_that_are_not_converted_are_not_told_of():
 
 def test_an_argument_that_says_whether_a_tensor_is_changed_is_listed_where_it_matters():
     body = thing("self.relu = nn.ReLU(inplace=wide)", "return x + self.relu(x)")
-    body = body.replace("(self, dim)", "(self, dim, wide=True)")
+    body = body.replace("(self, dim)", "(self, dim, wide)")
     assert listed(body)[1].startswith("`self.relu(x)`")
     assert converted(body.replace("return x + ", "return ")).whole
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from test_conversion_forms import converted
 
 from mlax_scaffold.conversion import Converted, convert
 
@@ -223,3 +224,20 @@ def test_numbers_of_a_layer_are_drawn_in_the_dtype_that_it_is_told_or_its_own():
     made = of("self.embed.weight.data.uniform_(-1 / dim, 1 / dim)")
     drawn = "jax.random.uniform(key, shape, dtype, -1 / self.dim, 1 / self.dim)"
     assert f"embedding_initializer=lambda key, shape, dtype=None: {drawn}" in made.text
+
+
+def test_a_loop_that_fills_layers_of_a_list_is_left_out():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(dim, dim), nn.ReLU())
+        for m in self.layers:
+            if isinstance(m, nn.Linear):
+                nn.init.xavier_uniform_(m.weight)
+                m.bias.data.zero_()
+
+    def forward(self, x):
+        return self.layers(x)
+""")
+    assert "the loop over `self.layers` is left out" in [n.what for n in made.notes]

@@ -202,7 +202,7 @@ def test_modules_of_pytorch(case: str):
 
 def test_a_network_whose_directions_are_not_told_is_listed():
     given = TORCH.format(
-        parameters=", dim, both=False",
+        parameters=", dim, both",
         setup="self.rnn = nn.LSTM(dim, dim, bidirectional=both)",
         inputs="x",
         body="return self.rnn(x)[0]",

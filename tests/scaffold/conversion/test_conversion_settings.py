@@ -125,5 +125,6 @@ def test_a_field_that_is_a_configuration_becomes_its_settings():
     "use", ["print(vars(config))", "config.width = 3", "self.inner = make(config)"]
 )
 def test_a_configuration_that_is_used_otherwise_stays_and_is_not_guessed(use: str):
-    made = of(f"{use}\nself.fc = nn.Linear(config.width, 4)", "return self.fc(x)")
+    forward = "return self.inner(self.fc(x))" if "inner" in use else "return self.fc(x)"
+    made = of(f"{use}\nself.fc = nn.Linear(config.width, 4)", forward)
     assert "    width: Size" not in made.text

@@ -177,7 +177,7 @@ def test_weights_that_are_not_trained_are_states_or_said_with_their_line():
 
 def test_weights_of_which_a_parameter_says_whether_they_are_trained_are_listed():
     made = of(
-        "learn=True",
+        "learn",
         "self.u = nn.Parameter(torch.ones(dim), requires_grad=learn)",
         "return x + self.u",
     )

@@ -120,3 +120,16 @@ class Thing:
     assert [n.what for n in made.notes] == [
         "`backward` is left out: the call does not need it"
     ]
+
+
+def test_what_a_constructor_prints_of_its_weights_is_left_out():
+    lines = (
+        "self.seen = None\n"
+        "        count = sum(p.numel() for p in self.parameters())\n"
+        "        print(f'{self.total() / 1e6}M', count)"
+    )
+    total = "\n    def total(self):\n        return sum(p.numel() for p in self.parameters())\n"
+    made = thing("", after=total, seen=lines)
+    assert made.whole
+    assert "parameters" not in made.text
+    assert "count" not in made.text

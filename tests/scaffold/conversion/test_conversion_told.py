@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from test_conversion_forms import TORCH, converted
 
 from mlax_scaffold.conversion import convert
@@ -367,4 +368,173 @@ def test_a_weight_has_another_shape_where_a_condition_fails():
     assert (
         "else trainable(zeros, (self.dim,)) if self.use_bias and (not self.concat)"
         in text
+    )
+
+
+def test_buffers_of_indices_stay_indices():
+    made = converted(
+        layer(
+            'self.register_buffer("places", torch.arange(9).expand((1, -1)))\n'
+            'self.register_buffer("scale", torch.arange(9) / 9.0)\n'
+            "self.embed = nn.Embedding(9, dim)",
+            "places = self.places[:, : x.shape[1]]\n"
+            "return x + self.embed(places) * self.scale[0]",
+        )
+    )
+    assert "jnp.asarray(self.places)[:, :x.shape[1]]" in made.text
+    assert "jnp.asarray(self.scale, x.dtype)" in made.text
+
+
+def test_the_first_position_of_a_sequence_tells_its_axes():
+    made = converted(layer("self.fc = nn.Linear(dim, dim)", "return self.fc(x[:, 0])"))
+    assert "x: Float['batch positions dim']" in made.text
+
+
+@pytest.mark.parametrize(
+    ("asked", "size"), [(">= '1.5.0'", 1), ("< '1.5.0'", 2)], ids=["later", "earlier"]
+)
+def test_the_version_of_pytorch_is_a_late_one(asked, size):
+    setup = (
+        f"pad = 1 if torch.__version__ {asked} else 2\nself.fc = nn.Linear(dim, pad)"
+    )
+    assert f"pad = {size}" in converted(layer(setup, "return self.fc(x)")).text
+
+
+def test_locals_that_are_not_trained_are_what_they_are():
+    setup = (
+        "pe = torch.zeros(4, dim)\npe.require_grad = False\n"
+        "self.register_buffer('pe', pe)"
+    )
+    assert "require" not in converted(layer(setup, "return x + self.pe[0]")).text
+
+
+@pytest.mark.parametrize(
+    ("call", "made"),
+    [
+        (
+            "torch.zeros_like(x).index_add_(0, at, x)",
+            "jnp.zeros_like(x).at[at].add(x)",
+        ),
+        ("x.index_add(1, at, x)", "x.at[:, at].add(x)"),
+        ("x.index_add(-1, at, x)", "x.at[..., at].add(x)"),
+        (
+            "x.scatter_add(0, at, x)",
+            "x.at[*jnp.indices(at.shape)[:0], at, *jnp.indices(at.shape)[1:]].add(x)",
+        ),
+        ("x.flip(dims=(1,))", "jnp.flip(x, axis=(1,))"),
+        ("x.flip(0, 1)", "jnp.flip(x, axis=(0, 1))"),
+    ],
+)
+def test_sums_at_indices_and_axes_that_are_turned_around(call, made):
+    body = layer("self.dim = dim", f"return {call}").replace(
+        "(self, x)", "(self, x, at)"
+    )
+    text = converted(body).text.replace("[(", "[").replace(")].add", "].add")
+    assert made in text
+
+
+@pytest.mark.parametrize(
+    ("forward", "told"),
+    [
+        ("return x.transpose(2, 3)", "channels height width']"),
+        (
+            "return self.fc(torch.cat([x, at], 1))",
+            "x: Float['batch dim'], at: Float['batch dim']",
+        ),
+        (
+            "a, b, c = x.shape\nreturn x + self.embed(at)",
+            "x: Float['a b dim'], at: Int['a b']",
+        ),
+        (
+            "return self.fc(torch.cat((x.unsqueeze(1).repeat(1, at.shape[1], 1), at), dim=2))",
+            " dim'], at: Float['",
+        ),
+    ],
+    ids=["exchanged", "joined", "looked up", "repeated"],
+)
+def test_what_is_done_with_inputs_tells_how_many_axes_they_have(forward, told):
+    setup = "self.fc = nn.Linear(dim + dim, dim)\nself.embed = nn.Embedding(9, dim)"
+    body = layer(setup, forward).replace("(self, x)", "(self, x, at)")
+    assert told in converted(body).text
+
+
+def test_targets_that_nothing_reads_are_indices_where_tokens_are():
+    body = layer(
+        "self.embed = nn.Embedding(9, dim)\nself.loss = None",
+        "x = self.embed(x)\n"
+        "if targets is not None:\n    self.loss = F.mse_loss(x, targets)\n"
+        "else:\n    x = x * 2\nreturn x",
+    ).replace("(self, x)", "(self, x, targets=None)")
+    assert "targets: Int['*shape'] | None" in converted(body).text
+
+
+def test_a_size_with_the_name_of_several_is_one_where_a_layer_is_made_with_it():
+    body = layer(
+        "self.fc = nn.Linear(input_dims, 4)", "return self.fc(x)", "input_dims"
+    )
+    assert "input_dims: Size\n" in converted(body).text
+    many = "self.fcs = nn.ModuleList([nn.Linear(4, n) for n in [4, 4] + [output_dims]])"
+    body = layer(many, "return self.fcs[2](x)", "output_dims")
+    assert "output_dims: Size\n" in converted(body).text
+
+
+def test_methods_of_code_beside_the_model_are_left_out():
+    more = "\n    def act(self, x):\n        return self.forward(x).max(1)[1].item()\n"
+    body = layer("self.fc = nn.Linear(dim, 4)", "return self.fc(x)") + more
+    assert "act" not in converted(body).text.replace("activation", "")
+
+
+def test_rows_and_stacked_arrays_have_as_many_axes_as_each_other():
+    """What is asked of the first input, whose rank is told by that alone, is so of the others."""
+    setup = "self.fc = nn.Linear(dim, dim)\nself.embed = nn.Embedding(9, dim)"
+    forward = (
+        "n, t = x.shape[0], x.shape[1]\n"
+        "y = self.fc(x) + self.embed(at)\n"
+        "return torch.stack((y, self.fc(z)), dim=1).reshape(n, 2 * t, -1)"
+    )
+    body = layer(setup, forward).replace("(self, x)", "(self, x, at, z)")
+    text = converted(body).text
+    assert "x: Float['batch positions dim']" in text
+    assert "at: Int['batch positions']" in text
+    assert "z: Float['batch positions dim']" in text
+
+
+def test_the_mask_of_an_encoder_has_an_axis_for_queries_and_one_for_keys():
+    setup = "self.layer = nn.TransformerEncoderLayer(dim, 2, batch_first=True)"
+    body = layer(setup, "return self.layer(x, src_mask=mask)")
+    text = converted(body.replace("(self, x)", "(self, x, mask)")).text
+    assert "mask: Bool['axis2 axis2']" in text
+
+
+def test_images_are_as_large_as_the_parts_that_they_are_split_into():
+    setup = "self.conv = nn.Conv2d(4 * dim, dim, 3)"
+    forward = (
+        "b, c, h, w = x.shape\n"
+        "x = x.view(b, c, h // 2, 2, w // 2, 2).permute(0, 1, 3, 5, 2, 4)\n"
+        "return self.conv(x.contiguous().view(b, c * 4, h // 2, w // 2))"
+    )
+    trial = converted(layer(setup, forward)).trial
+    assert trial is not None
+    [(_, shape)] = trial.inputs
+    assert shape[2] % 2 == shape[3] % 2 == 0
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        "self.mask = self.mask.to(x.device)",
+        "self.mask = self.mask.to(dtype=x.dtype) if self.mask is not None else None",
+    ],
+)
+def test_attributes_that_are_moved_are_what_they_are(moved):
+    setup = "self.mask = None\nself.fc = nn.Linear(dim, dim)"
+    made = converted(layer(setup, f"{moved}\nreturn self.fc(x)"))
+    assert "mask =" not in made.text
+
+
+def test_no_padding_is_one_too():
+    setup = "self.conv = nn.Conv1d(3, 4, 1, padding=padding)"
+    assert (
+        "padding: Count\n"
+        in converted(layer(setup, "return self.conv(x)", "padding")).text
     )

@@ -567,14 +567,14 @@ class Thing(nn.Module):
 
     def forward(self, x):
         y = torch.zeros(x.shape[0], 4)
-        y.scatter_add_(1, x.argmin(dim=1, keepdim=True), 1)
+        y.put_(x.argmin(dim=1, keepdim=True), 1)
         return self.out(x) @ y.T
 """,
         TORCH,
     )
     [(line, what)] = blocking(made)
     assert line == TORCH.count("\n") + 8
-    assert what == "`scatter_add_` changes a tensor in place"
+    assert what == "`put_` changes a tensor in place"
 
 
 def test_what_is_set_at_indices_is_put_along_the_axis():

@@ -64,3 +64,20 @@ def test_plain_arrays_of_nnx_are_weights(tmp_path: Path):
     assert jnp.allclose(built.run(ones)(x), 18.0)
     assert built.weights["features"]["table"].shape == (2, 4)
     assert jnp.allclose(built.run(ones)(x), 18.0)
+
+
+LISTS = """\
+class Thing:
+    def __init__(self, dim=4, sizes=[8, 4], windows=(3, 3)):
+        self.sizes, self.windows = [dim] + sizes, (1, *windows)
+"""
+
+
+def test_lists_by_default_are_given_as_lists(tmp_path: Path):
+    (tmp_path / "thing.py").write_text(LISTS)
+    names = {n: n for n in ("dim", "sizes", "windows")}
+    original = Original("thing.py", "Thing", "plain", parameters=names)
+    thing = original.load(str(tmp_path / "test.py"))
+    given = {"dim": 2, "sizes": (3, 2), "windows": (5, 5)}
+    assert thing(**original.arguments(given, thing)).sizes == [2, 3, 2]
+    assert original.arguments(given, thing)["windows"] == (5, 5)

@@ -74,6 +74,10 @@ class Applying(Scanning):
             mask = read.get("mask") or read.get("attn_mask") or (None, None)
             self.layers.attends_to(given, made)
             self.layers.attended(given, made.get("heads"), mask[1])
+        if layer == "TransformerEncoderLayer" and given:
+            named = [v for k, (_, v) in read.items() if k in ("mask", "src_mask")]
+            for mask in (*given[1:2], *named):
+                self.layers.masked(given[0], mask)
         return self._as_here(node, layer, result)
 
     def _of_any_channels(self, value: Value, call: ast.Call) -> Value:

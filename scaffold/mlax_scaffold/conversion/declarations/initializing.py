@@ -209,3 +209,18 @@ def _element(node: ast.expr, builder: Builder) -> ast.expr:
     if isinstance(at, int) and -len(items) <= at < len(items):
         return items[at]
     return node
+
+
+def fills_parts(loop: ast.For) -> bool:
+    """Whether a loop over layers does nothing but to fill their weights, of kinds that it asks for."""
+    asked = ("isinstance", "hasattr", "type")
+    calls = [
+        part
+        for statement in loop.body
+        for part in ast.walk(statement)
+        if isinstance(part, ast.Call)
+    ]
+    filling = [c for c in calls if called(c.func) in IN_PLACE]
+    inside = {id(p) for c in filling for p in ast.walk(c)}
+    rest = [c for c in calls if id(c) not in inside]
+    return bool(filling) and all(getattr(c.func, "id", "") in asked for c in rest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from dataclasses import replace
 
 from mlax_scaffold.conversion.declarations.building import Builder
@@ -65,7 +66,11 @@ class Parameters:
             field_name = conflicts.get(parameter, parameter)
             value = self.translator.expression(default) if default is not None else None
             word = word_of(parameter, argument.annotation, value)
-            if word.startswith("Sizes") and _calculated(builder.node, parameter):
+            told = argument.annotation is not None or default is not None
+            if word.startswith("Sizes") and (
+                _calculated(builder.node, parameter)
+                or (not told and _is_feature(builder.node, parameter))
+            ):
                 # The name sounds like several sizes, but it is reckoned with.
                 word = word.replace("Sizes", "Size")
             if word == "Size" and _is_sequence(builder.node, parameter):
@@ -147,6 +152,20 @@ class Parameters:
                 text = str(node.args[0].value)
                 found[text] = f"use_{text}"
         return found
+
+
+def _is_feature(node: ast.AST, parameter: str) -> bool:
+    """Whether a layer of PyTorch is made with it as one of its first two sizes, or a list has it."""
+    layer = re.compile(r"\.(Linear|Conv\d?d?|LSTM|GRU|RNN|Embedding|LayerNorm)$")
+    return any(
+        (isinstance(part, ast.List) and any(is_name(e, parameter) for e in part.elts))
+        or (
+            isinstance(part, ast.Call)
+            and layer.search(ast.unparse(part.func))
+            and any(is_name(a, parameter) for a in part.args[:2])
+        )
+        for part in ast.walk(node)
+    )
 
 
 def _calculated(node: ast.AST, parameter: str) -> bool:

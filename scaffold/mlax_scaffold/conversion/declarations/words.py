@@ -168,7 +168,8 @@ def _by_default(parameter: str, default: ast.expr | None) -> str:
 def _by_name(parameter: str) -> str:
     if parameter.endswith(("_init", "_initializer")):
         return "Initializer"
-    if NUMBERED.search(parameter):
+    if NUMBERED.search(parameter) or parameter in ("padding", "pad"):
+        # No padding is one, too.
         return "Count"
     if _FUNCTIONS.search(parameter):
         return "Activation"

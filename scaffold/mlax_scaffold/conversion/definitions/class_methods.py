@@ -17,6 +17,7 @@ from mlax_scaffold.conversion.source.trees import (
     is_none,
     name,
     replaced,
+    self_attribute,
     targets,
     without_docstring,
 )
@@ -49,6 +50,11 @@ _SKIPPED = frozenset(
         *("initialize_carry", "to", "cuda", "cpu", "half"),
     )
 )
+
+_OF_ALL = ("parameters", "named_parameters", "modules", "named_modules", "state_dict")
+"""What PyTorch's classes have of all their weights, for which there is no counterpart in a layer."""
+_OUTSIDE = ("numpy.random.", "random.", "torch.load", "torch.save")
+"""What is done with a model, and not by it."""
 
 
 class ClassMethods(AddedFields):
@@ -101,7 +107,12 @@ class ClassMethods(AddedFields):
     def _is_left_out(self, function: ast.FunctionDef, before: int) -> bool:
         """Whether a method that nothing of the file calls has no counterpart, which is told."""
         notes = self.builder.notes
-        refused = any(note.blocks for note in notes.found[before:])
+        refused = any(note.blocks for note in notes.found[before:]) or any(
+            self_attribute(part) in _OF_ALL
+            or (isinstance(part, ast.Attribute) and part.attr == "item")
+            or self.builder.origin.qualified(part).startswith(_OUTSIDE)
+            for part in ast.walk(function)
+        )
         if not refused or function.name not in uncalled(self.builder.origin):
             return False
         del notes.found[before:]
@@ -234,3 +245,16 @@ def _kept_defaults(function: ast.FunctionDef, kept: set[str]) -> dict[str, ast.e
 def optional(function: ast.FunctionDef, argument: str) -> bool:
     default = _kept_defaults(function, {argument}).get(argument)
     return is_none(default)
+
+
+def is_unread(function: ast.FunctionDef, argument: str) -> bool:
+    """Whether a method does no more with an argument than to ask whether it is None."""
+    asked = {
+        id(part.left)
+        for part in ast.walk(function)
+        if isinstance(part, ast.Compare) and is_none(part.comparators[0])
+    }
+    return not any(
+        isinstance(part, ast.Name) and part.id == argument and id(part) not in asked
+        for part in ast.walk(function)
+    )

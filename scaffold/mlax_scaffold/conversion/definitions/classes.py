@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import copy
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 
 from mlax_scaffold.conversion.bodies.bodies import Bodies
@@ -22,11 +21,16 @@ from mlax_scaffold.conversion.declarations.weight_dtypes import (
 from mlax_scaffold.conversion.definitions.class_fields import (
     static_type,
 )
-from mlax_scaffold.conversion.definitions.class_methods import ClassMethods, optional
+from mlax_scaffold.conversion.definitions.class_methods import (
+    ClassMethods,
+    is_unread,
+    optional,
+)
 from mlax_scaffold.conversion.definitions.constructor import (
     Constructor,
 )
 from mlax_scaffold.conversion.definitions.preparing import prepare
+from mlax_scaffold.conversion.definitions.started_methods import of_start
 from mlax_scaffold.conversion.definitions.told_shapes import told
 from mlax_scaffold.conversion.examples.examples import example
 from mlax_scaffold.conversion.examples.nested_examples import Fitted
@@ -110,7 +114,7 @@ class ClassReader(ClassMethods):
             # Who calls a cell gives it the state that it begins with.
             self.builder.consumed.add("initial_state")
         self._leave_states()
-        self.builder.consumed |= _of_start(self.methods)
+        self.builder.consumed |= of_start(self.methods)
         self.call = next((self.methods[c] for c in CALLS if c in self.methods), None)
 
     def _leave_states(self) -> None:
@@ -216,6 +220,7 @@ class ClassReader(ClassMethods):
             if isinstance(value, Array):
                 with_image_sizes(self.symbols, value, builder.fields, self.framework)
                 self.symbols.settled(value)
+        self.symbols.settle_ranks()
         return self._described(call, forward, inputs, env, result)
 
     def _in_dtype_of_weights(
@@ -261,6 +266,7 @@ class ClassReader(ClassMethods):
                 named,
                 optional(call, argument.arg),
                 env,
+                unread=is_unread(forward, argument.arg),
             )
         returned = result_type(self.symbols, result, env, texts, named)
         forward.returns = with_leading_axes(forward, returned)
@@ -365,29 +371,6 @@ class ClassReader(ClassMethods):
                 return node
 
         return Resolve().visit(node)
-
-
-def _of_start(methods: Mapping[str, ast.FunctionDef]) -> set[str]:
-    """The methods that a constructor runs, and that nothing calls afterwards."""
-    found: set[str] = set()
-    queue = [methods["__init__"]] if "__init__" in methods else []
-    while queue:
-        for part in queue.pop().body:
-            call = part.value if isinstance(part, ast.Expr) else None
-            if not isinstance(call, ast.Call) or call.args:
-                continue
-            title = self_attribute(call.func)
-            if title in methods and title not in found:
-                assert title is not None
-                found.add(title)
-                queue.append(methods[title])
-    used = {
-        self_attribute(part)
-        for name, method in methods.items()
-        if name != "__init__" and name not in found
-        for part in ast.walk(method)
-    }
-    return found - {title for title in used if title}
 
 
 def _constants(node: ast.ClassDef) -> tuple[ast.stmt, ...]:

@@ -8,7 +8,11 @@ import copy
 from mlax_scaffold.conversion.changes.changed_buffers import is_deep
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.declared_shapes import DeclaredShapes
-from mlax_scaffold.conversion.declarations.initializing import initialized, is_filling
+from mlax_scaffold.conversion.declarations.initializing import (
+    fills_parts,
+    initialized,
+    is_filling,
+)
 from mlax_scaffold.conversion.declarations.lists import Lists
 from mlax_scaffold.conversion.declarations.modules import Modules
 from mlax_scaffold.conversion.declarations.parameters import (
@@ -378,7 +382,8 @@ class Constructor(DerivedValues):
             return
         if self._ruled(node):
             return
-        if "self.modules()" in text or "parameters()" in text:
+        filled = "self." in text and fills_parts(node)
+        if "self.modules()" in text or "parameters()" in text or filled:
             self.builder.notes.remark(
                 node,
                 f"the loop over `{text}` is left out",

@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.declarations.parameters import (
     Parameters,
 )
 from mlax_scaffold.conversion.declarations.weight_containers import Containers
+from mlax_scaffold.conversion.definitions.buffer_dtypes import is_counted_or_true
 from mlax_scaffold.conversion.rows.array_leaves import draws
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
 from mlax_scaffold.conversion.source.trees import (
@@ -56,7 +57,7 @@ class DeclaredWeights(Parameters):
         self._without_weights(node, static)
         builder.derive(place, static, "array")
         dtype = f", {builder.calculations.first_input}.dtype"
-        kept = _is_index(builder.node, place) or _is_boolean(value)
+        kept = _is_index(builder.node, place) or is_counted_or_true(value)
         made = f"jnp.asarray(self.{place}{'' if kept else dtype})"
         if isinstance(value, ast.Name) and self._may_be_none(value.id):
             made = f"None if self.{place} is None else {made}"
@@ -226,18 +227,6 @@ _VARIABLES = (
     ),
     *("equinox.nn.StateIndex", "torch.nn.Buffer"),
 )
-
-
-def _is_boolean(node: ast.expr) -> bool:
-    """Whether a value is an array of True and False."""
-    if isinstance(node, ast.Compare):
-        return True
-    for part in ast.walk(node):
-        if isinstance(part, ast.keyword) and part.arg == "dtype":
-            return ast.unparse(part.value).endswith("bool")
-        if isinstance(part, ast.Call) and ast.unparse(part.func).endswith(".bool"):
-            return True
-    return False
 
 
 def _is_index(node: ast.AST, attribute: str) -> bool:

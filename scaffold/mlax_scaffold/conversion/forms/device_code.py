@@ -135,6 +135,31 @@ class _Devices(ast.NodeTransformer):
             isinstance(node, ast.Name) and node.id in self.weights
         )
 
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        """A local array that is told not to be trained is what it is; some write `require_grad`."""
+        self.generic_visit(node)
+        match node.targets[0]:
+            case ast.Attribute(
+                value=ast.Name(id=owner), attr="requires_grad" | "require_grad"
+            ) if owner != "self":
+                return ast.copy_location(ast.Pass(), node)
+        place = self_attribute(node.targets[0])
+        if place and _moved(node.value, place):
+            # `self.mask = self.mask.to(x.device)`
+            return ast.copy_location(ast.Pass(), node)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """The version of PyTorch is that of today, later than any that code asks for."""
+        self.generic_visit(node)
+        asked = any(
+            self.origin.qualified(p) == "torch.__version__" for p in ast.walk(node.left)
+        )
+        later = isinstance(node.ops[0], ast.Gt | ast.GtE)
+        if asked and (later or isinstance(node.ops[0], ast.Lt | ast.LtE)):
+            return ast.copy_location(ast.Constant(later), node)
+        return node
+
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         self.generic_visit(node)
         both = isinstance(node.op, ast.And)
@@ -178,6 +203,16 @@ class _Unread(ast.NodeTransformer):
         if isinstance(target, ast.Name) and target.id in self.unread:
             return ast.copy_location(ast.Pass(), node)
         return node
+
+
+def _moved(node: ast.expr, place: str) -> bool:
+    """Whether an attribute is bound to itself on another device, or in another dtype."""
+    match node:
+        case ast.IfExp(body=body, orelse=ast.Constant(value=None)):
+            return _moved(body, place)
+        case ast.Call(func=ast.Attribute(value=owner, attr="to" | "cuda" | "type_as")):
+            return self_attribute(owner) == place
+    return False
 
 
 def _as_it_is(node: ast.expr) -> ast.expr:

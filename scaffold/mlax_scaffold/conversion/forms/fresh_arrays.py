@@ -14,6 +14,7 @@ _OPERATORS = {
     "div_": ast.Div,
     "pow_": ast.Pow,
 }
+_SUMS = {"index_add_": "index_add", "scatter_add_": "scatter_add"}
 _FILLED = ("torch.zeros", "torch.ones", "torch.empty", "torch.Tensor")
 _FILLS = {"fill_": None, "zero_": 0.0}
 
@@ -70,6 +71,7 @@ class _Changes(ast.NodeTransformer):
         if not isinstance(func, ast.Attribute) or not self._is_fresh(func.value):
             return node
         made = func.value
+        func.attr = _SUMS.get(func.attr, func.attr)
         operator = _OPERATORS.get(func.attr)
         if operator is not None and len(node.args) == 1 and not node.keywords:
             return ast.copy_location(ast.BinOp(made, operator(), node.args[0]), node)

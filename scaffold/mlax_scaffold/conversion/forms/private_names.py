@@ -27,7 +27,7 @@ def publicized(node: ast.ClassDef) -> None:
         for place in places
         if isinstance(place.ctx, ast.Store)
         and (attribute := self_attribute(place))
-        and not attribute.startswith("__")
+        and not (attribute.startswith("__") and attribute.endswith("__"))
         and (
             attribute[0] == "_"
             or attribute in _MEANT

@@ -32,7 +32,11 @@ def without_shown_values(origin: Origin, notes: Notes) -> None:
     for node in origin.classes.values():
         kept = read | _registered(node)
         for method in node.body:
-            if isinstance(method, ast.FunctionDef) and method.name != "__init__":
+            if not isinstance(method, ast.FunctionDef):
+                continue
+            if method.name == "__init__":
+                _Told(_Shown(origin, notes, None)).run(method)
+            else:
                 _Shown(origin, notes, kept if torch else None).visit(method)
     for function in origin.functions.values():
         _Shown(origin, notes, None).visit(function)
@@ -58,7 +62,7 @@ class _Shown(ast.NodeTransformer):
         """The attributes that something reads; None: they are not looked at."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt | None:
-        if not self._shows(node.value) or _computes(node.value):
+        if not self.shows(node.value) or _computes(node.value):
             return node
         self.notes.remark(
             node,
@@ -100,7 +104,8 @@ class _Shown(ast.NodeTransformer):
             node.body = [ast.copy_location(ast.Pass(), node)]  # type: ignore[attr-defined]
         return node
 
-    def _shows(self, node: ast.expr) -> bool:
+    def shows(self, node: ast.expr) -> bool:
+        """Whether an expression is a call that prints, logs or stops."""
         if not isinstance(node, ast.Call):
             return False
         if (self.origin.qualified(node.func) or ast.unparse(node.func)) in _SHOWS:
@@ -110,6 +115,38 @@ class _Shown(ast.NodeTransformer):
             and node.func.attr in _LOGS
             and ast.unparse(node.func.value).rpartition(".")[2].lower() in _LOGGERS
         )
+
+
+class _Told(ast.NodeTransformer):
+    """Leaves out what a constructor prints of the layer that it has made, and sums that it makes for it."""
+
+    def __init__(self, shown: _Shown):
+        self.shown = shown
+
+    def run(self, start: ast.FunctionDef) -> None:
+        """Change it in place."""
+        self.visit(start)
+        read = {
+            p.id
+            for p in ast.walk(start)
+            if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
+        }
+        kept = [s for s in start.body if not _counts(s, read)]
+        start.body = kept or [ast.copy_location(ast.Pass(), start)]
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        if self.shown.shows(node.value):
+            return ast.copy_location(ast.Pass(), node)
+        return node
+
+
+def _counts(node: ast.stmt, read: set[str]) -> bool:
+    """Whether a statement does nothing but to count weights for a local that nothing reads."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=local)], value=value):
+            text = ast.unparse(value)
+            return local not in read and "parameters()" in text
+    return False
 
 
 def _computes(node: ast.expr) -> bool:

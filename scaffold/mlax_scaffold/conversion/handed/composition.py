@@ -5,9 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import expression, self_attribute, statement
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_name,
+    self_attribute,
+    statement,
+)
 from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
 
 _CALLED = ("forward", "__call__")
@@ -26,6 +32,8 @@ def composed(
     """
     found = [b for b in node.bases if origin.qualified(b) in layers]
     start = next((f for f in _methods(node) if f.name == "__init__"), None)
+    if len(found) == 1 and start is None:
+        start = _inherited(origin, node, found[0])
     if len(found) != 1 or start is None:
         return
     base, attribute = found[0], _free(node)
@@ -52,6 +60,36 @@ def composed(
         forward = statement(f"def forward(self, x):\n    return self.{attribute}(x)")
         node.body.append(ast.copy_location(forward, node))
     ast.fix_missing_locations(node)
+
+
+def _inherited(
+    origin: Origin, node: ast.ClassDef, base: ast.expr
+) -> ast.FunctionDef | None:
+    """The constructor that a class has of its base, put in place, with what calls of the file give it."""
+    row = LAYERS.get(origin.qualified(base))
+    calls = [
+        part
+        for part in ast.walk(origin.tree)
+        if isinstance(part, ast.Call) and is_name(part.func, node.name)
+    ]
+    if row is None or not calls:
+        return None
+    inputs = ast.parse(f"def f{row.signature}: pass").body[0]
+    assert isinstance(inputs, ast.FunctionDef)
+    places = [a.arg for a in inputs.args.args][: max(len(c.args) for c in calls)]
+    named = {str(k.arg) for c in calls for k in c.keywords} - {*places}
+    given = [*places, *sorted(named)]
+    if not all(name.isidentifier() and name != "None" for name in given):
+        return None
+    text = f"def __init__(self, {', '.join(given)}):\n    super().__init__("
+    text += ", ".join([*places, *(f"{n}={n}" for n in sorted(named))]) + ")"
+    made = statement(text)
+    assert isinstance(made, ast.FunctionDef)
+    for part in ast.walk(made):
+        if hasattr(part, "lineno"):
+            ast.copy_location(part, node)
+    node.body.insert(0, made)
+    return made
 
 
 def _in_order(

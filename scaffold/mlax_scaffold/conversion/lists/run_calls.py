@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from collections.abc import Mapping, Sequence
 
+from mlax_scaffold.conversion.lists.probed_shapes import (
+    is_trial,
+    made_of,
+    of_layer,
+    of_method,
+    probe,
+)
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.arguments_of import beside_self
 from mlax_scaffold.conversion.source.known_values import Known
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
+    expression,
     is_name,
     literal,
     names,
@@ -60,6 +69,8 @@ class RunCalls:
     out: list[ast.stmt]
     consumed: set[str]
     inside: int
+    title: str
+    structural: bool
     available: set[str]
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
@@ -129,9 +140,22 @@ class RunCalls:
             for p in ast.walk(node)
         )
 
+    def is_object(self, node: ast.expr) -> bool:
+        """Whether an expression is a class or a function, which is there."""
+        if isinstance(node, ast.Call):
+            full = self.origin.qualified(node.func)
+            title = getattr(node.func, "id", "")
+            made = full.startswith("torch.nn.") or full == "functools.partial"
+            return made or title in self.origin.classes
+        return (
+            isinstance(node, ast.Lambda)
+            or self.origin.qualified(node).startswith("torch.")
+            or getattr(node, "id", "") in {*self.origin.classes, *self.origin.functions}
+        )
+
     def is_plain(self, node: ast.expr) -> bool:
         """Whether a value is one of numbers, classes and lists, which may be written twice."""
-        if isinstance(node, ast.Lambda):
+        if isinstance(node, ast.Lambda) or probe(self.origin, node) is not None:
             return True
         if any(isinstance(p, ast.Name) and p.id in self.fresh for p in ast.walk(node)):
             return False
@@ -158,6 +182,9 @@ class RunCalls:
     def called(self, call: ast.Call) -> ast.expr | None:
         """What a call of a function of the file makes, where it makes layers, or computes with literals."""
         full = self.origin.qualified(call.func)
+        tried = self._tried(call, full)
+        if tried is not None:
+            return tried
         if is_name(call.func, "len") and len(call.args) == 1:
             held = self.lists.get(self_attribute(call.args[0]) or "")
             plain = held is not None and not any(
@@ -194,7 +221,12 @@ class RunCalls:
             not isinstance(literal(a), ast.AST)
             for a in (*call.args, *(k.value for k in call.keywords))
         )
-        if not self.makes(chosen) and not (literals and function is not None):
+        tries = any(is_trial(self.origin, p) for p in ast.walk(chosen))
+        if tries and method is not None and not literals:
+            self.need(call)
+        own = method is not None and method.name not in ("forward", "__call__")
+        computes = literals and (function is not None or own)
+        if not self.makes(chosen) and not computes:
             return None
         before = len(self.out)
         try:
@@ -209,6 +241,69 @@ class RunCalls:
         if method is not None:
             self.consumed.add(method.name)
         return made
+
+    def _tried(self, call: ast.Call, full: str) -> ast.expr | None:
+        """What a layer or a method makes of an array that the constructor tries it with."""
+        func = call.func
+        if full == "numpy.prod" and len(call.args) == 1:
+            sizes = literal(call.args[0])
+            known = isinstance(sizes, tuple | list)
+            return ast.Constant(math.prod(sizes)) if known else None  # type: ignore[arg-type]
+        if isinstance(func, ast.Attribute):
+            shape = probe(self.origin, func.value)
+            if shape is not None:
+                return of_method(call, shape)
+        attribute = self_attribute(func)
+        if not attribute or len(call.args) != 1 or attribute in self.methods:
+            return None
+        layer = self._set_to(attribute)
+        if layer is None or not is_trial(self.origin, call.args[0]):
+            return None
+        shape = probe(self.origin, call.args[0])
+        if shape is None:
+            self.need(call.args[0])
+            return None
+        self.need(layer)
+        made = of_layer(self.origin, layer, shape, self._named_layer)
+        if made is None:
+            return None
+        self.structural = True
+        return made_of(call.args[0], made)
+
+    def read_of(self, node: ast.Attribute) -> ast.expr | None:
+        """What an attribute is: the sizes of an array that is tried, or a number of a part that was made."""
+        shape = probe(self.origin, node.value) if node.attr == "shape" else None
+        if shape is not None:
+            return expression(repr(shape))
+        made = self._set_to(self_attribute(node.value) or "")
+        title = getattr(made.func, "id", "") if isinstance(made, ast.Call) else ""
+        owner = self.origin.classes.get(title)
+        if owner is None or title == self.title or self.inside > 8:
+            return None
+        assert isinstance(made, ast.Call)
+        value = self.number_of(owner, made, node.attr)
+        if value is None:
+            self.need(made)
+        return value
+
+    def number_of(
+        self, owner: ast.ClassDef, call: ast.Call, attribute: str
+    ) -> ast.expr | None:
+        """What an attribute of an object is, where its constructor tells."""
+        raise NotImplementedError
+
+    def _set_to(self, attribute: str) -> ast.expr | None:
+        """What the constructor has made an attribute."""
+        for part in reversed(self.out):
+            match part:
+                case ast.Assign(targets=[target], value=value):
+                    if self_attribute(target) == attribute:
+                        return value
+        return None
+
+    def _named_layer(self, title: str) -> ast.expr | None:
+        stored = self.fresh.get(title)
+        return stored.value if stored is not None else None
 
     def body_of(self, function: ast.FunctionDef, call: ast.Call) -> ast.expr | None:
         given = function.args

@@ -32,11 +32,15 @@ from mlax_scaffold.conversion.source.known_values import items_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
+    expression,
     is_name,
     literal,
     names,
     self_attribute,
 )
+
+_IMAGE = "(4, 44, 44)"
+"""The shape of an image that nothing else is told of: of four frames, and large enough for a few windows."""
 
 
 def with_run_constructors(origin: Origin, thing: str, notes: Notes) -> dict[str, str]:
@@ -69,7 +73,7 @@ def _run(
     if start is None or start.args.vararg is not None:
         return {}
     parameters = [a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)]
-    values = _values(origin, node, start, asked=asked)
+    values = values_of(origin, node, start, asked=asked)
     defaults = defaults_of(start.args)
     fixed = {p: v for p, v in values.items() if not _is_known(v)}
     for _ in range(len(parameters) + 1):
@@ -89,9 +93,19 @@ def _run(
         return {}
     if not run.structural and not fixed:
         return {}
+    remark_run(notes, node, run, fixed)
+    without_parameters(origin.tree, node, start, set(fixed))
+    take_run(origin, node, run)
+    return {p: ast.unparse(v) for p, v in fixed.items() if p not in defaults}
+
+
+def remark_run(
+    notes: Notes, node: ast.ClassDef, run: Run, fixed: Mapping[str, ast.expr]
+) -> None:
+    """Tell which parameters of a class are none any more, and what is left out."""
     for parameter, value in fixed.items():
         notes.remark(
-            start,
+            run.start,
             f"`{parameter}` of {node.name} is always `{_short(value)}`",
             "write another spec for other values: they decide which layers there are",
         )
@@ -99,7 +113,11 @@ def _run(
         notes.remark(
             part, f"`{ast.unparse(part)}` is left out", "give the weights initializers"
         )
-    without_parameters(origin.tree, node, start, set(fixed))
+
+
+def take_run(origin: Origin, node: ast.ClassDef, run: Run) -> None:
+    """Give a class the constructor that was run, in place."""
+    start = run.start
     start.body = run.body(_read(node, start, run.consumed))
     node.body = [
         m
@@ -107,7 +125,6 @@ def _run(
         if getattr(m, "name", "") not in run.consumed - _called(node)
     ]
     with_run_methods(node, start, run.settled(), MODULE_LISTS, origin)
-    return {p: ast.unparse(v) for p, v in fixed.items() if p not in defaults}
 
 
 def _short(value: ast.expr) -> str:
@@ -130,7 +147,7 @@ def _read(node: ast.ClassDef, start: ast.FunctionDef, consumed: set[str]) -> set
     }
 
 
-def _values(
+def values_of(
     origin: Origin, node: ast.ClassDef, start: ast.FunctionDef, *, asked: bool
 ) -> Mapping[str, ast.expr]:
     """What parameters are where nobody says otherwise, or all calls say the same."""
@@ -155,8 +172,12 @@ def _values(
                 value = scope[value.id]
             given.setdefault(parameter, []).append(value or ast.Name("_", ast.Load()))
     found: dict[str, ast.expr] = dict(defaults) if asked or not calls else {}
+    if asked:
+        images = (p for p in places if p.endswith("_shape") and p not in defaults)
+        found |= {p: ast.copy_location(expression(_IMAGE), start) for p in images}
+        found = {p: v for p, v in found.items() if p not in given or p in defaults}
     for parameter, values in given.items():
-        made = [v for v in values if asked and _makes(origin, v)]
+        made = [v for v in values if asked and makes(origin, v)]
         known = [v for v in values if _is_known(v)] or made
         if asked and known:
             found.setdefault(parameter, known[0])
@@ -187,7 +208,7 @@ def _is_known(node: ast.expr) -> bool:
     )
 
 
-def _makes(origin: Origin, node: ast.expr) -> bool:
+def makes(origin: Origin, node: ast.expr) -> bool:
     """Whether a value is what a function of the file makes, of what the file has."""
     known = {*origin.functions, *origin.classes, *origin.assigned, *origin.imports}
     return (

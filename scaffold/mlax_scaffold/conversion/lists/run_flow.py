@@ -19,7 +19,6 @@ from mlax_scaffold.conversion.source.trees import is_name, self_attribute
 class RunFlow(RunCalls):
     """Runs them."""
 
-    structural: bool
     unrolled: int
 
     def leave(self, node: ast.stmt) -> None:
@@ -33,7 +32,7 @@ class RunFlow(RunCalls):
     def branch(self, node: ast.If) -> None:
         """Run the branch that is taken, or leave the statement where that is not known."""
         test = self.known.value(node.test)
-        decided = truth(test)
+        decided = True if self.is_object(test) else truth(test)
         if decided is not None:
             self.statements(node.body if decided else node.orelse)
             return

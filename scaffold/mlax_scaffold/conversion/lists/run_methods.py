@@ -58,6 +58,8 @@ def with_run_methods(
             if len(elements) == 1:
                 part.value.args[0] = elements[0].value  # type: ignore[attr-defined]
             continue
+        if _is_left(methods, title):
+            continue
         if not _is_taken(methods, title) and not any(
             _nested(origin, lists, e) for e in elements
         ):
@@ -83,6 +85,18 @@ def _is_taken(methods: list[ast.FunctionDef], title: str) -> bool:
         self_attribute(part) == title and id(part) not in plain
         for method in methods
         for part in ast.walk(method)
+    )
+
+
+def _is_left(methods: list[ast.FunctionDef], title: str) -> bool:
+    """Whether a loop over a list has passes that end early, which written out is none of a method."""
+    ends = ast.Break | ast.Continue
+    return any(
+        any(self_attribute(p) == title for p in ast.walk(part.iter))
+        and (part.orelse or any(isinstance(p, ends) for p in ast.walk(part)))
+        for method in methods
+        for part in ast.walk(method)
+        if isinstance(part, ast.For)
     )
 
 

@@ -13,7 +13,11 @@ from mlax_scaffold.conversion.lists.run_calls import (
     UnknownError,
 )
 from mlax_scaffold.conversion.lists.run_flow import RunFlow, attribute_set
-from mlax_scaffold.conversion.source.arguments_of import stored_names
+from mlax_scaffold.conversion.source.arguments_of import (
+    given_to,
+    method_of,
+    stored_names,
+)
 from mlax_scaffold.conversion.source.known_values import (
     Known,
     items_of,
@@ -25,6 +29,7 @@ from mlax_scaffold.conversion.source.trees import (
     expression,
     is_name,
     literal,
+    names,
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
@@ -41,7 +46,7 @@ class Run(RunFlow):
         fixed: Mapping[str, ast.expr],
         available: Collection[str],
     ):
-        self.origin, self.start = origin, start
+        self.origin, self.start, self.title = origin, start, node.name
         self.available = set(available) - set(fixed)
         given = [a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)]
         self.open = set(given) - set(fixed)
@@ -49,7 +54,7 @@ class Run(RunFlow):
         self.made = copy.deepcopy(held)
         """Parameters that are layers which a function of the file makes."""
         values = {k: copy.deepcopy(v) for k, v in fixed.items() if k not in held}
-        self.known = Known(values, {}, self.called)
+        self.known = Known(values, {}, self.called, self.is_object, self.read_of)
         constants = {
             n: a.value for n, a in origin.assigned.items() if a.value is not None
         }
@@ -104,7 +109,7 @@ class Run(RunFlow):
         made = [s for s in self.out if id(s) not in gone | self.replaced]
         heads = [s for s in made[:2] if isinstance(s, ast.Expr)]
         made = [*heads, *kept, *made[len(heads) :]]
-        return _inlined(made, set(self.fresh))
+        return _inlined(_behind(made, set(self.fresh)), set(self.fresh))
 
     # Statements.
 
@@ -145,6 +150,10 @@ class Run(RunFlow):
             case ast.Assert(test=test):
                 if truth(self.known.value(test)) is not True:
                     self.leave(node)
+            case ast.With(items=[ast.withitem(ast.Call(func=func))], body=body) if (
+                self.origin.qualified(func) == "torch.no_grad"
+            ):
+                self.statements(body)
             case ast.FunctionDef() | ast.Pass() | ast.Import() | ast.ImportFrom():
                 self.out.append(copy.deepcopy(node))
             case _:
@@ -244,6 +253,8 @@ class Run(RunFlow):
 
     def _call(self, node: ast.Expr, call: ast.Call) -> None:
         match call.func:
+            case ast.Attribute(value=owner, attr="reverse") if self._turned(owner):
+                return
             case ast.Attribute(value=owner, attr=attr) if attr in LONGER:
                 args = [self.known.value(a) for a in call.args]
                 if attr == "add_module" and self._add(node, owner, args):
@@ -273,6 +284,35 @@ class Run(RunFlow):
             return
         self.leave(node)
 
+    def number_of(
+        self, owner: ast.ClassDef, call: ast.Call, attribute: str
+    ) -> ast.expr | None:
+        start = method_of(owner, "__init__")
+        given = given_to(start, call) if start is not None else None
+        if start is None or given is None:
+            return None
+        part = Run(self.origin, owner, start, given, given)
+        try:
+            part.all()
+        except UnknownError:
+            return None
+        value = part.known.attributes.get(attribute)
+        plain = value is not None and part.is_plain(value)
+        known = names(call) | {*self.constants}
+        if not plain or value is None or not names(value) <= known:
+            return None
+        return None if any(self_attribute(p) for p in ast.walk(value)) else value
+
+    def _turned(self, owner: ast.expr) -> bool:
+        """Whether a list that is a name, and holds no layers, is turned around."""
+        title = owner.id if isinstance(owner, ast.Name) else ""
+        value = self.known.names.get(title)
+        items = items_of(value) if value is not None else None
+        if items is None or not self.is_plain(ast.List(items, ast.Load())):
+            return False
+        self.known.names[title] = ast.List(items[::-1], ast.Load())
+        return True
+
     def _arguments(self, call: ast.Call) -> ast.Call:
         """A call with what is known of its arguments."""
         args = [self.known.value(a) for a in call.args]
@@ -300,6 +340,22 @@ class Run(RunFlow):
             made.args += self.elements(args[1:])
             return True
         return False
+
+
+def _behind(body: list[ast.stmt], fresh: set[str]) -> list[ast.stmt]:
+    """The statements, where lists that grew after they were set stand behind the locals that they hold."""
+    made = [*body]
+    for part in body:
+        if not isinstance(part, ast.Assign) or not self_attribute(part.targets[0]):
+            continue
+        held = names(part.value) & fresh
+        at = made.index(part)
+        last = max(
+            (i for i, s in enumerate(made) if held & {*stored_names(s)}), default=0
+        )
+        if last > at:
+            made.insert(last, made.pop(at))
+    return made
 
 
 def _inlined(body: list[ast.stmt], fresh: set[str]) -> list[ast.stmt]:

@@ -93,8 +93,9 @@ class ArrayCalculations:
     def _tiled(self, x: Arg, sizes: list[Arg]) -> Arg:
         return marked("jnp.tile(x, d)", x=x, d=self._tuple(sizes))
 
-    def _flipped(self, x: Arg, dims: list[Arg]) -> Arg:
-        axes = dims[0] if len(dims) == 1 else self._tuple(dims)
+    def _flipped(self, x: Arg, given: list[Arg], dims: Arg) -> Arg:
+        told = given if missing(dims) else [dims]
+        axes = told[0] if len(told) == 1 else self._tuple(told)
         return marked("jnp.flip(x, axis=d)", x=x, d=axes)
 
     def _expanded(self, x: Arg, sizes: list[Arg]) -> Arg:

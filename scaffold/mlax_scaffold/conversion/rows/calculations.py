@@ -18,6 +18,9 @@ from mlax_scaffold.conversion.rows.initializer_calculations import (
 )
 from mlax_scaffold.conversion.rows.resizing_calculations import ResizingCalculations
 from mlax_scaffold.conversion.rows.rows import MisfitError, follows_mode, missing
+from mlax_scaffold.conversion.rows.scattering_calculations import (
+    ScatteringCalculations,
+)
 from mlax_scaffold.conversion.rows.tables.activations import VALUES
 from mlax_scaffold.conversion.source.trees import (
     constant,
@@ -37,6 +40,7 @@ class Calculations(
     AttentionCalculations,
     InitializerCalculations,
     ResizingCalculations,
+    ScatteringCalculations,
 ):
     """The functions by the names that rows call them by."""
 

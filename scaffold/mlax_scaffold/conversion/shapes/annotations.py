@@ -75,6 +75,8 @@ def annotated(
     fields: set[str],
     optional: bool,
     env: Mapping[str, Value],
+    *,
+    unread: bool = False,
 ) -> ast.expr:
     """The type of an input, beside the others."""
     text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
@@ -110,7 +112,12 @@ def annotated(
             for v in env.values()
         ):
             shape = "*batch"
-        made = f'@word:{value.kind}["{shape}"]'
+        kind = value.kind
+        indices = any(isinstance(v, Array) and v.kind == "Int" for v in env.values())
+        if optional and unread and indices:
+            # Of a model of tokens that computes no loss here, the targets are tokens, too.
+            kind = "Int"
+        made = f'@word:{kind}["{shape}"]'
     made = made.replace("@word:", "_word_")
     node = expression(f"{made} | None" if optional or "None" in text else made)
     for part in ast.walk(node):

@@ -131,6 +131,9 @@ class Indexing(ShapeFunctions):
             # `x[:, ::2]`: every other column.
             names = ("batch", "features")
             return self.symbols.ranked(array, names)
+        if not self.vectors and not array.axes and _is_first_or_last(parts):
+            # `hidden[:, 0]`: of each sequence that of one position.
+            return self.symbols.ranked(array, ("batch", "positions", "features"))
         if not widened and (len(numbers) < 2 or len(numbers) < len(parts)):
             return False
         names = ("batch", *(f"axis{i}" for i in range(1, len(old))))
@@ -188,6 +191,13 @@ def _counted(node: ast.expr, index: Value) -> ast.expr:
     counted = [isinstance(p, ast.Name) and isinstance(v, Number) for p, v in pairs]
     parts = [first if c else p for p, c in zip(node.elts, counted, strict=True)]
     return ast.Tuple(parts, ast.Load())
+
+
+def _is_first_or_last(parts: Sequence[ast.expr]) -> bool:
+    match parts:
+        case [ast.Slice(lower=None, upper=None, step=None), place]:
+            return literal(place) in (0, -1)
+    return False
 
 
 def _new(part: ast.expr) -> bool:

@@ -14,6 +14,10 @@ _SAME = ("Dropout", "Identity", "AlphaDropout", "DropPath", "PReLU", "GaussianNo
 _CELLS = ("LSTMCell", "GRUCell", "SimpleCell", "MGUCell")
 
 
+def _is_sum(size: ast.expr | None) -> bool:
+    return isinstance(size, ast.BinOp) and isinstance(size.op, ast.Add)
+
+
 def arguments(layer: str, call: ast.Call) -> dict[str, ast.expr]:
     """The arguments of a declaration by field."""
     fields = layer_fields(layer)
@@ -58,7 +62,9 @@ class LayerShapes:
                 inner.kind = "Int"
                 rows = inner.like([*inner.axes, given["features"]], "Float")
                 return rows.with_axis(at)
-            return x.like([*x.axes, given["features"]], "Float")
+            rows = x.like([*x.axes, given["features"]], "Float")
+            rows.looked_up = x if not x.axes else None
+            return rows
         if layer in ("Conv", "ConvTranspose", "MaxPool", "AvgPool", "Upsample"):
             return self._windows(layer, given, x)
         if layer in ("BatchNorm", "GroupNorm", "InstanceNorm"):
@@ -82,6 +88,10 @@ class LayerShapes:
 
     def _mapped(self, given: dict[str, ast.expr], x: Array) -> Value:
         size = given.get("in_features", given.get("features"))
+        if x.lead and x.parts and x.along > 0 and _is_sum(size):
+            # `Linear(a + b, c)(cat([x, y], 1))`: what is joined is the last axis.
+            between = ["_"] * (x.along - 1)
+            self.symbols.ranked(x, ("batch", *between, "features"))
         last = self.symbols.axis(x, -1)
         if last is None or size is None:
             return None
@@ -122,6 +132,15 @@ class LayerShapes:
             if None not in sizes:
                 pair = [size for size in sizes if size is not None]
                 mask.broadcast_to(x.like([*x.axes[:-2], heads, *pair]))
+
+    def masked(self, x: Value, mask: Value) -> None:
+        """A mask of an encoder of which nothing is known: that of each query and key."""
+        if not isinstance(mask, Array) or not mask.lead or mask.axes:
+            return
+        size = self.symbols.axis(x, -2) if isinstance(x, Array) else None
+        if size is not None and self.symbols.ranked(mask, ("queries", "keys")):
+            for axis in mask.axes:
+                self.symbols.equal(axis, size)
 
     def _general(self, given: dict[str, ast.expr], x: Array) -> Value:
         sizes, out = given["in_features"], given["out_features"]

@@ -74,6 +74,11 @@ class Reshaping(Growing):
                 sizes[open_[0]] = size
         elif open_:
             sizes[open_[0]] = None
+        known = [s for s in sizes if s is not None]
+        halved = any(isinstance(p, ast.FloorDiv) for s in known for p in ast.walk(s))
+        if halved and not open_ and not array.lead and len(known) == len(sizes):
+            # `view(b, c, h // 2, 2, w // 2, 2)`: the image is one that two divides.
+            self.symbols.demands.append((product(array.axes), product(known)))
         made = [
             s if s is not None and literal(s) != -1 else self.symbols.fresh("_")
             for s in sizes

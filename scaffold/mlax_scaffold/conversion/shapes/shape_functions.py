@@ -138,6 +138,8 @@ class ShapeFunctions:
             if array.lead and {a, b} == {1, 2}:
                 # Positions and features, where heads are nothing that is known of.
                 self.symbols.ranked(array, ("batch", "positions", "features"))
+            if array.lead and 0 < min(a, b) < max(a, b) == 3:
+                self.symbols.ranked(array, ("batch", "channels", "height", "width"))
             if array.lead and {a, b} == {0, 1} and len(array.axes) < 3:
                 # Sequences, which a scan goes over by time.
                 self.symbols.ranked(array, ("batch", "time", "features"))
@@ -224,7 +226,8 @@ class ShapeFunctions:
         axes: list[ast.expr] = []
         for axis, number in zip(array.axes, items, strict=True):
             if not isinstance(number, Number):
-                return None
+                axes.append(self.symbols.fresh("_"))
+                continue
             size = self.symbols.find(axis)
             if literal(size) == 1 or literal(number.value) == 1:
                 axes.append(size if literal(number.value) == 1 else number.value)
@@ -237,6 +240,8 @@ class ShapeFunctions:
         axis = 0 if axis is None else axis
         if not isinstance(first, Array) or not isinstance(axis, int):
             return None
+        others = [i for i in several.items[1:] if isinstance(i, Array)]
+        self.symbols.alike += [(first, other) for other in others]
         if first.lead and axis >= 0:
             return None
         axes = list(first.axes)

@@ -31,6 +31,8 @@ class Symbols:
         self.hints: dict[str, str] = {}
         self.demands: list[tuple[ast.expr, ast.expr]] = []
         """Sizes that have to be the same, though neither is unknown as a whole."""
+        self.alike: list[tuple[Array, Array]] = []
+        """Arrays that have as many axes, though nothing told how many when they were combined."""
         self.count = 0
 
     def fresh(self, hint: str) -> ast.Name:
@@ -148,6 +150,7 @@ class Symbols:
                 self.equal(a, b)
         for one, other in ((left, right), (right, left)):
             self._along_new(one, other)
+            self._along_looked_up(one, other)
             if one.lead and not one.axes and len(other.axes) == 1 and not other.lead:
                 axis = self.axis(one, -1)
                 if axis is not None:
@@ -193,6 +196,31 @@ class Symbols:
             for mine, axis in zip(array.axes, other.axes, strict=True):
                 if literal(axis) != 1:
                     self.equal(mine, axis)
+
+    def settle_ranks(self) -> None:
+        """Take such arrays to have as many axes, where it is known of one of them."""
+        for _ in self.alike:
+            for one, other in (p for a, b in self.alike for p in ((a, b), (b, a))):
+                if one.lead and not other.lead and len(other.axes) > len(one.axes):
+                    self.ranked(one, ("batch", *["_"] * (len(other.axes) - 1)))
+                    for mine, axis in zip(one.axes, other.axes, strict=True):
+                        self.equal(mine, axis)
+
+    def _along_looked_up(self, array: Array, other: Array) -> None:
+        """Rows of a table that are combined with an array are as many as it has."""
+        rows = array.looked_up
+        if rows is None or not array.lead or len(array.tail) != len(array.axes):
+            return
+        if other.lead and len(other.tail) == len(other.axes) == len(array.tail):
+            self.alike.append((array, other))
+        if other.lead or len(other.axes) <= len(array.axes):
+            return
+        if literal(other.axes[0]) == 1:
+            return
+        self.ranked(array, ("batch", *["_"] * (len(other.axes) - 1)))
+        for mine, axis in zip(array.axes, other.axes, strict=True):
+            if literal(axis) != 1:
+                self.equal(mine, axis)
 
     def batched(self, left: Array, right: Array) -> None:
         """Take two stacks of matrices, whose axes are known, to be of the same batches."""

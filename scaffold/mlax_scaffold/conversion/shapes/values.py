@@ -55,6 +55,8 @@ class Array:
         """Whether the code reads such a size before it is told how many axes there are."""
         self.first = 0
         """How many axes the code takes from the first one on, beside the last."""
+        self.looked_up: Array | None = None
+        """The indices whose rows of a table it is, where nothing else is known of them."""
         self.whole = ""
         """The hyperparameter that all axes but the first are in."""
         self.of_step = False

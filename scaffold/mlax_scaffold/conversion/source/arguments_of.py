@@ -101,3 +101,24 @@ def stored_names(node: ast.stmt) -> Iterator[str]:
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             yield part.id
+
+
+def given_to(start: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr] | None:
+    """What a call gives each parameter of a constructor; None where that is not to be told."""
+    given = start.args
+    places = [a.arg for a in given.args[1:]]
+    named = {*places, *(a.arg for a in given.kwonlyargs)}
+    spread = any(isinstance(a, ast.Starred) for a in call.args)
+    spread = spread or any(k.arg is None for k in call.keywords)
+    if spread or given.vararg is not None or len(call.args) > len(places):
+        return None
+    bound = defaults_of(given)
+    bound |= dict(zip(places, call.args, strict=False))
+    more = {str(k.arg): k.value for k in call.keywords if k.arg not in named}
+    bound |= {str(k.arg): k.value for k in call.keywords if k.arg in named}
+    if more and given.kwarg is None:
+        return None
+    if given.kwarg is not None:
+        keys: list[ast.expr | None] = [ast.Constant(k) for k in more]
+        bound[given.kwarg.arg] = ast.Dict(keys, [*more.values()])
+    return bound if named <= bound.keys() else None

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
+from mlax_scaffold.conversion.source.known_mappings import entry, mapped, spread_out
 from mlax_scaffold.conversion.source.trees import (
     expression,
     folded,
@@ -34,8 +35,12 @@ class Known(ast.NodeTransformer):
         names: MutableMapping[str, ast.expr],
         attributes: MutableMapping[str, ast.expr],
         called: Callable[[ast.Call], ast.expr | None] = lambda _: None,
+        there: Callable[[ast.expr], bool] = lambda _: False,
+        read: Callable[[ast.Attribute], ast.expr | None] = lambda _: None,
     ):
         self.names, self.attributes, self.called = names, attributes, called
+        self.there, self.read = there, read
+        """Whether an expression is an object of the file, such as a class, which is not None."""
 
     def value(self, node: ast.expr) -> ast.expr:
         """The expression with all that is known written in it."""
@@ -43,6 +48,9 @@ class Known(ast.NodeTransformer):
         return ast.copy_location(made, node)
 
     # Names.
+
+    def _truth(self, node: ast.expr) -> bool | None:
+        return True if self.there(node) else truth(node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         known = self.names.get(node.id) if isinstance(node.ctx, ast.Load) else None
@@ -53,7 +61,8 @@ class Known(ast.NodeTransformer):
         if known is not None and isinstance(node.ctx, ast.Load):
             return copy.deepcopy(known)
         self.generic_visit(node)
-        return node
+        known = self.read(node) if isinstance(node.ctx, ast.Load) else None
+        return known if known is not None else node
 
     def _without(self, titles: set[str], node: ast.AST) -> None:
         """Visit what is in a scope of its own, where these names are others."""
@@ -84,7 +93,7 @@ class Known(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
         if isinstance(node.op, ast.Not):
-            decided = truth(node.operand)
+            decided = self._truth(node.operand)
             return node if decided is None else ast.Constant(not decided)
         return node
 
@@ -97,7 +106,7 @@ class Known(ast.NodeTransformer):
             there = isinstance(
                 left, ast.Call | ast.List | ast.Tuple | ast.Lambda | ast.BinOp
             )
-            if there:
+            if there or self.there(left):
                 return ast.Constant(isinstance(node.ops[0], ast.IsNot))
         return _computed(COMPARE.get(type(node.ops[0])), [left, right]) or node
 
@@ -106,7 +115,7 @@ class Known(ast.NodeTransformer):
         kept: list[ast.expr] = []
         for part in node.values:
             made = self.visit(part)
-            decided = truth(made)
+            decided = self._truth(made)
             if decided is not None and decided == both and part is not node.values[-1]:
                 continue
             kept.append(made)
@@ -117,7 +126,7 @@ class Known(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         node.test = self.visit(node.test)
-        decided = truth(node.test)
+        decided = self._truth(node.test)
         if decided is not None:
             return self.visit(node.body if decided else node.orelse)
         node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
@@ -155,10 +164,7 @@ class Known(ast.NodeTransformer):
         self.generic_visit(node)
         items = items_of(node.value)
         if isinstance(node.value, ast.Dict):
-            at = literal(node.slice)
-            for key, value in zip(node.value.keys, node.value.values, strict=True):
-                if not isinstance(at, ast.AST) and literal(key) == at:
-                    return value
+            return entry(node.value, node.slice) or node
         if items is None or any(isinstance(i, ast.Starred) for i in items):
             return node
         if isinstance(node.slice, ast.Slice):
@@ -172,12 +178,16 @@ class Known(ast.NodeTransformer):
             return items[at]
         return node
 
+    def _inner(self, bound: Mapping[str, ast.expr]) -> Known:
+        given = (self.called, self.there, self.read)
+        return Known({**self.names, **bound}, self.attributes, *given)
+
     def _comprehended(self, node: ast.ListComp | ast.GeneratorExp) -> ast.expr:
         passes: list[dict[str, ast.expr]] = [{}]
         for generator in node.generators:
             longer: list[dict[str, ast.expr]] = []
             for bound in passes:
-                inner = Known({**self.names, **bound}, self.attributes, self.called)
+                inner = self._inner(bound)
                 items = items_of(inner.value(generator.iter))
                 if items is None or any(isinstance(i, ast.Starred) for i in items):
                     bound_here = {
@@ -193,17 +203,14 @@ class Known(ast.NodeTransformer):
                     if pairs is None:
                         return node
                     now = {**bound, **pairs}
-                    tested = Known({**self.names, **now}, self.attributes, self.called)
+                    tested = self._inner(now)
                     tests = [truth(tested.value(t)) for t in generator.ifs]
                     if None in tests:
                         return node
                     if all(tests):
                         longer.append(now)
             passes = longer
-        made = [
-            Known({**self.names, **bound}, self.attributes, self.called).value(node.elt)
-            for bound in passes[:MOST]
-        ]
+        made = [self._inner(bound).value(node.elt) for bound in passes[:MOST]]
         return ast.List(made, ast.Load())
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
@@ -217,8 +224,13 @@ class Known(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         node.func = self.visit(node.func)
         node.args = self._spread(node.args)
-        node.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
+        node.keywords = [
+            one
+            for k in node.keywords
+            for one in spread_out(ast.keyword(k.arg, self.visit(k.value)))
+        ]
         made = self.called(node)
+        made = made if made is not None else mapped(node)
         if made is not None:
             return made
         match node:
@@ -238,19 +250,6 @@ class Known(ast.NodeTransformer):
                 func=ast.Attribute(value=owner, attr="tolist" | "copy"), args=[]
             ):
                 return owner if items_of(owner) is not None else node
-            case ast.Call(
-                func=ast.Attribute(value=ast.Dict() as owner, attr=attr), args=[]
-            ):
-                pairs = [
-                    ast.Tuple([k, v], ast.Load())
-                    for k, v in zip(owner.keys, owner.values, strict=True)
-                    if k is not None
-                ]
-                places = {"keys": 0, "values": 1}
-                if attr in places:
-                    return ast.List([p.elts[places[attr]] for p in pairs], ast.Load())
-                if attr == "items":
-                    return ast.List([*pairs], ast.Load())
         return node
 
     def _builtin(self, title: str, node: ast.Call) -> ast.expr | None:

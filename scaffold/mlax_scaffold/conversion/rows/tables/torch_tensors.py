@@ -115,7 +115,7 @@ METHODS = {
         "(x, start_dim=0, end_dim=-1)", "calc.flattened(x, start_dim, end_dim)"
     ),
     "unflatten": Row("(x, dim, sizes)", "calc.unflattened(x, dim, sizes)"),
-    "flip": Row("(x, *dims)", "calc.flipped(x, dims)"),
+    "flip": Row("(x, *axes, dims=_)", "calc.flipped(x, axes, dims)"),
     "roll": Row("(x, shifts, dims=_)", "jnp.roll(x, shifts, axis=dims)"),
     "chunk": Row("(x, chunks, dim=0)", "jnp.split(x, chunks, axis=dim)"),
     "split": Row("(x, split_size, dim=0)", "calc.parts(x, split_size, dim)"),
@@ -130,6 +130,10 @@ METHODS = {
         "(x, dim, index, src)",
         "jnp.put_along_axis(x, index, src, axis=dim, inplace=False)",
     ),
+    "scatter_add": Row(
+        "(x, dim, index, src)", "calc.scattered_sum(x, dim, index, src)"
+    ),
+    "index_add": Row("(x, dim, index, source)", "calc.sum_at(x, dim, index, source)"),
     "gather": Row("(x, dim, index)", "jnp.take_along_axis(x, index, axis=dim)"),
     "mean": Row(_REDUCED, "word.mean(x, axis=dim, keepdims=keepdim)"),
     "sum": Row(_REDUCED, "word.sum(x, axis=dim, keepdims=keepdim)"),
