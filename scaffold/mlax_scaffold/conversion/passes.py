@@ -32,6 +32,10 @@ from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
 from mlax_scaffold.conversion.forms.numeric_masks import without_numeric_masks
+from mlax_scaffold.conversion.forms.open_calls import (
+    without_open_calls,
+    without_other_names,
+)
 from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
@@ -96,6 +100,8 @@ def with_plain_forms(
     with_settled_settings(origin)
     with_called_properties(origin)
     with_call_attributes(origin)
+    without_open_calls(origin)
+    without_other_names(origin)
     without_kept_keys(origin)
     with_told_sizes(origin)
     without_shape_sums(origin)
@@ -147,7 +153,7 @@ def with_plain_forms(
     with_unanimous_layers(origin, thing, LAYERS)
     # A class may be given several configurations.
     configured = [with_settings(origin), with_settings(origin)]
-    with_number_inputs(origin, notes)
+    with_number_inputs(origin, thing, notes)
     without_settled_numbers(origin, thing, notes)
     with_static_products(origin)
     without_numeric_masks(origin)

@@ -464,3 +464,53 @@ class Thing(nn.Module):
         LINEN,
     ).text
     assert "'stage_sizes': (1, 1)" in text
+
+
+def test_what_a_call_only_hands_on_is_nothing_and_names_of_initializers_are_those():
+    found = converted(
+        """\
+default_init = nn.initializers.xavier_uniform
+
+
+class Inner(nn.Module):
+    @nn.compact
+    def __call__(self, x, training: bool = False):
+        x = nn.Dense(4, kernel_init=default_init())(x)
+        return nn.Dropout(0.5)(x, deterministic=not training)
+
+
+class Other(nn.Module):
+    @nn.compact
+    def __call__(self, x, temperature: float = 1.0):
+        return x * temperature
+
+
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x, *args, **kwargs):
+        return nn.Dense(1, kernel_init=default_init())(Inner()(x, *args, **kwargs))
+""",
+        LINEN,
+    )
+    assert "Linear(4, 1, kernel_initializer=xavier_uniform())" in found.text
+    assert "def forward(self, x: Float['*batch in_features'])" in found.text
+    assert not found.notes
+
+
+def test_a_number_that_a_method_gives_a_function_stays_there():
+    text = converted(
+        """\
+import math
+
+
+class Thing(nn.Module):
+    def table(self, x, period=10000, axis=1):
+        return jnp.sum(x * math.log(period), axis=axis)
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(2)(self.table(nn.Dense(4)(x)))
+""",
+        LINEN,
+    ).text
+    assert "sum(x * math.log(10000), axis=1)" in text

@@ -47,7 +47,7 @@ def without_settled_numbers(origin: Origin, thing: str, notes: Notes) -> None:
                 what = f"`{title}` of the call is always its default, `{ast.unparse(default)}`"
                 notes.remark(method, what, "write another spec for another one")
             without_arguments(method.args, {title})
-            _hand_on_without(method, title)
+            _hand_on_without(origin, method, title)
             known = Known({title: default}, {})
             method.body = _Decided(known).statements(method.body)
     ast.fix_missing_locations(origin.tree)
@@ -65,7 +65,7 @@ def _is_settled(
         if any(title in stored_names(part) for part in method.body):
             return False
     for part in ast.walk(origin.tree):
-        if not isinstance(part, ast.Call):
+        if not isinstance(part, ast.Call) or not _calls_layer(origin, part):
             continue
         for keyword in part.keywords:
             if keyword.arg == title:
@@ -75,10 +75,17 @@ def _is_settled(
     return True
 
 
-def _hand_on_without(method: ast.FunctionDef, title: str) -> None:
-    """Take what a method hands on under its own name out of its calls, in place."""
+def _calls_layer(origin: Origin, call: ast.Call) -> bool:
+    """Whether a call may be that of a layer: of no function and no class by its name."""
+    title = getattr(call.func, "id", "")
+    own = title in origin.functions or title in origin.classes
+    return not own and not origin.qualified(call.func)
+
+
+def _hand_on_without(origin: Origin, method: ast.FunctionDef, title: str) -> None:
+    """Take what a method hands on under its own name out of the calls of layers, in place."""
     for part in ast.walk(method):
-        if isinstance(part, ast.Call):
+        if isinstance(part, ast.Call) and _calls_layer(origin, part):
             part.keywords = [k for k in part.keywords if k.arg != title]
             part.args = [a for a in part.args if not is_name(a, title)]
 
