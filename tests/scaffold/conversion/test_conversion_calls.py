@@ -514,3 +514,24 @@ class Thing(nn.Module):
         LINEN,
     ).text
     assert "sum(x * math.log(10000), axis=1)" in text
+
+
+def test_pairs_of_widths_and_transposed_weights_tell_shapes():
+    text = converted(
+        """\
+def shifted(x):
+    return jnp.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]
+
+
+class Thing(nn.Module):
+    features: int = 4
+
+    @nn.compact
+    def __call__(self, x):
+        kernel = self.param("kernel", nn.initializers.ones, (self.features, x.shape[-1]))
+        return nn.Dense(3)((x + shifted(x)) @ kernel.transpose())
+""",
+        LINEN,
+    ).text
+    assert "x: Float['batch _ in_features']" in text
+    assert "Linear(self.features, 3)" in text

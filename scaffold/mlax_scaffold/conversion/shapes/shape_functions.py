@@ -150,6 +150,9 @@ class ShapeFunctions:
             axes[a], axes[b] = axes[b], axes[a]
             return array.like(axes)
         if name == "transpose":
+            if not numbers:
+                back = array.axes[::-1]
+                return None if array.lead else Array(back, False, array.kind)
             order = numbers[0] if len(numbers) == 1 else tuple(numbers)
             if isinstance(order, tuple | list):
                 order = [i for i in order if isinstance(i, int)]
