@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.changes.in_place import without_in_place
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
+from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
 from mlax_scaffold.conversion.forms.called_properties import with_called_properties
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
@@ -23,6 +24,7 @@ from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
 from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
+from mlax_scaffold.conversion.forms.kept_keys import without_kept_keys
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
@@ -30,6 +32,10 @@ from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
 from mlax_scaffold.conversion.forms.numeric_masks import without_numeric_masks
+from mlax_scaffold.conversion.forms.open_calls import (
+    without_open_calls,
+    without_other_names,
+)
 from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
@@ -37,11 +43,13 @@ from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.forms.sequence_first import without_sequence_first
+from mlax_scaffold.conversion.forms.shape_sums import without_shape_sums
 from mlax_scaffold.conversion.forms.shown_values import without_shown_values
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
 from mlax_scaffold.conversion.forms.static_products import with_static_products
 from mlax_scaffold.conversion.forms.told_dtypes import without_told_dtypes
+from mlax_scaffold.conversion.forms.told_sizes import with_told_sizes
 from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
@@ -59,8 +67,10 @@ from mlax_scaffold.conversion.handed.given_instances import without_given_instan
 from mlax_scaffold.conversion.handed.given_layers import without_given_layers
 from mlax_scaffold.conversion.handed.handed_layers import without_handed_layers
 from mlax_scaffold.conversion.handed.handed_sizes import without_handed_sizes
+from mlax_scaffold.conversion.handed.making_functions import without_making_functions
 from mlax_scaffold.conversion.handed.named_classes import without_class_names
 from mlax_scaffold.conversion.handed.passed_keywords import without_passed_keywords
+from mlax_scaffold.conversion.handed.settled_numbers import without_settled_numbers
 from mlax_scaffold.conversion.handed.settled_settings import with_settled_settings
 from mlax_scaffold.conversion.handed.told_arguments import without_told_arguments
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
@@ -92,6 +102,12 @@ def with_plain_forms(
     without_device_code(origin)
     with_settled_settings(origin)
     with_called_properties(origin)
+    with_call_attributes(origin)
+    without_open_calls(origin)
+    without_other_names(origin)
+    without_kept_keys(origin)
+    with_told_sizes(origin)
+    without_shape_sums(origin)
     without_told_arguments(origin, thing, notes)
     given: dict[str, str] = {}
     if run:
@@ -126,6 +142,7 @@ def with_plain_forms(
     without_handed_layers(origin, thing)
     without_given_functions(origin)
     without_functions_of_layers(origin)
+    without_making_functions(origin, LAYERS)
     without_default_functions(origin)
     without_kept_results(origin)
     without_derived_layers(origin)
@@ -144,7 +161,8 @@ def with_plain_forms(
     with_unanimous_layers(origin, thing, LAYERS)
     # A class may be given several configurations.
     configured = [with_settings(origin), with_settings(origin)]
-    with_number_inputs(origin, notes)
+    with_number_inputs(origin, thing, notes)
+    without_settled_numbers(origin, thing, notes)
     with_static_products(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import ast
+import copy
 
-from mlax_scaffold.conversion.bodies.looping import Looping
+from mlax_scaffold.conversion.bodies.choosing import Choosing
 from mlax_scaffold.conversion.shapes.values import Array, Number, Several, Shape
 from mlax_scaffold.conversion.source.trees import literal
 
 
-class Asserting(Looping):
+class Asserting(Choosing):
     """Reads it."""
+
+    def _demanded(self, node: ast.If) -> ast.Assert | None:
+        """What `if a.shape[-1] != size: raise ValueError(...)` asserts; None for another condition."""
+        match node:
+            case ast.If(
+                test=ast.Compare(left=left, ops=[ast.NotEq()], comparators=[right]),
+                body=[ast.Raise(exc=ast.Call(args=[text, *_]))],
+                orelse=[],
+            ):
+                sides = [self.value(copy.deepcopy(side))[1] for side in (left, right)]
+                if all(isinstance(side, Number) for side in sides):
+                    return ast.Assert(ast.Compare(left, [ast.Eq()], [right]), text)
+        return None
 
     def _asserted(self, test: ast.expr) -> ast.expr:
         """What holds: sizes that are said to be the same are."""
@@ -45,9 +59,10 @@ class Asserting(Looping):
 
     def _shaped(self, shape: Shape, sizes: Several) -> None:
         """Take an array to have the shape that it is said to have."""
-        if shape.start is not None or shape.stop is not None:
+        if shape.start is not None or shape.stop not in (None, -1):
             return
-        if self.symbols.ranked(shape.array, ["_"] * len(sizes.items)):
-            for axis, size in zip(shape.array.axes, sizes.items, strict=True):
+        hints = ["_"] * len(sizes.items) + ["features"] * (shape.stop == -1)
+        if self.symbols.ranked(shape.array, hints):
+            for axis, size in zip(shape.array.axes, sizes.items, strict=False):
                 if isinstance(size, Number):
                     self.symbols.equal(axis, size.value)

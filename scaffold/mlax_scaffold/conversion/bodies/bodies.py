@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
 
 from mlax_scaffold.conversion.bodies.asserting import Asserting
 from mlax_scaffold.conversion.declarations.array_shapes import pointwise
@@ -13,13 +12,11 @@ from mlax_scaffold.conversion.declarations.inline_weights import is_variable
 from mlax_scaffold.conversion.declarations.parted_inputs import PartedInputs, ends
 from mlax_scaffold.conversion.declarations.reading import Environment
 from mlax_scaffold.conversion.shapes.chosen_sizes import (
-    chosen_size,
     compares_sizes,
     literal_test,
     one_number,
 )
 from mlax_scaffold.conversion.shapes.signatures import Signature
-from mlax_scaffold.conversion.shapes.sizes import is_symbol
 from mlax_scaffold.conversion.shapes.values import (
     Array,
     Module,
@@ -38,7 +35,6 @@ from mlax_scaffold.conversion.source.trees import (
     name,
     names,
     negated,
-    same,
     self_attribute,
     statement,
     targets,
@@ -62,21 +58,6 @@ class Bodies(Asserting):
         found = [r for r in self.returned if r is not None]
         self.env, self.returned = saved, outer
         return self._one_of(found) if found else None
-
-    def _one_of(self, found: Sequence[Value]) -> Value:
-        """What a method returns that does so in several places."""
-        last = found[-1]
-        arrays = [v for v in found if isinstance(v, Array)]
-        if not isinstance(last, Array) or len(arrays) != len(found) or last.lead:
-            return last
-        if any(v.lead or len(v.axes) != len(last.axes) for v in arrays):
-            return last
-        axes = list(last.axes)
-        for i, axis in enumerate(axes):
-            known = self.symbols.find(axis)
-            if not all(same(self.symbols.find(v.axes[i]), known) for v in arrays):
-                axes[i] = self.symbols.fresh("_")
-        return last if axes == last.axes else last.like(axes)
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements in order."""
@@ -148,6 +129,8 @@ class Bodies(Asserting):
             case ast.Return(value=ast.expr() as value):
                 node.value, made = self.value(value)
                 self.returned.append(made)
+                if len(self.conditions) == 1:
+                    self.under[id(made)] = self.conditions[0]
                 return [node]
             case ast.Expr(
                 value=ast.Call(func=ast.Name(id="@call:set_state"), args=args)
@@ -159,6 +142,8 @@ class Bodies(Asserting):
                 node.value, _ = self.value(node.value)
                 self._fills(node.value)
                 return [node]
+            case ast.If() if (demanded := self._demanded(node)) is not None:
+                return self._statement(ast.copy_location(demanded, node))
             case ast.If():
                 return self._if(node)
             case ast.For():
@@ -310,30 +295,6 @@ class Bodies(Asserting):
                     condition, value, self.env.get(local)
                 )
         return [node]
-
-    def _after_branches(
-        self, condition: ast.expr | None, value: Value, other: Value
-    ) -> Value:
-        """A value that is one where a condition on hyperparameters holds, and another one elsewhere."""
-        if condition is None or value is other:
-            return value
-        if compares_sizes(condition):
-            # That says by itself which of them are the same.
-            return value
-        if not isinstance(value, Array) or not isinstance(other, Array):
-            return value
-        if len(value.axes) != len(other.axes):
-            return value
-        axes = list(value.axes)
-        for place, pair in enumerate(zip(value.axes, other.axes, strict=True)):
-            a, b = (self.symbols.find(axis) for axis in pair)
-            if same(a, b):
-                continue
-            chosen = chosen_size(copy.deepcopy(condition), a, b)
-            open_ = any(is_symbol(n) for s in (a, b) for n in ast.walk(s))
-            if not open_ or not isinstance(chosen, ast.IfExp):
-                axes[place] = chosen
-        return value if axes == value.axes else value.like(axes)
 
     def _condition(self, test: ast.expr) -> ast.expr | None:
         """A condition on hyperparameters, as it is to stand in setup; None for others."""

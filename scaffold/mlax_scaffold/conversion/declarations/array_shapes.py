@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import copy
 from typing import TYPE_CHECKING
 
 from mlax_scaffold.conversion.shapes.loss_shapes import loss_shape
+from mlax_scaffold.conversion.shapes.products import is_matmul
 from mlax_scaffold.conversion.shapes.reshaping import Reshaping
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.static_arrays import MADE, filled
@@ -212,21 +214,12 @@ class ArrayShapes(Reshaping):
             return self._squeezed(owner, whole)
         return None
 
-    def _taken(self, array: Array, index: Value, node: ast.Call) -> Value:
-        """Elements along one of the last axes, as many as there are indices."""
-        at = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
-        if not isinstance(index, Array) or index.lead or len(index.axes) != 1:
-            return None
-        if not isinstance(at, int) or at >= 0 or self.symbols.axis(array, at) is None:
-            return None
-        axes = list(array.axes)
-        axes[at] = index.axes[0]
-        return array.like(axes)
-
     def _named_axis(self, array: Array, node: ast.Call) -> None:
         """An axis after the first one that is named by its number is there."""
         for keyword in node.keywords:
             at = literal(keyword.value) if keyword.arg == "axis" else None
+            if isinstance(at, tuple) and at and all(type(one) is int for one in at):
+                at = max(at) if min(at) >= 0 and not array.axes else None
             if not isinstance(at, int) or at <= 0 or not array.lead:
                 continue
             if array.tail:
@@ -288,8 +281,15 @@ class ArrayShapes(Reshaping):
         if last in ("concatenate", "concat", "stack") and isinstance(first, Each):
             return self._joined(node, first, new=last == "stack")
         if last.startswith("segment_") and len(given) > 1:
-            return self.segments(node, first, given[1])
+            count = next(
+                (k.value for k in node.keywords if k.arg == "num_segments"), None
+            )
+            told = bodies.value(copy.deepcopy(count))[1] if count is not None else None
+            told = given[2] if len(given) > 2 else told
+            return self.segments(first, given[1], told)
         if last in ("matmul", "dot", "batch_matmul") and len(given) > 1:
+            return self.matmul(first, given[1])
+        if last == "dot_general" and len(node.args) > 2 and is_matmul(node.args[2]):
             return self.matmul(first, given[1])
         if last == "einsum":
             return self._einsum(node, given[1:])

@@ -41,6 +41,8 @@ class Reading:
         self.steps: dict[str, ast.FunctionDef] = {}
         """Functions that bodies define, until they are read."""
         self.returned: list[Value] = []
+        self.under: dict[int, ast.expr] = {}
+        """The condition under which a method returns a value, by its identity."""
         self.declared: dict[str, str] = {}
         self.weights = Weights(self)
         self.makers: dict[str, ast.expr] = {}

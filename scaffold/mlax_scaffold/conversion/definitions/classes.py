@@ -52,6 +52,7 @@ from mlax_scaffold.conversion.shapes.derived_sizes import derived_values
 from mlax_scaffold.conversion.shapes.draws import Draws
 from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
+from mlax_scaffold.conversion.shapes.node_counts import with_nodes
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.shapes.taken_apart import taken_apart
@@ -191,10 +192,9 @@ class ClassReader(ClassMethods):
         carried |= pairs_given(builder.recurrences, forward)
         env |= {k: v for k, v in (taken_apart(forward) | carried).items() if k in env}
         if self.framework == "equinox":
-            for given in scalars_given(forward) & env.keys():
-                env[given] = Array([], False)
-        for given in added_inputs(forward) & env.keys():
-            value = env[given]
+            env |= {s: Array([], False) for s in scalars_given(forward) & env.keys()}
+        with_nodes(self.symbols, forward, env)
+        for value in [env[given] for given in added_inputs(forward) & env.keys()]:
             if isinstance(value, Array) and value.kind == "Bool":
                 value.kind = "Float"
         for given in of_positions(forward, self.builder.attributes):

@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     marked,
     name,
+    names,
     self_attribute,
     targets,
 )
@@ -176,7 +177,9 @@ class DeclaredWeights(Parameters):
     def _of_values(self, attribute: str, value: ast.expr) -> Initial | None:
         """What begins as an array that setup computes of hyperparameters, as NumPy does."""
         builder, before = self.builder, len(self.builder.notes.found)
-        if builder.framework != "torch" or draws(self.translator.origin, value):
+        if builder.framework not in ("torch", "flax") or draws(
+            self.translator.origin, value
+        ):
             return None
         computed = numpy_of(self.translator.expression(value))
         for part in ast.walk(computed):
@@ -204,12 +207,30 @@ class DeclaredWeights(Parameters):
             return False
         if self_attribute(value.func) != "param" or len(value.args) < 2:
             return False
+        made = self._of_lambda(attribute, value) if condition is None else None
+        if made is not None:
+            self.builder.declare_weight(attribute, made.initializer, made.shape)
+            return True
         shape = value.args[2] if len(value.args) > 2 else ast.Tuple([], ast.Load())
         given, shape = map(self.translator.expression, (value.args[1], shape))
         if not isinstance(shape, ast.Tuple) and isinstance(literal(shape), int):
             shape = ast.Tuple([shape], ast.Load())
         self.builder.declare_weight(attribute, typed(given), shape, condition=condition)
         return True
+
+    def _of_lambda(self, attribute: str, call: ast.Call) -> Initial | None:
+        """What `self.param(name, lambda key: values)` begins as, where nothing is drawn."""
+        match call.args:
+            case [_, ast.Lambda(args=ast.arguments(args=[key]), body=body)]:
+                if key.arg not in names(body):
+                    made = initial(self.translator, body)
+                    for part in self.builder.setup if made is None else ():
+                        if isinstance(part, ast.Assign) and {*targets(part)} & names(
+                            body
+                        ):
+                            part.value = numpy_of(part.value)
+                    return made or self._of_values(attribute, body)
+        return None
 
 
 _TRAINED = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")

@@ -123,6 +123,9 @@ def _ranks(
             axes = [symbols.find(axis) for axis in value.axes]
             named = [a.id if isinstance(a, ast.Name) else "" for a in axes]
             found[given] = [symbols.hints.get(n, "_") for n in named]
+        elif isinstance(value, Array) and value.prefix.bare > 2 and not value.axes:
+            # What is reduced along several axes has no others behind them, mostly.
+            found[given] = ["batch", *["_"] * (value.prefix.bare - 1)]
     return found
 
 

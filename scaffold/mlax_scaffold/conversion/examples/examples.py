@@ -17,6 +17,8 @@ from mlax_scaffold.conversion.source.trees import is_none, literal, self_attribu
 _SMALL = re.compile(
     r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|^k$|^N$|bottleneck)"
 )
+_COUNTS = re.compile(r"^(num_|n_)|blocks$|depths$|stage_sizes$")
+"""Sizes that count what is made, one after the other."""
 _KERNEL = re.compile(r"(kernel|window|patch)")
 _VOCABULARY = re.compile(
     r"(vocab|entries|embeddings|tokens|classes|max_len|length|positions|block_size)"
@@ -250,6 +252,8 @@ def _value(field: Field, text: str) -> object:
         count = max(2, *(int(place) + 1 for place in read)) if read else 2
         count = len(default) if isinstance(default, tuple | list) and default else count
         if re.search(r"stride|dilation|pad", name):
+            return (1,) * count
+        if _COUNTS.search(name) and default is None:
             return (1,) * count
         if not _KERNEL.search(name) and isinstance(default, tuple | list):
             return _scaled(tuple(default)) or (8,) * count

@@ -6,6 +6,7 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, literal, replaced
@@ -14,8 +15,9 @@ from mlax_scaffold.conversion.source.vocabulary import KEYS, flags
 _TYPES = ("int", "float", "bool", "str")
 
 
-def with_number_inputs(origin: Origin, notes: Notes) -> None:
+def with_number_inputs(origin: Origin, thing: str, notes: Notes) -> None:
     """Give such numbers to the constructor, in place, where no call of the file gives one."""
+    used = {*used_by(origin, thing), thing}
     for node in origin.classes.values():
         if framework_of(origin, node) not in ("flax", "nnx", "equinox", "haiku"):
             continue
@@ -29,11 +31,12 @@ def with_number_inputs(origin: Origin, notes: Notes) -> None:
             if _takes(node, methods.get("__init__"), argument, default):
                 without(call, argument.arg)
                 _reads(call, argument.arg)
-                notes.remark(
-                    argument,
-                    f"`{argument.arg}` of the call is a hyperparameter",
-                    "give it when the layer is made",
-                )
+                if node.name in used:
+                    notes.remark(
+                        argument,
+                        f"`{argument.arg}` of the call is a hyperparameter",
+                        "give it when the layer is made",
+                    )
                 ast.fix_missing_locations(node)
 
 

@@ -98,7 +98,12 @@ def _left(
 
 
 def _begins_as_none(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Assign) and is_none(node.value)
+    return isinstance(node, ast.Assign) and _is_nothing(node.value)
+
+
+def _is_nothing(value: ast.expr) -> bool:
+    """Whether an attribute begins as None, or as something that is still empty."""
+    return is_none(value) or ast.unparse(value) in ("{}", "[]", "dict()", "list()")
 
 
 def _as_local(
@@ -135,7 +140,7 @@ def _sets(node: ast.stmt, local: str) -> bool:
 def _sets_none(node: ast.stmt, attribute: str) -> bool:
     return (
         isinstance(node, ast.Assign)
-        and is_none(node.value)
+        and _is_nothing(node.value)
         and [self_attribute(t) for t in node.targets] == [attribute]
     )
 

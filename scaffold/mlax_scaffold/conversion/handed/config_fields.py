@@ -22,7 +22,7 @@ from mlax_scaffold.conversion.source.config_classes import (
 )
 from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
 
 _NAMES = (
     *("config", "configs", "cfg", "conf", "args", "hparams", "hp", "opt", "opts"),
@@ -217,7 +217,9 @@ def _free(made: Configured, setting: str) -> str:
         places = part.targets if isinstance(part, ast.Assign) else [part.target]
         for place in places:
             for inner in ast.walk(place):
-                bound = self_attribute(inner) or getattr(inner, "id", "")
+                bound = self_attribute(inner) or ""
+                if not made.is_field or part in made.node.body:
+                    bound = bound or getattr(inner, "id", "")
                 if bound == setting and not same:
                     return f"config_{setting}"
     taken = {m.name for m in made.node.body if isinstance(m, ast.FunctionDef)}
@@ -251,7 +253,7 @@ def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> 
                 known = settings[setting]
                 declared = ast.AnnAssign(
                     ast.Name(title, ast.Store()),
-                    copy.deepcopy(known.annotation or ast.Name("int", ast.Load())),
+                    copy.deepcopy(known.annotation or _kind(known.default)),
                     copy.deepcopy(known.default),
                     1,
                 )
@@ -262,6 +264,13 @@ def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> 
         body.append(part)
     made.node.body = body or [ast.Pass()]
     ast.fix_missing_locations(made.node)
+
+
+def _kind(default: ast.expr | None) -> ast.expr:
+    """The type of a setting without one: that of its default; of a sequence, any."""
+    value = literal(default)
+    kinds = {bool: "bool", float: "float", str: "str", tuple: "Any", list: "Any"}
+    return ast.Name(kinds.get(type(value), "int"), ast.Load())
 
 
 def _parameters(

@@ -11,15 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
-from mlax_scaffold.conversion.source.arguments_of import beside_self
+from mlax_scaffold.conversion.source.arguments_of import beside_self, stored_names
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
+    names,
     replaced,
     self_attribute,
+    targets,
     without_docstring,
 )
 
-_SEQUENCE = "torch.nn.Sequential"
+_SEQUENCES = {"torch.nn.Sequential": "forward", "flax.nnx.Sequential": "__call__"}
+"""Sequences of layers, and what is called of a class of their library."""
 
 
 def with_layer_methods(
@@ -68,6 +71,8 @@ class _Builder:
     changes: dict[str, ast.expr]
     """What it sets attributes to, by its parameters."""
     base: ast.expr
+    called: str
+    """The method that runs the layers."""
 
     def written(self, owner: ast.ClassDef) -> ast.ClassDef:
         """The class of these layers."""
@@ -84,7 +89,7 @@ class _Builder:
             f"class {self.title}:",
             f'    """Layers of {owner.name}."""',
             "    def __init__(self): ...",
-            "    def forward(self, x):",
+            f"    def {self.called}(self, x):",
             "        return self.layers(x)",
         ]
         [node] = ast.parse("\n".join(lines)).body
@@ -109,7 +114,8 @@ def _builder(
     value = last.value if isinstance(last, ast.Return) else None
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
         return None
-    if origin.qualified(value.func) != _SEQUENCE or method.decorator_list:
+    called = _SEQUENCES.get(origin.qualified(value.func))
+    if called is None or method.decorator_list:
         return None
     if method.args.vararg or method.args.kwarg:
         return None
@@ -132,7 +138,7 @@ def _builder(
     base = ast.Attribute(copy.deepcopy(value.func.value), "Module", ast.Load())
     words = method.name.strip("_").split("_")
     title = owner.name + "".join(w[:1].upper() + w[1:] for w in words if w != "make")
-    return _Builder(method, title, sorted({**reads}), changes, base)
+    return _Builder(method, title, sorted({**reads}), changes, base, called)
 
 
 def _changes(body: list[ast.stmt]) -> dict[str, ast.expr]:
@@ -153,7 +159,21 @@ def _changes(body: list[ast.stmt]) -> dict[str, ast.expr]:
                         inner.ctx, ast.Load
                     ):
                         found.pop(self_attribute(inner) or "", None)
+                if isinstance(part, ast.For):
+                    found |= _of_passes(part, known)
     return found
+
+
+def _of_passes(loop: ast.For, known: Mapping[str, ast.expr]) -> dict[str, ast.expr]:
+    """What every pass of a loop sets attributes to, where it is the same in each."""
+    bound = {*targets(loop), *(n for s in loop.body for n in stored_names(s))}
+    return {
+        place: replaced(part.value, known)
+        for part in loop.body
+        if isinstance(part, ast.Assign)
+        if (place := self_attribute(part.targets[0]))
+        and not names(part.value) & {*bound, "self"}
+    }
 
 
 class _Locals(ast.NodeTransformer):

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, Row, bind, missing
-from mlax_scaffold.conversion.source.arguments_of import beside_self
+from mlax_scaffold.conversion.source.arguments_of import beside_self, method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     replaced,
@@ -89,7 +89,7 @@ def _of_class(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr | 
         None,
     )
     if start is None:
-        return None
+        return _of_fields(node, call, attribute)
     inputs = beside_self(start.args, open_ended=True)
     try:
         bound = bind(inputs, call)
@@ -110,22 +110,56 @@ def _of_class(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr | 
     return value if value is not None and _plain(value) else None
 
 
+def _of_fields(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr | None:
+    """Likewise of a module of flax, whose `setup` reckons with the fields that it is made with."""
+    declared = [
+        (part.target.id, part.value)
+        for part in node.body
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+    ]
+    setup = method_of(node, "setup")
+    if setup is None:
+        return None
+    fields = {title: value for title, value in declared if value is not None}
+    fields |= zip((title for title, _ in declared), call.args, strict=False)
+    fields |= {str(k.arg): k.value for k in call.keywords}
+    known: dict[str, ast.expr] = {}
+    own = _Own(fields)
+    for part in without_docstring(setup.body):
+        if not isinstance(part, ast.Assign) or len(part.targets) != 1:
+            continue
+        own.missed = False
+        value = replaced(own.visit(copy.deepcopy(part.value)), known)
+        target, place = part.targets[0], self_attribute(part.targets[0])
+        if own.missed or not _plain(value, free=True):
+            continue
+        if place == attribute:
+            return value
+        if isinstance(target, ast.Name):
+            known[target.id] = value
+        elif place is not None:
+            fields[place] = value
+    return None
+
+
 class _Own(ast.NodeTransformer):
     """Attributes of the object as what they are."""
 
     def __init__(self, own: Mapping[str, ast.expr]):
         self.own = own
+        self.missed = False
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         known = self.own.get(self_attribute(node) or "")
         if known is not None:
             return copy.deepcopy(known)
+        self.missed = self.missed or self_attribute(node) is not None
         self.generic_visit(node)
         return node
 
 
-def _plain(node: ast.expr) -> bool:
-    """Whether a value is reckoned of numbers: no layer and no array."""
+def _plain(node: ast.expr, *, free: bool = False) -> bool:
+    """Whether a value is reckoned of numbers: no layer and no array, and nothing that an object holds."""
     calls = {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
-    free = any(self_attribute(n) for n in ast.walk(node))
-    return not free and calls <= {"int", "round", "max", "min", "len", "tuple", "sum"}
+    held = not free and any(self_attribute(n) for n in ast.walk(node))
+    return not held and calls <= {"int", "round", "max", "min", "len", "tuple", "sum"}

@@ -228,3 +228,16 @@ class _Traced(ast.NodeTransformer):
 def with_choices(body: list[ast.stmt], fields: list[Field]) -> list[ast.stmt]:
     """Statements in which what depends on a traced number is chosen by `jnp.where`."""
     return [_Traced(fields).visit(part) for part in body]
+
+
+def where_given(body: list[ast.stmt], fields: list[Field]) -> list[ast.stmt]:
+    """Statements that compute nothing of a hyperparameter that is None, but 1.0."""
+    absent = {f.name for f in fields if f.word.endswith("| None")}
+    for part in body:
+        if not isinstance(part, ast.Assign) or isinstance(part.value, ast.IfExp):
+            continue
+        read = {self_attribute(p) for p in ast.walk(part.value)} & absent
+        for title in sorted(map(str, read)):
+            there = expression("a is not None", a=expression(f"self.{title}"))
+            part.value = ast.IfExp(there, part.value, ast.Constant(1.0))
+    return body

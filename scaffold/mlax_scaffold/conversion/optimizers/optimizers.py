@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.optimizers.optimizer_chains import (
 from mlax_scaffold.conversion.optimizers.optimizer_fields import (
     Optimizer,
     hyperparameters,
+    where_given,
     with_choices,
     with_parts,
 )
@@ -78,7 +79,11 @@ def optimizer_definition(
     methods = [
         _method("setup", ["param"], made.setup),
         _method("setup_tree", ["params"], made.setup_tree),
-        _method("prepare", ["grads", "params"], with_choices(made.prepare, fields)),
+        _method(
+            "prepare",
+            ["grads", "params"],
+            where_given(with_choices(made.prepare, fields), fields),
+        ),
         _method(
             "update",
             ["grad", "param"],

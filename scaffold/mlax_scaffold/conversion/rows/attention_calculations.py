@@ -148,6 +148,29 @@ class AttentionCalculations:
             dropping["broadcast_dropout"] = broadcast
         return with_keywords(call, mask=mask, bias=bias, **dropping)
 
+    def _as_mask(self, mask: Arg, dtype: Arg) -> Arg:
+        """A mask is bool here, whatever it is said to be."""
+        del dtype
+        return mask
+
+    def _attention_weights(
+        self, q: Arg, k: Arg, mask: Arg, bias: Arg, rate: Arg
+    ) -> Arg:
+        made = marked(
+            "jnp.einsum('...qhd,...khd->...hqk', q, k) / math.sqrt(q.shape[-1])",
+            q=q,
+            k=k,
+        )
+        if is_given(bias) and not is_none(bias):
+            made = expression("a + b", a=made, b=bias)
+        call = with_keywords(
+            marked("word_softmax(a)", a=made), where=mask if is_given(mask) else None
+        )
+        dropped = not missing(rate) and literal(rate)
+        if not dropped or not isinstance(rate, ast.expr):
+            return call
+        return expression("D(p)(a)", D=name("@layer:Dropout"), p=rate, a=call)
+
     def _dropping(self, rate: Arg) -> dict[str, Arg]:
         """The keywords of an attention that drops weights in training."""
         if isinstance(rate, ast.IfExp) and ast.unparse(rate.test) == "self.training":

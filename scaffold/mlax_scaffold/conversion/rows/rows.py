@@ -73,7 +73,8 @@ def remarks(bound: Bound) -> Iterator[tuple[str, str]]:
         if isinstance(value, ast.expr) and not is_none(value):
             yield f"`{argument}={ast.unparse(value)}` is left out: {what}", todo
     windows = bound.get("output_size")
-    if isinstance(windows, ast.expr) and _several(windows):
+    pools = bound.keys() <= {"x", "output_size", "return_indices"}
+    if pools and isinstance(windows, ast.expr) and _several(windows):
         yield (
             f"the windows of `output_size={ast.unparse(windows)}` overlap where the size of the "
             "input is no multiple of it, and do not here",

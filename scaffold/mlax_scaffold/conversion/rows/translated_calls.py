@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.rows.tables import (
     REDUCTIONS,
 )
 from mlax_scaffold.conversion.rows.tables.initializers import IN_PLACE
+from mlax_scaffold.conversion.source.arguments_of import defaults_of
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -118,9 +119,8 @@ class TranslatedCalls(ast.NodeTransformer):
             for p in ast.walk(function)
         ):
             return None
-        known: dict[str, ast.expr] = dict(
-            zip([a.arg for a in function.args.args], node.args, strict=False)
-        )
+        known = defaults_of(function.args)
+        known |= zip([a.arg for a in function.args.args], node.args, strict=False)
         known |= {str(k.arg): k.value for k in node.keywords}
         for part in without_docstring(function.body):
             if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):

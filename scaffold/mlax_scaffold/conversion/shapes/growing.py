@@ -19,6 +19,13 @@ class Growing(Indexing):
                 left=ast.BinOp(left=ast.List(elts=[still])), right=ast.List(elts=grown)
             ) if literal(still) == (0, 0):
                 pass
+            case ast.Tuple(elts=grown) | ast.List(elts=grown) if len(grown) > 1 and all(
+                isinstance(pair, ast.Tuple | ast.List) for pair in grown
+            ):
+                # There is a pair for each axis.
+                hints = ("batch", "time", "features", *["_"] * len(grown))
+                if not self.symbols.ranked(array, hints[: len(grown)]):
+                    return None
             case _:
                 return None
         if self.symbols.axis(array, -len(grown), "time") is None:

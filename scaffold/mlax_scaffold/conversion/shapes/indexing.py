@@ -27,6 +27,17 @@ class Indexing(ShapeFunctions):
 
     guesses: bool
 
+    def _taken(self, array: Array, index: Value, node: ast.Call) -> Value:
+        """Elements along one of the last axes, as many as there are indices."""
+        at = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
+        if not isinstance(index, Array) or index.lead or len(index.axes) != 1:
+            return None
+        if not isinstance(at, int) or at >= 0 or self.symbols.axis(array, at) is None:
+            return None
+        axes = list(array.axes)
+        axes[at] = index.axes[0]
+        return array.like(axes)
+
     def item(self, value: Value, index_node: ast.expr, index: Value) -> Value:
         """An element or a part of a value."""
         at = literal(index_node)

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Sequence
 
 from mlax_scaffold.conversion.shapes.growing import Growing
-from mlax_scaffold.conversion.shapes.sizes import product
+from mlax_scaffold.conversion.shapes.sizes import is_symbol, product
 from mlax_scaffold.conversion.shapes.values import Array, Number, Value
-from mlax_scaffold.conversion.source.trees import expression, folded, literal
+from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
 
 
 class Reshaping(Growing):
@@ -35,12 +35,18 @@ class Reshaping(Growing):
         open_ = [
             i for i, s in enumerate(sizes) if s is not None and literal(folded(s)) == -1
         ]
+        first = sizes[0] if sizes else None
+        known = array.axes[:1] if not array.lead else []
+        if first is not None and known and is_symbol(first) and is_symbol(known[0]):
+            # What is given the examples of another array has as many.
+            self.symbols.equal(known[0], first)
         if open_ == [1] and self.in_heads(array, sizes):
             open_ = []
+        self._divided(array, sizes, open_)
         places = nodes[0] if len(nodes) == 1 else None
         begins = places.elts if isinstance(places, ast.Tuple | ast.List) else nodes
-        first = ast.unparse(begins[0]) if begins else ""
-        flattens = open_ == [1] and len(sizes) == 2 and first.endswith(".shape[0]")
+        text = ast.unparse(begins[0]) if begins else ""
+        flattens = open_ == [1] and len(sizes) == 2 and text.endswith(".shape[0]")
         if flattens and array.lead and not array.axes and not array.parts:
             array.at_least_one()
             array.flat = array.flat or self.symbols.fresh("features")
@@ -87,6 +93,27 @@ class Reshaping(Growing):
         other.source = array
         return other
 
+    def _divided(
+        self, array: Array, sizes: list[ast.expr | None], open_: list[int]
+    ) -> None:
+        """Where the last axis alone is divided, `x.reshape(n, heads, dim)`, the array has as many others."""
+        if not array.lead or len(array.axes) != 1 or len(sizes) < 3:
+            return
+        parts = [size for size in sizes[-2:] if size is not None]
+        whole = product(parts) if len(parts) == 2 else None
+        images = len(sizes) == 4 and sizes[0] is None and all(sizes[1:])
+        if images and open_ == [3] and sizes[1] is not None and sizes[2] is not None:
+            # The features of examples as those of the places of images.
+            self.symbols.ranked(array, ("batch", "features"))
+            sizes[0] = array.axes[0]
+            return
+        last = self.symbols.find(array.axes[0])
+        if whole is not None and same(folded(whole), folded(last)):
+            hints = ("batch", "positions")[: len(sizes) - 2]
+            self.symbols.ranked(array, (*hints, *["_"] * (len(sizes) - 1 - len(hints))))
+            for i, axis in enumerate(array.axes[:-1]):
+                sizes[i] = axis
+
     def _starred(
         self, array: Array, nodes: Sequence[ast.expr], values: list[Value]
     ) -> Value:
@@ -119,11 +146,17 @@ class Reshaping(Growing):
                 value=ast.Subscript(
                     slice=ast.Slice(lower=None, upper=ast.Constant(kept))
                 )
-            ) if isinstance(kept, int) and kept > 0 and not array.lead:
+            ) if isinstance(kept, int) and kept > 0 and self._kept(array, kept):
                 if [literal(t) for t in tail] == [-1]:
                     tail = [product(array.axes[kept:])]
                 return Array([*array.axes[:kept], *map(self._told, tail)], False)
         return Array([self._told(t) for t in tail], True, array.kind)
+
+    def _kept(self, array: Array, count: int) -> bool:
+        """Whether the first axes of an array are known, as all are; that one follows them is taken so."""
+        if array.lead and len(array.axes) == 1 and array.usual >= count:
+            self.symbols.ranked(array, [*("batch", "positions")[:count], "features"])
+        return not array.lead
 
     def _told(self, size: ast.expr) -> ast.expr:
         """A size; a new one for one that is left open."""

@@ -111,18 +111,17 @@ class ShapeFunctions:
         ]
         return array.like(list(made))
 
-    def segments(self, node: ast.Call, data: Value, ids: Value) -> Array | None:
+    def segments(self, data: Value, ids: Value, count: Value) -> Array | None:
         """What is reduced by numbers of segments, along the first axis."""
         if isinstance(ids, Array):
             ids.kind = "Int"
             self.symbols.ranked(ids, ("items",))
-        given = {k.arg: k.value for k in node.keywords}
-        count = given.get("num_segments", ast.Constant(0))
         if not isinstance(data, Array) or data.lead:
             return data if isinstance(data, Array) else None
         if isinstance(ids, Array) and not ids.lead:
             self.symbols.equal(ids.axes[0], data.axes[0])
-        return Array([count, *data.axes[1:]], False)
+        size = count.value if isinstance(count, Number) else self.symbols.fresh("_")
+        return Array([size, *data.axes[1:]], False)
 
     def _named(
         self, name: str, array: Array, node: ast.Call, given: list[Value]
@@ -153,6 +152,9 @@ class ShapeFunctions:
             axes[a], axes[b] = axes[b], axes[a]
             return array.like(axes)
         if name == "transpose":
+            if not numbers:
+                back = array.axes[::-1]
+                return None if array.lead else Array(back, False, array.kind)
             order = numbers[0] if len(numbers) == 1 else tuple(numbers)
             if isinstance(order, tuple | list):
                 order = [i for i in order if isinstance(i, int)]
@@ -365,12 +367,11 @@ class ShapeFunctions:
             return None
         operands, _, result = text.replace(" ", "").partition("->")
         sizes: dict[str, ast.expr] = {}
-        dots = False
+        dots: list[ast.expr] | None = None
         for letters, value in zip(operands.split(","), given, strict=False):
             if not isinstance(value, Array):
                 continue
             plain = letters.replace("...", "")
-            dots = dots or "..." in letters
             if "..." not in letters:
                 self.symbols.ranked(value, list(plain))
             for i, letter in enumerate(reversed(plain), 1):
@@ -382,6 +383,10 @@ class ShapeFunctions:
                 if letter in sizes:
                     self.symbols.equal(sizes[letter], axis)
                 sizes[letter] = axis
+            if letters.startswith("...") and not value.lead and dots is None:
+                dots = value.axes[: len(value.axes) - len(plain)]
         plain = result.replace("...", "")
         axes = [sizes.get(letter) or self.symbols.fresh("_") for letter in plain]
+        if result.startswith("...") and dots is not None:
+            return Array([*dots, *axes], False)
         return Array(axes, "..." in result)

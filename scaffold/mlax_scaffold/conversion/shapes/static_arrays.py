@@ -18,7 +18,7 @@ Tree = TypeVar("Tree", bound=ast.AST)
 
 class _Numpy(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return name("@module:np") if node.id == "@module:jnp" else node
+        return name("@module:np") if node.id in ("@module:jnp", "jnp") else node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)

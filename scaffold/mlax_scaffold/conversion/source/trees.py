@@ -187,6 +187,13 @@ def folded(node: ast.expr) -> ast.expr:
                 return _shifted(node, right)
             return node
 
+        def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+            self.generic_visit(node)
+            decided = literal(node.test)
+            if isinstance(decided, bool):
+                return node.body if decided else node.orelse
+            return node
+
         def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
             self.generic_visit(node)
             if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.UnaryOp):

@@ -161,17 +161,26 @@ _FUNCTIONS = {
         "dropout_rate=0.0, deterministic=_, precision=None)",
         "calc.attention_of_flax(query, key, value, mask, bias, dropout_rate, broadcast_dropout)",
     ),
+    "dot_product_attention_weights": Row(
+        "(query, key, bias=_, mask=_, broadcast_dropout=True, dropout_rng=_, "
+        "dropout_rate=0.0, deterministic=_, dtype=_, precision=None)",
+        "calc.attention_weights(query, key, mask, bias, dropout_rate)",
+    ),
     "make_attention_mask": Row(
         "(query_input, key_input, pairwise_fn=_, extra_batch_dims=0, dtype=_)",
-        "calc.pairwise(query_input, key_input, pairwise_fn)[..., None, :, :]",
+        "calc.as_mask(calc.pairwise(query_input, key_input, pairwise_fn)[..., None, :, :], dtype)",
     ),
-    "combine_masks": Row("(*masks, dtype=_)", "calc.combined(masks)"),
+    "combine_masks": Row(
+        "(*masks, dtype=_)", "calc.as_mask(calc.combined(masks), dtype)"
+    ),
     "make_causal_mask": Row(
-        "(x, dtype=_)",
-        "jnp.tril(jnp.ones((*x.shape[:-1], 1, x.shape[-1], x.shape[-1]), bool))",
+        "(x, extra_batch_dims=0, dtype=_)",
+        "calc.as_mask(jnp.tril(jnp.ones((*x.shape[:-1], 1, x.shape[-1], x.shape[-1]), bool)), dtype)",
     ),
 }
-_PREFIXES = ("flax.linen", "flax.linen.activation", "flax.nnx")
+_PREFIXES = (
+    *("flax.linen", "flax.linen.activation", "flax.linen.attention", "flax.nnx"),
+)
 FUNCTIONS = {
     f"{p}.{name}": row for p in _PREFIXES for name, row in _FUNCTIONS.items()
 } | plain(*_PREFIXES)

@@ -1,0 +1,181 @@
+"""Functions of a file of flax or haiku that make layers or draw, written out where a method calls them.
+
+A call makes layers of its own, so that its lines stand before the statement that calls it.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Collection, Mapping
+
+from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
+from mlax_scaffold.conversion.source.arguments_of import stored_names
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    names,
+    replaced,
+    visited,
+    without_docstring,
+)
+
+_DEEP = 4
+_INNER = (
+    *(ast.Lambda, ast.IfExp, ast.BoolOp),
+    *(ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp),
+)
+_DRAWS = ("haiku.dropout", "haiku.next_rng_key", "haiku.get_parameter")
+
+
+def without_making_functions(origin: Origin, layers: Collection[str]) -> None:
+    """Write the statements of such functions out, in place, where they are more than one expression."""
+    if not origin.uses("flax") and not origin.uses("haiku"):
+        return
+    making = _making(origin, layers)
+    known = {
+        title: function
+        for title, function in origin.functions.items()
+        if title in making and _is_followed(function)
+    }
+    if not known:
+        return
+    callers = [f for n, f in origin.functions.items() if n in making]
+    for node in origin.classes.values():
+        callers += [m for m in node.body if isinstance(m, ast.FunctionDef)]
+    for _ in range(_DEEP):
+        for caller in callers:
+            calls = {n: copy.deepcopy(f) for n, f in known.items() if f is not caller}
+            taken = names(caller) | {a.arg for a in caller.args.args}
+            _Blocks(calls, taken).visit(caller)
+    ast.fix_missing_locations(origin.tree)
+
+
+def _making(origin: Origin, layers: Collection[str]) -> set[str]:
+    """The functions that make layers or draw, or call one that does."""
+    found: set[str] = set()
+    while True:
+        more = {
+            title
+            for title, function in origin.functions.items()
+            if title not in found
+            and any(
+                isinstance(part, ast.Call)
+                and (
+                    origin.qualified(part.func) in (*layers, *_DRAWS)
+                    or getattr(part.func, "id", "") in {*origin.classes, *found}
+                )
+                for part in ast.walk(function)
+            )
+        }
+        if not more:
+            return found
+        found |= more
+
+
+def _is_followed(function: ast.FunctionDef) -> bool:
+    """Whether a function is statements and one return at their end, and not that alone."""
+    body = without_docstring(function.body)
+    returns = [p for p in ast.walk(function) if isinstance(p, ast.Return)]
+    inner = any(
+        isinstance(p, ast.FunctionDef | ast.Lambda) and p is not function
+        for p in ast.walk(function)
+    )
+    plain = all(
+        isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) for s in body[:-1]
+    )  # fmt: skip
+    one = plain and all(len([*stored_names(s)]) == 1 for s in body[:-1])
+    bound = [n for s in body[:-1] for n in stored_names(s)]
+    given = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
+    alone = one and len(bound) == len(set(bound)) and not given & {*bound}
+    return (
+        not function.decorator_list
+        and not inner
+        and len(returns) == 1
+        and body[-1] is returns[0]
+        and returns[0].value is not None
+        and not alone
+    )
+
+
+class _Blocks(ast.NodeTransformer):
+    """Statements, before those of which the lines of what they call are put."""
+
+    def __init__(self, known: Mapping[str, ast.FunctionDef], taken: set[str]):
+        self.known, self.taken = known, taken
+        self.before: list[ast.stmt] = []
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        for title in ("body", "orelse", "finalbody"):
+            inner = getattr(node, title, None)
+            if isinstance(inner, list):
+                setattr(node, title, [s for part in inner for s in self._written(part)])
+        return node
+
+    def _written(self, node: ast.stmt) -> list[ast.stmt]:
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.Return | ast.AnnAssign):
+            if node.value is None:
+                return [node]
+            node.value = visited(_Calls(self), node.value)
+            made, self.before = [*self.before, node], []
+            return made
+        return [self.visit(node)]
+
+
+class _Calls(ast.NodeTransformer):
+    def __init__(self, blocks: _Blocks):
+        self.blocks = blocks
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        # What runs often, or not at all, is no line of its own.
+        return node if isinstance(node, _INNER) else super().visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        function = self.blocks.known.get(getattr(node.func, "id", ""))
+        given = bound_arguments(function, node) if function is not None else None
+        if function is None or given is None:
+            return node
+        body = without_docstring(function.body)
+        bound = {n for s in body for n in stored_names(s)}
+        parts: dict[str, ast.expr] = {}
+        for local in sorted(bound | given.keys()):
+            plain = isinstance(
+                given.get(local), ast.Name | ast.Constant | ast.Attribute
+            )
+            if local in given and local not in bound and plain:
+                parts[local] = given[local]
+                continue
+            title = self._free(local)
+            parts[local] = ast.Name(title, ast.Load())
+            if local in given:
+                target = ast.Name(title, ast.Store())
+                made = ast.Assign([target], given[local], lineno=node.lineno)
+                self.blocks.before.append(ast.copy_location(made, node))
+        lines = [_Named(parts).visit(copy.deepcopy(s)) for s in body]
+        self.blocks.before += lines[:-1]
+        value = lines[-1].value
+        return ast.copy_location(replaced(value, {}), node)
+
+    def _free(self, local: str) -> str:
+        made, count = local, 1
+        while made in self.blocks.taken:
+            count += 1
+            made = f"{local}_{count}"
+        self.blocks.taken.add(made)
+        return made
+
+
+class _Named(ast.NodeTransformer):
+    """Names as what they are where they are written; keywords of calls stay."""
+
+    def __init__(self, parts: Mapping[str, ast.expr]):
+        self.parts = parts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        part = self.parts.get(node.id)
+        if part is None:
+            return node
+        made = copy.deepcopy(part)
+        if isinstance(made, ast.Name):
+            made.ctx = node.ctx
+        return ast.copy_location(made, node)

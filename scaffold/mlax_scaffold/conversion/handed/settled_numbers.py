@@ -1,0 +1,122 @@
+"""Numbers of Python that calls hand on to one another and that are always their defaults.
+
+`output_attentions=output_attentions`, where every method is given its own parameter of that name, says
+nothing but `False`: what asks for it is decided.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.forms.number_inputs import numbers_of
+from mlax_scaffold.conversion.source.arguments_of import (
+    stored_names,
+    without_arguments,
+)
+from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.source.known_values import Known, truth
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import is_name, same
+
+_FRAMEWORKS = ("flax", "nnx", "equinox", "haiku")
+
+
+def without_settled_numbers(origin: Origin, thing: str, notes: Notes) -> None:
+    """Write such defaults in place; of what is converted it is told."""
+    taking: dict[str, list[tuple[ast.ClassDef, ast.FunctionDef, ast.expr]]] = {}
+    for node in origin.classes.values():
+        if framework_of(origin, node) not in _FRAMEWORKS:
+            continue
+        if not is_layer_class(origin, node):
+            continue
+        for method in node.body:
+            if not isinstance(method, ast.FunctionDef) or method.name == "__init__":
+                continue
+            for argument, default in numbers_of(method):
+                found = taking.setdefault(argument.arg, [])
+                found.append((node, method, default))
+    for title, methods in taking.items():
+        default = methods[0][2]
+        if any(not same(default, other) for _, _, other in methods):
+            continue
+        if not _is_settled(origin, title, methods, default):
+            continue
+        for node, method, _ in methods:
+            if node.name == thing and method.name == "__call__":
+                what = f"`{title}` of the call is always its default, `{ast.unparse(default)}`"
+                notes.remark(method, what, "write another spec for another one")
+            without_arguments(method.args, {title})
+            _hand_on_without(origin, method, title)
+            known = Known({title: default}, {})
+            method.body = _Decided(known).statements(method.body)
+    ast.fix_missing_locations(origin.tree)
+
+
+def _is_settled(
+    origin: Origin,
+    title: str,
+    methods: list[tuple[ast.ClassDef, ast.FunctionDef, ast.expr]],
+    default: ast.expr,
+) -> bool:
+    """Whether the file gives it what it is anyway, by its name, and nothing binds it anew."""
+    own = {id(part) for _, method, _ in methods for part in ast.walk(method)}
+    for _, method, _ in methods:
+        if any(title in stored_names(part) for part in method.body):
+            return False
+    for part in ast.walk(origin.tree):
+        if not isinstance(part, ast.Call) or not _calls_layer(origin, part):
+            continue
+        for keyword in part.keywords:
+            if keyword.arg == title:
+                namesake = is_name(keyword.value, title) and id(part) in own
+                if not namesake and not same(keyword.value, default):
+                    return False
+    return True
+
+
+def _calls_layer(origin: Origin, call: ast.Call) -> bool:
+    """Whether a call may be that of a layer: of no function and no class by its name."""
+    title = getattr(call.func, "id", "")
+    own = title in origin.functions or title in origin.classes
+    return not own and not origin.qualified(call.func)
+
+
+def _hand_on_without(origin: Origin, method: ast.FunctionDef, title: str) -> None:
+    """Take what a method hands on under its own name out of the calls of layers, in place."""
+    for part in ast.walk(method):
+        if isinstance(part, ast.Call) and _calls_layer(origin, part):
+            part.keywords = [k for k in part.keywords if k.arg != title]
+            part.args = [a for a in part.args if not is_name(a, title)]
+
+
+class _Decided(ast.NodeTransformer):
+    """Statements with what is known in place, and without what is not reached then."""
+
+    def __init__(self, known: Known):
+        self.known = known
+
+    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for part in body:
+            new = self.visit(part)
+            made += new if isinstance(new, list) else [new]
+        return made or [ast.Pass()]
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        for title in ("body", "orelse"):
+            inner = getattr(node, title, None)
+            if isinstance(inner, list):
+                setattr(node, title, self.statements(inner) if inner else [])
+        for title, value in ast.iter_fields(node):
+            if isinstance(value, ast.expr):
+                setattr(node, title, self.known.visit(value))
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        node.test = self.known.visit(node.test)
+        decided = truth(node.test)
+        if decided is None:
+            return self.generic_visit(node)
+        chosen = node.body if decided else node.orelse
+        return self.statements(chosen) if chosen else []
