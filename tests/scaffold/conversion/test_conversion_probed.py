@@ -48,6 +48,7 @@ def test_what_layers_make_of_an_array_is_computed(size, method):
     assert made.whole, made.notes
     assert "Conv(2, 4, 8, 8, strides=4, padding=0)" in made.text
     assert "Linear(128, self.actions)" in made.text
+    assert made.trial is not None
     assert made.trial.inputs == (("x", (2, 4, 36, 36)),)
 
 
@@ -58,6 +59,7 @@ def test_an_image_of_which_nothing_is_told_is_one_of_four_frames():
         "thing.py", TORCH + NET.format(**given, size=size), "Thing", "FromThing", run=1
     )
     assert "Linear(200, self.actions)" in made.text
+    assert made.trial is not None
     assert made.trial.given == (("input_shape", "(4, 44, 44)"),)
 
 

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.rows.array_leaves import draws
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
+    AsLocal,
     is_name,
     name,
     names,
@@ -77,7 +78,7 @@ def _buffers(origin: Origin, method: ast.FunctionDef) -> None:
         call = copy.deepcopy(found[0][2])
         body[at] = _Begun(place, local).visit(body[at])
         for later in body[at : last + 1]:
-            Renamed(place, local).visit(later)
+            AsLocal(place, local).visit(later)
         call.args[1] = name(local)
         body.insert(last + 1, ast.copy_location(ast.Expr(call), body[at]))
         if torch and isinstance(body[at], ast.Assign):
@@ -165,19 +166,6 @@ def _first(node: ast.AST) -> ast.AST:
 def changes(node: ast.AST, attribute: str) -> bool:
     """Whether a statement changes a tensor of self in place."""
     return any(self_attribute(part) == attribute for part in changed_in(node))
-
-
-class Renamed(ast.NodeTransformer):
-    """Reads an attribute as a local."""
-
-    def __init__(self, attribute: str, local: str):
-        self.attribute, self.local = attribute, local
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if self_attribute(node) == self.attribute:
-            return ast.copy_location(ast.Name(self.local, node.ctx), node)
-        self.generic_visit(node)
-        return node
 
 
 def _filled_at_once(body: list[ast.stmt], at: int, local: str, torch: str) -> None:

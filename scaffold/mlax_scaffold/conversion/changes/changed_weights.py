@@ -12,7 +12,6 @@ import ast
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.changes.changed_buffers import (
-    Renamed,
     changed_in,
     is_deep,
     rooted,
@@ -22,6 +21,7 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
+    AsLocal,
     expression,
     is_name,
     literal,
@@ -154,7 +154,7 @@ def _masked(node: ast.ClassDef, method: ast.FunctionDef, weights: set[str]) -> N
         )
         method.body[at] = ast.fix_missing_locations(ast.copy_location(made, part))
         for later in method.body[at + 1 :]:
-            Renamed(place, local).visit(later)
+            AsLocal(place, local).visit(later)
 
 
 def _data(node: ast.expr) -> ast.expr:

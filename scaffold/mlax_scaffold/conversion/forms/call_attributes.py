@@ -10,7 +10,12 @@ import ast
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import names, self_attribute, statement
+from mlax_scaffold.conversion.source.trees import (
+    AsLocal,
+    names,
+    self_attribute,
+    statement,
+)
 
 
 def with_call_attributes(origin: Origin) -> None:
@@ -43,19 +48,8 @@ def with_call_attributes(origin: Origin) -> None:
             while local in taken:
                 local += "_"
             taken.add(local)
-            _Local(attribute, local).visit(call)
+            AsLocal(attribute, local).visit(call)
             begun = statement(f"{local} = self.{attribute}")
             at = 1 if ast.get_docstring(call) is not None else 0
             call.body.insert(at, ast.copy_location(begun, call))
     ast.fix_missing_locations(origin.tree)
-
-
-class _Local(ast.NodeTransformer):
-    def __init__(self, attribute: str, local: str):
-        self.attribute, self.local = attribute, local
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if self_attribute(node) == self.attribute:
-            return ast.copy_location(ast.Name(self.local, node.ctx), node)
-        self.generic_visit(node)
-        return node

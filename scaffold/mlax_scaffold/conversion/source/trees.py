@@ -276,3 +276,16 @@ def is_layer(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Name) and call.func.id.startswith(
         ("@layer:", "@own:")
     )
+
+
+class AsLocal(ast.NodeTransformer):
+    """Reads an attribute of self as a local."""
+
+    def __init__(self, attribute: str, local: str):
+        self.attribute, self.local = attribute, local
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if self_attribute(node) == self.attribute:
+            return ast.copy_location(ast.Name(self.local, node.ctx), node)
+        self.generic_visit(node)
+        return node
