@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.remedies.bindings import is_elif
 from mlax_scaffold.reader.remedies.names import SPEC, uses_of_self
 from mlax_scaffold.reader.source import Source, dotted
 
@@ -147,7 +148,47 @@ def returned(source: Source, method: ast.FunctionDef) -> Fix | None:
             line = last.end_lineno or last.lineno
             end = (line, len(source.lines[line - 1]) + 1)
             return Fix((source.replace(end, end, f"\n{indent}return {name}"),))
+        case ast.If():
+            return _last_choice(source, last)
     return None
+
+
+def _last_choice(source: Source, chain: ast.If) -> Fix | None:
+    """`elif mode == "b":` as `else:`, where that is the last of the choices of `mode`."""
+    tested: set[tuple[str, object]] = set()
+    branch, following = None, [chain]
+    while len(following) == 1 and isinstance(following[0], ast.If):
+        branch, following = following[0], following[0].orelse
+        match branch.test:
+            case ast.Compare(
+                left=asked, ops=[ast.Eq()], comparators=[ast.Constant(value=value)]
+            ) if isinstance(branch.body[-1], ast.Return | ast.Raise):
+                tested.add((unparsed(asked).removeprefix("self."), value))
+            case _:
+                return None
+    names = {name for name, _ in tested}
+    every = {choice for choice in _choices(source) if choice[0] in names}
+    if following or branch is None or len(names) > 1 or tested != every:
+        return None
+    if not is_elif(source, branch):
+        return None
+    place = source.replace(source.start(branch), source.end(branch.test), "else")
+    return Fix((place,))
+
+
+def _choices(source: Source) -> Iterator[tuple[str, object]]:
+    """The choices that the fields and arguments of a spec have by a `Literal`."""
+    for node in ast.walk(source.tree):
+        match node:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name), annotation=annotation)
+                | ast.arg(arg=name, annotation=ast.expr() as annotation)
+            ) if isinstance(annotation, ast.Subscript) and (
+                unparsed(annotation.value) == "Literal"
+            ):
+                for part in ast.walk(annotation.slice):
+                    if isinstance(part, ast.Constant):
+                        yield name, part.value
 
 
 def of_training(

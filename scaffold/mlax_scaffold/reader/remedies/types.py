@@ -88,7 +88,7 @@ def field_type(source: Source, node: ast.expr) -> Fix | None:
 
 def array_type(source: Source, node: ast.expr) -> Fix | None:
     """The annotation of an input or a result as the type of an array."""
-    text = _array(node)
+    text = "Key" if _is_key(source, node) else _array(node)
     if text is None or text == unparsed(node):
         return None
     return _written(source, node, text)
@@ -128,7 +128,7 @@ def annotated(
         end = (line, column + len(node.arg))
         text = f": {guessed}{none}"
         return Fix((source.replace(end, end, text),), needed(guessed))
-    text = _array(node.annotation)
+    text = "Key" if _is_key(source, node.annotation) else _array(node.annotation)
     if text in ('Float["..."]', 'Float["..."] | None'):
         text = text.replace('Float["..."]', guessed)
     if text is None or text == unparsed(node.annotation):
@@ -208,6 +208,18 @@ def _field_of(owner: str, inner: ast.expr) -> str | None:
     if owner == "Literal":
         return f"Literal[{unparsed(inner)}]"
     return None
+
+
+def _is_key(source: Source, node: ast.expr) -> bool:
+    """Whether a plain array is the type of an argument that is named as keys are."""
+    named = (
+        a.arg
+        for a in ast.walk(source.tree)
+        if isinstance(a, ast.arg) and a.annotation is node
+    )
+    return _name(node) in ("Array", "ArrayLike", "ndarray") and any(
+        name in ("key", "prng_key", "rng", "rng_key") for name in named
+    )
 
 
 def _array(node: ast.expr) -> str | None:
