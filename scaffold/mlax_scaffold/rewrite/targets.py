@@ -63,9 +63,10 @@ class _Split(Transformer):
         targets: list[cst.BaseAssignTargetExpression],
         value: cst.BaseExpression,
     ) -> cst.Name:
-        """The local that holds what several targets get."""
+        """The local that holds what several targets get; none that an index of another one reads."""
+        read = {name for t in targets if _field(t) for name in local_names(t)}
         for local in (value, *targets):
-            if isinstance(local, cst.Name):
+            if isinstance(local, cst.Name) and local.value not in read:
                 return local
         field = next(filter(None, map(_field, targets)), None)
         return cst.Name(fresh(f"new_{field}" if field else "values", self.taken))
