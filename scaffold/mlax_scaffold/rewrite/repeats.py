@@ -40,13 +40,7 @@ def cast_once(context: Context) -> list[str]:
     It casts weights, too, that several entry points read. Gradients of these and of the first would else be
     added in the dtype of the weights.
     """
-    dtype = dtype_of(context)
-    if dtype is None:
-        return []
-    without = parts_without_dtype(context.traits) & context.method.reads
-    several = set() if context.is_own else _several(context)
-    given = [h.name for h in context.definition.structural()]
-    found = [n for n in (*context.declarations, *given) if n in several | without]
+    found, dtype = used_again(context), dtype_of(context)
     own = _weights_of(context, context.method.name)
     # What the function reads itself is cast at its top.
     casts = ", ".join(
@@ -54,6 +48,22 @@ def cast_once(context: Context) -> list[str]:
         for n in found
     )
     return [f"trainables = trainables._replace({casts})"] if found else []
+
+
+def used_again(context: Context) -> list[str]:
+    """What `cast_once` casts, by name."""
+    if dtype_of(context) is None:
+        return []
+    without = parts_without_dtype(context.traits) & context.method.reads
+    several = set() if context.is_own else _several(context)
+    given = [h.name for h in context.definition.structural()]
+    return [n for n in (*context.declarations, *given) if n in several | without]
+
+
+def casts_all(context: Context) -> bool:
+    """Whether a method casts all weights first: a loop would add up gradients in the dtype of the weights."""
+    needs = context.needs.get(context.method.name)
+    return needs is not None and needs.casts and dtype_of(context) is not None
 
 
 def dtype_of(context: Context) -> str | None:

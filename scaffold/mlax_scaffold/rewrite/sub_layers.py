@@ -29,7 +29,7 @@ from mlax_scaffold.rewrite.nodes import (
     self_attribute,
     with_prelude,
 )
-from mlax_scaffold.rewrite.repeats import cast_once, dtype_of
+from mlax_scaffold.rewrite.repeats import cast_once, casts_all, dtype_of, used_again
 from mlax_scaffold.rewrite.traversal import Transformer
 
 
@@ -38,7 +38,6 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     called = context.sub_layers or context.containers or context.several
     if not called and not context.needs and not context.marks:
         return function
-    repeated = cast_once(context)
     function = cst.ensure_type(function.visit(_Values(context)), cst.FunctionDef)
     function = cst.ensure_type(function.visit(_Pure(context)), cst.FunctionDef)
     taken = local_names(function) | context.taken
@@ -82,11 +81,9 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     hoister = Hoister(wanted, emit, taken, inline, result)
     function = cst.ensure_type(function.visit(hoister), cst.FunctionDef)
     function = cst.ensure_type(function.visit(_RawLayers(context)), cst.FunctionDef)
-    own, dtype = context.needs.get(context.method.name), dtype_of(context)
-    if own is None or not own.casts or dtype is None:
-        return with_prelude(function, repeated)
-    # A loop would add up the gradients of all its passes in the dtype of the weights.
-    cast = f"trainables = arrays.cast(trainables, {dtype})"
+    if not casts_all(context):
+        return with_prelude(function, cast_once(context))
+    cast = f"trainables = arrays.cast(trainables, {dtype_of(context)})"
     return with_prelude(function, [cast])
 
 
@@ -278,6 +275,9 @@ class _RawLayers(Transformer):
     def __init__(self, context: Context):
         super().__init__()
         self.context = context
+        every = casts_all(context)
+        self.cast = {*context.sub_layers} if every else {*used_again(context)}
+        """Sub-layers whose weights are in the compute dtype already."""
 
     def leave_Call(
         self, original_node: cst.Call, updated_node: cst.Call
@@ -311,4 +311,7 @@ class _RawLayers(Transformer):
         if name not in traits.weights | traits.states:
             return None
         array = f"{tree}.{layer}.{name}"
-        return expression(array if dtype is None else f"arrays.cast({array}, {dtype})")
+        cast = tree == "trainables" and layer in self.cast
+        if cast or dtype is None:
+            return expression(array)
+        return expression(f"arrays.cast({array}, {dtype})")
