@@ -34,13 +34,9 @@ class _Place:
     """Whether what its method is given says which place it is."""
 
 
-def cast_once(context: Context) -> list[str]:
-    """What casts the weights of sub-layers that are used more than once, or that no input gives a dtype.
-
-    It casts weights, too, that several entry points read. Gradients of these and of the first would else be
-    added in the dtype of the weights.
-    """
-    found, dtype = used_again(context), dtype_of(context)
+def cast_once(context: Context, found: Sequence[str]) -> list[str]:
+    """What casts the weights that are found so: see `used_again`."""
+    dtype = dtype_of(context)
     own = _weights_of(context, context.method.name)
     # What the function reads itself is cast at its top.
     casts = ", ".join(
@@ -51,7 +47,11 @@ def cast_once(context: Context) -> list[str]:
 
 
 def used_again(context: Context) -> list[str]:
-    """What `cast_once` casts, by name."""
+    """The sub-layers that are used more than once, or that no input gives a dtype, by name.
+
+    With weights that several entry points read. Gradients of these and of the first would be added in the
+    dtype of the weights, if they were not cast before.
+    """
     if dtype_of(context) is None:
         return []
     without = parts_without_dtype(context.traits) & context.method.reads

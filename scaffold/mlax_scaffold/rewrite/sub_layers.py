@@ -5,6 +5,8 @@ A call of another method of the class, `self.encode(x)`, becomes a call of that 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import libcst as cst
 
 from mlax_scaffold.model.definition import MethodRole
@@ -80,9 +82,12 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     result = "result" if "y" in context.globals else "y"
     hoister = Hoister(wanted, emit, taken, inline, result)
     function = cst.ensure_type(function.visit(hoister), cst.FunctionDef)
-    function = cst.ensure_type(function.visit(_RawLayers(context)), cst.FunctionDef)
-    if not casts_all(context):
-        return with_prelude(function, cast_once(context))
+    whole = casts_all(context)
+    again = [*context.sub_layers] if whole else used_again(context)
+    raw = _RawLayers(context, again)
+    function = cst.ensure_type(function.visit(raw), cst.FunctionDef)
+    if not whole:
+        return with_prelude(function, cast_once(context, again))
     cast = f"trainables = arrays.cast(trainables, {dtype_of(context)})"
     return with_prelude(function, [cast])
 
@@ -272,11 +277,10 @@ def _threaded_call(
 class _RawLayers(Transformer):
     """`self.layer.apply(...)`, `self.layer.trainables` and `self.layer.non_trainables` of a block."""
 
-    def __init__(self, context: Context):
+    def __init__(self, context: Context, cast: Collection[str]):
         super().__init__()
         self.context = context
-        every = casts_all(context)
-        self.cast = {*context.sub_layers} if every else {*used_again(context)}
+        self.cast = cast
         """Sub-layers whose weights are in the compute dtype already."""
 
     def leave_Call(

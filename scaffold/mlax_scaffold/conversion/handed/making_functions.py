@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
 from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
+    Names,
     names,
     replaced,
     visited,
@@ -151,7 +152,7 @@ class _Calls(ast.NodeTransformer):
                 target = ast.Name(title, ast.Store())
                 made = ast.Assign([target], given[local], lineno=node.lineno)
                 self.blocks.before.append(ast.copy_location(made, node))
-        lines = [_Named(parts).visit(copy.deepcopy(s)) for s in body]
+        lines = [Names(parts).visit(copy.deepcopy(s)) for s in body]
         self.blocks.before += lines[:-1]
         value = lines[-1].value
         return ast.copy_location(replaced(value, {}), node)
@@ -163,19 +164,3 @@ class _Calls(ast.NodeTransformer):
             made = f"{local}_{count}"
         self.blocks.taken.add(made)
         return made
-
-
-class _Named(ast.NodeTransformer):
-    """Names as what they are where they are written; keywords of calls stay."""
-
-    def __init__(self, parts: Mapping[str, ast.expr]):
-        self.parts = parts
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        part = self.parts.get(node.id)
-        if part is None:
-            return node
-        made = copy.deepcopy(part)
-        if isinstance(made, ast.Name):
-            made.ctx = node.ctx
-        return ast.copy_location(made, node)

@@ -18,7 +18,7 @@ def expression(text: str, **parts: ast.expr) -> ast.expr:
 def statement(text: str, **parts: ast.expr) -> ast.stmt:
     """The statement of a text, likewise."""
     made = ast.parse(text).body[0]
-    return _Names(parts).visit(made)
+    return Names(parts).visit(made)
 
 
 def name(text: str) -> ast.Name:
@@ -55,12 +55,12 @@ def visited(visitor: ast.NodeVisitor, node: ast.expr) -> ast.expr:
 
 def replaced(node: ast.expr, parts: Mapping[str, ast.expr]) -> ast.expr:
     """An expression with others in the place of names."""
-    return _Names(parts).visit(copy.deepcopy(node))
+    return Names(parts).visit(copy.deepcopy(node))
 
 
 def with_names(node: ast.stmt, parts: Mapping[str, ast.expr]) -> ast.stmt:
     """A statement with expressions in the place of names; calls of functions are written out."""
-    made = _Names(parts).visit(node)
+    made = Names(parts).visit(node)
 
     class Reduce(ast.NodeTransformer):
         def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -76,7 +76,9 @@ def with_names(node: ast.stmt, parts: Mapping[str, ast.expr]) -> ast.stmt:
     return Reduce().visit(made)
 
 
-class _Names(ast.NodeTransformer):
+class Names(ast.NodeTransformer):
+    """Puts expressions in the place of names; keywords of calls stay."""
+
     def __init__(self, parts: Mapping[str, ast.expr]):
         self.parts = parts
 
@@ -85,9 +87,11 @@ class _Names(ast.NodeTransformer):
         if part is None:
             return node
         made = copy.deepcopy(part)
-        if hasattr(node, "rank") and isinstance(made, ast.Name):
-            # What a pattern of axes said of the array.
-            made.rank = node.rank  # type: ignore[attr-defined]
+        if isinstance(made, ast.Name):
+            made.ctx = node.ctx
+            if hasattr(node, "rank"):
+                # What a pattern of axes said of the array.
+                made.rank = node.rank  # type: ignore[attr-defined]
         return made
 
 
