@@ -169,6 +169,45 @@ LAYERS = {
             return lax.scan(step, x, self.keys(3))[0]
         """,
     ),
+    "a_chain_of_splits": (
+        6,
+        """
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            if not self.training:
+                return x
+            draw = self.key()
+            for _ in range(2):
+                draw, part = jax.random.split(draw)
+                x = dropout(x, part, rate=0.5)
+
+            def step(carry, _):
+                x, draw = carry
+                draw, part = jax.random.split(draw)
+                return (dropout(x, part, rate=0.5), draw), None
+
+            (x, draw), _ = lax.scan(step, (x, draw), None, length=2)
+            draw, *parts = jax.random.split(draw, 3)
+            for part in parts:
+                x = dropout(x, part, rate=0.5)
+            return x
+        """,
+    ),
+    "a_loop_for_each_row": (
+        2,
+        """
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            if not self.training:
+                return x
+
+            def run(row):
+                def step(row, _):
+                    return dropout(row, self.key(), rate=0.5), None
+
+                return lax.scan(step, row, None, length=2)[0]
+
+            return jax.vmap(run)(x)
+        """,
+    ),
     "draws_at_inference": (
         3,
         """
@@ -254,7 +293,7 @@ OPTIMIZERS = {
                 grads = optimizer(optimizer(grads, params), params)
             draw = self.key()
             return jax.tree.map(
-                lambda g: dropout(g, jax.random.fold_in(draw, 0), rate=0.5), grads
+                lambda g: dropout(g, jax.random.fold_in(draw, g.ndim), rate=0.5), grads
             )
         """,
     ),
@@ -303,10 +342,10 @@ OPTIMIZERS = {
         def step(self, grads, params):
             draws = tuple(self.key() for _ in range(2))
             once = jax.tree.map(
-                lambda g: dropout(g, jax.random.fold_in(draws[0], 1), rate=0.5), grads
+                lambda g: dropout(g, jax.random.fold_in(draws[0], g.ndim), rate=0.5), grads
             )
             return jax.tree.map(
-                lambda g: dropout(g, jax.random.fold_in(draws[1], 1), rate=0.5), once
+                lambda g: dropout(g, jax.random.fold_in(draws[1], g.ndim), rate=0.5), once
             )
         """,
     ),

@@ -29,6 +29,9 @@ _REPEATING = frozenset(
 
 _FUNCTIONS = (ast.FunctionDef, ast.Lambda)
 
+_Name = tuple[ast.AST, str]
+"""A name, with the function or comprehension that it is one of."""
+
 
 def check_keys(
     source: Source, function: ast.FunctionDef, attributes: Mapping[str, str]
@@ -38,21 +41,20 @@ def check_keys(
     A key is a name that `self.key()` is assigned to, or a parameter of the type Key. Folding
     a number into it makes another.
     """
-    bound = _bound(function)
-    if not bound:
-        return
     places = _Places(function)
+    bound = _bound(function, places)
     for node in walk(function):
         if not (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)):
             continue
-        if node.id not in bound or places.is_no_use(node):
+        binding = bound.get(places.named(node, node.id), [])
+        if not binding or places.is_no_use(node):
             continue
-        inside = [set(map(id, places.repeats(b))) for b in bound[node.id]]
+        inside = [set(map(id, places.repeats(b))) for b in binding]
         around = places.repeats(node)
         repeat = next((r for r in around if not any(id(r) in i for i in inside)), None)
         if repeat is None:
             continue
-        drawn = not isinstance(bound[node.id][0], ast.arg)
+        drawn = not isinstance(binding[0], ast.arg)
         if drawn and isinstance(repeat, ast.For):
             hint = "Call `self.key()` in the loop: each pass gets a key of its own."
         elif drawn and draws_inside(attributes) and isinstance(repeat, _FUNCTIONS):
@@ -67,26 +69,61 @@ def check_keys(
         source.report(node, f"the key `{node.id}` is one, and used in {many}", hint)
 
 
-def _bound(function: ast.FunctionDef) -> dict[str, list[ast.AST]]:
-    """The names of keys, with the places that bind them; None may be bound to them, too."""
-    found: dict[str, list[ast.AST]] = {}
-    others: set[str] = set()
+def _bound(function: ast.FunctionDef, places: _Places) -> dict[_Name, list[ast.AST]]:
+    """The names of keys, with the places that bind them; None may be bound to them, too.
+
+    In `key, draw = jax.random.split(key)` each name becomes another key, as often as that runs.
+    """
+    found: dict[_Name, list[ast.AST]] = {}
+    parts: list[tuple[_Name, ast.Name, ast.expr]] = []
+    others: set[_Name] = set()
     for node in walk(function):
         match node:
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=value)
-                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
-                | ast.NamedExpr(target=ast.Name(id=name), value=value)
+            case ast.arg(arg=name):
+                named, key = places.named(node, name), _is_typed(node)
+            case ast.Name(id=name, ctx=ast.Store()):
+                value, alone = places.assigned(node)
+                if isinstance(value, ast.Constant) and value.value is None:
+                    continue
+                named, key = places.named(node, name), alone and _is_drawn(value)
+                if (split := _split(value)) and not alone:
+                    parts.append((named, node, split))
+                    continue
+            case _:
+                continue
+        if key:
+            found.setdefault(named, []).append(node)
+        else:
+            others.add(named)
+    keys: dict[_Name, list[ast.AST]] = {}
+    while len(keys) < len(found):
+        keys = dict(found)
+        for named, node, whole in list(parts):
+            if _is_drawn(whole) or (
+                isinstance(whole, ast.Name) and places.named(whole, whole.id) in keys
             ):
-                if isinstance(value, ast.Call) and self_attribute(value.func) == "key":
-                    found.setdefault(name, []).append(node)
-                elif not (isinstance(value, ast.Constant) and value.value is None):
-                    others.add(name)
-            case ast.arg(arg=name, annotation=ast.expr() as kind) if (
-                unparsed(kind).partition(" ")[0] == "Key"
-            ):
-                found.setdefault(name, []).append(node)
-    return {name: places for name, places in found.items() if name not in others}
+                found.setdefault(named, []).append(node)
+                parts.remove((named, node, whole))
+    others |= {named for named, _, _ in parts}
+    return {named: places for named, places in found.items() if named not in others}
+
+
+def _is_typed(parameter: ast.arg) -> bool:
+    kind = parameter.annotation
+    return kind is not None and unparsed(kind).partition(" ")[0] == "Key"
+
+
+def _is_drawn(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Call) and self_attribute(value.func) == "key"
+
+
+def _split(value: ast.expr | None) -> ast.expr | None:
+    """What is split, where something is."""
+    match value:
+        case ast.Call(func=function, args=[whole, *_]):
+            last = (dotted(function) or "").rpartition(".")[2]
+            return whole if last == "split" else None
+    return None
 
 
 class _Places:
@@ -99,6 +136,14 @@ class _Places:
             for parent in walk(method)
             for child in ast.iter_child_nodes(parent)
         }
+        self.names: dict[ast.AST, set[str]] = {}
+        for node in walk(method):
+            if isinstance(node, ast.arg) or (
+                isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            ):
+                name = node.arg if isinstance(node, ast.arg) else node.id
+                scope = next(self._scopes(node), method)
+                self.names.setdefault(scope, set()).add(name)
         self.repeated: set[ast.AST] = set()
         named = {
             n.name: n
@@ -107,6 +152,51 @@ class _Places:
         }
         while found := self._more(named):
             self.repeated |= found
+
+    def named(self, node: ast.AST, name: str) -> _Name:
+        """A name, as it is meant at a node: by the innermost function that binds it."""
+        for scope in self._scopes(node):
+            if name in self.names.get(scope, ()):
+                return scope, name
+        return self.method, name
+
+    def _scopes(self, node: ast.AST) -> Iterator[ast.AST]:
+        """The functions and comprehensions inside of the method whose names a node sees."""
+        while node is not self.method:
+            child, node = node, self.parents[node]
+            match node:
+                case ast.arguments(defaults=values, kw_defaults=others) if (
+                    child in values or child in others
+                ):
+                    node = self.parents[
+                        node
+                    ]  # It is evaluated where the function is made.
+                case ast.FunctionDef(decorator_list=decorators) if child in decorators:
+                    pass
+                case ast.FunctionDef() | ast.Lambda() | ast.comprehension():
+                    if node is not self.method:
+                        yield node
+                case (
+                    ast.ListComp(generators=parts)
+                    | ast.SetComp(generators=parts)
+                    | ast.GeneratorExp(generators=parts)
+                    | ast.DictComp(generators=parts)
+                ):
+                    yield from parts
+
+    def assigned(self, name: ast.Name) -> tuple[ast.expr | None, bool]:
+        """What a name is assigned, and whether alone, or as a part of a tuple."""
+        target, alone = name, True
+        if isinstance(parent := self.parents[name], ast.Tuple | ast.List):
+            target, alone = parent, False
+        match self.parents[target]:
+            case (
+                ast.Assign(value=value)
+                | ast.AnnAssign(value=value)
+                | ast.NamedExpr(value=value)
+            ):
+                return value, alone
+        return None, alone
 
     def is_no_use(self, name: ast.Name) -> bool:
         """Whether a key is compared with None, or is what a number is folded into."""
