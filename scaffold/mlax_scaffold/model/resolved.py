@@ -21,7 +21,10 @@ class Resolved:
     characters stand in the place of how many."""
 
     numbers: tuple[int, ...] = ()
-    """What the number of each line was, 0 where it is inherited; none: each as it is."""
+    """What the number of each line was, 0 where it is inherited; none: each as it is.
+
+    Below 0 it is that of a line which says something else there.
+    """
 
     def before(self, line: int, column: int) -> tuple[int, int]:
         """The line of a place before, and where in it that was; columns count from 1.
@@ -29,9 +32,9 @@ class Resolved:
         Of what is inherited it is the line before it: that of the class, or of a method.
         """
         number = self.number(line)
-        if not number:
+        if number <= 0:
             above = (self.number(n) for n in range(line, 0, -1))
-            return next(filter(None, above), 1), 1
+            return abs(next(filter(None, above), 1)), 1
         shift = 0
         for at, start, new, old in self.changes:
             if at != line or start >= column - 1:
@@ -42,7 +45,7 @@ class Resolved:
         return number, column - shift
 
     def number(self, line: int) -> int:
-        """What the number of a line was; 0 where it is inherited."""
+        """What the number of a line was; 0 where it is inherited, below 0 where it was another."""
         if not self.numbers:
             return line
         return self.numbers[line - 1] if line <= len(self.numbers) else 0
@@ -53,7 +56,7 @@ class Resolved:
         for e in edits:
             lines = range(e.line, e.end_line + 1)
             numbers = [self.number(line) for line in lines]
-            if 0 in numbers or numbers != [*range(numbers[0], numbers[-1] + 1)]:
+            if min(numbers) <= 0 or numbers != [*range(numbers[0], numbers[-1] + 1)]:
                 return None
             for at, start, new, _ in self.changes:
                 after_start = at > e.line or start + new > e.column - 1

@@ -55,6 +55,7 @@ from mlax_scaffold.reader.kinds import (
 )
 from mlax_scaffold.reader.methods import names_of, read_method
 from mlax_scaffold.reader.remedies.classes import called_so, typed, undecorated
+from mlax_scaffold.reader.remedies.constructors import as_setup
 from mlax_scaffold.reader.remedies.foreign import with_base
 from mlax_scaffold.reader.remedies.names import attribute_named, parameters_named
 from mlax_scaffold.reader.requirements import requirements_of
@@ -127,12 +128,13 @@ class ClassReader:
                         self.unread.append(name)
                     else:
                         hyperparameters.append(read)
-                case ast.FunctionDef(name="__init__"):
+                case ast.FunctionDef(name="__init__" | "__post_init__" as name):
                     self.source.report(
                         statement,
-                        "`__init__` follows from the fields of the class",
+                        f"`{name}` follows from the fields of the class",
                         "Write each argument as an annotated field, `features: Size`, and "
                         "declare weights and layers in `setup(self)`.",
+                        fix=as_setup(self.source, node, statement),
                     )
                 case ast.FunctionDef():
                     methods.append(statement)

@@ -82,7 +82,8 @@ def _check_initializer(
         source.report(
             node, "Initializer is a word for layers", "Derive the class from Layer."
         )
-    named = re.sub("_?(init|initializer)?$", "_initializer", name, count=1)
+    stem = re.sub("_?(init(ializer)?(_fn)?)?$", "", name, count=1)
+    named = f"{stem or 'weights'}_initializer"
     if not name.endswith("_initializer"):
         source.report(
             node,

@@ -164,7 +164,9 @@ def attempted(node: ast.ClassDef) -> dict[str, str]:
         match statement:
             case ast.AnnAssign(target=ast.Name(id=name)):
                 names.append(name)
-            case ast.FunctionDef(name="setup" | "setup_tree" | "__init__" | "init"):
+            case ast.FunctionDef(
+                name="setup" | "setup_tree" | "__init__" | "__post_init__" | "init"
+            ):
                 for n in walk(statement):
                     if isinstance(getattr(n, "ctx", None), ast.Store):
                         names.append(self_attribute(n))

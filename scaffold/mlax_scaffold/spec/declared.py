@@ -10,6 +10,7 @@ import ast
 import copy
 import functools
 import inspect
+import sys
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +20,9 @@ from mlax_scaffold.model.places import Member, Step, under
 from mlax_scaffold.model.resolved import resolved
 from mlax_scaffold.reader.containers.declared import Form, declared_in, step_of
 from mlax_scaffold.reader.containers.resolving import resolve_class
+from mlax_scaffold.reader.makers import written_out
 from mlax_scaffold.reader.numbering import numbered
-from mlax_scaffold.reader.source import indexed_attribute, self_attribute
+from mlax_scaffold.reader.source import Source, indexed_attribute, self_attribute
 from mlax_scaffold.spec.inputs import positional
 
 if TYPE_CHECKING:
@@ -107,10 +109,13 @@ def methods(owner: type[Layer]) -> dict[str, ast.FunctionDef]:
         return found
     for cls in reversed(classes):
         _with_base(found["setup"], cls, owner)
-    kind_of = functools.partial(_kind, namespace=_names(owner))
+    namespace = _names(owner)
+    kind_of = functools.partial(_kind, namespace=namespace)
+    setup = found["setup"]
+    found["setup"] = _written_out(owner, found, namespace)
     if not resolve_class(_as_class(found), kind_of, entry_points):
         return found
-    if len(classes) > 1:
+    if len(classes) > 1 or found["setup"] is not setup:
         text = ast.unparse(_as_class(found))
         tree = ast.parse(text)
         first = 1
@@ -127,6 +132,37 @@ def methods(owner: type[Layer]) -> dict[str, ast.FunctionDef]:
     node = tree.body[0]
     assert isinstance(node, ast.ClassDef)
     return {m.name: _bare(m) for m in node.body if isinstance(m, ast.FunctionDef)}
+
+
+def _written_out(
+    owner: type[Layer],
+    found: dict[str, ast.FunctionDef],
+    namespace: dict[str, Any],
+) -> ast.FunctionDef:
+    """`setup`, in which the functions that it calls declare where they are called."""
+    modules = dict.fromkeys(
+        c.__module__ for c in owner.__mro__ if "_fields_" in vars(c)
+    )
+    beside = [s for m in modules for s in _module_tree(m).body]
+    helpers = [s for s in beside if isinstance(s, ast.FunctionDef | ast.Assign)]
+    node = _as_class(found)
+    node.bases = [ast.Name("Layer")]
+    text = ast.unparse(ast.fix_missing_locations(ast.Module([*helpers, node], [])))
+    source = Source(owner.__module__, text)
+    declaring = {name for name in namespace if _declared(ast.Name(name), namespace)}
+    made = written_out(source, declaring)
+    if made is source:
+        return found["setup"]
+    *_, node = made.tree.body
+    assert isinstance(node, ast.ClassDef)
+    return next(
+        m for m in node.body if isinstance(m, ast.FunctionDef) and m.name == "setup"
+    )
+
+
+@functools.cache
+def _module_tree(name: str) -> ast.Module:
+    return ast.parse(inspect.getsource(sys.modules[name]))
 
 
 def _as_class(found: dict[str, ast.FunctionDef]) -> ast.ClassDef:

@@ -37,6 +37,8 @@ def as_dict(tree: Any) -> Any:
     """NamedTuples as dictionaries, so that both sides have one order."""
     if hasattr(tree, "_asdict"):
         return {name: as_dict(value) for name, value in tree._asdict().items()}
+    if isinstance(tree, list | tuple):
+        return [as_dict(value) for value in tree]
     return tree
 
 

@@ -1,10 +1,13 @@
 """The small layers that blocks are tested with."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import pytest
 
 from mlax_scaffold.testing import toys
+from mlax_scaffold.testing.module import uncalled
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (2, 3), (5, toys.WIDTH), (2, 9)])
@@ -60,3 +63,23 @@ def test_a_toy_optimizer_uses_all_that_it_is_given():
         drawn["w"].tolist()
         != hyperparams.apply(gradients, state, weights)[0]["w"].tolist()
     )
+
+
+def test_a_given_layer_may_be_left_uncalled():
+    """Its parameters are none of those that a call makes; those of any other are missed."""
+    module = SimpleNamespace(structural={"layers": "layers", "skip": "layer"})
+    at = ("model", "module")
+    params = {
+        (*at, "layers_0", "kernel"),
+        (*at, "layers_1", "kernel"),
+        (*at, "layers_1", "bias"),
+        (*at, "skip", "kernel"),
+        (*at, "norm", "scale"),
+        (*at, "layers_of_mine", "kernel"),
+    }
+    made = {(*at, "layers_1", "kernel")}
+    assert uncalled(module, params, made) == {
+        (*at, "layers_0", "kernel"),
+        (*at, "skip", "kernel"),
+    }
+    assert uncalled(SimpleNamespace(), params, made) == set()

@@ -47,9 +47,14 @@ def _needs_dtype(initializer: Initializer) -> bool:
         parameters = inspect.signature(initializer).parameters
     except (TypeError, ValueError):  # it is not written in Python
         return False
-    return (
-        "dtype" in parameters and parameters["dtype"].default is inspect.Parameter.empty
-    )
+    taken = [p for p in parameters.values() if p.kind in _BY_PLACE]
+    return len(taken) > 2 and taken[2].default is inspect.Parameter.empty
+
+
+_BY_PLACE = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
 
 
 def matching(own: Any, dtype: DTypeLike) -> Any:

@@ -344,6 +344,12 @@ class BodyChecker:
                 fix=shared(self.source, self.method, node),
             )
             return
+        functions = (
+            n for n in walk(self.source.tree) if isinstance(n, ast.FunctionDef)
+        )
+        if name in {function.name for function in functions}:
+            self.source.report(node, f"self.{name} cannot be used in setup", _METHODS)
+            return
         hint = did_you_mean(name, sorted(self.attributes))
         self.source.report(
             node,
@@ -352,6 +358,12 @@ class BodyChecker:
             fix=flax_param(self.source, self.method, node)
             or near(self.source, node, self.attributes),
         )
+
+
+_METHODS = (
+    "Methods that setup calls compute from hyperparameters, or declare. One that declares returns "
+    "at the end of each branch, does not call itself, and reads an argument that is a layer once."
+)
 
 
 def ends_in_return(body: list[ast.stmt]) -> bool:

@@ -20,6 +20,8 @@ _OF_MATH = frozenset(
 )
 """Functions of NumPy that `math` has by the same name, with results that are floating."""
 
+_ARRAYS = frozenset(["arange", "array", "eye", "full", "linspace", "ones", "zeros"])
+
 
 def check_numpy_numbers(
     source: Source,
@@ -29,8 +31,11 @@ def check_numpy_numbers(
 ) -> None:
     """Report functions of NumPy whose argument is certain to be a number."""
     numbers = _numbers(source, method, attributes)
+    of_arrays = _beside_arrays(method, imports)
     for node in walk(method):
         if not isinstance(node, ast.Call) or node.keywords or len(node.args) != 1:
+            continue
+        if id(node) in of_arrays:
             continue
         module, _, name = (qualified(node.func, imports) or "").rpartition(".")
         if module != "numpy" or name not in _OF_MATH:
@@ -44,6 +49,24 @@ def check_numpy_numbers(
             f"NumPy's numbers are no Python numbers: write `math.{name}`.",
             fix=Fix((edit,), (Needed("math", "", "math"),)),
         )
+
+
+def _beside_arrays(method: ast.FunctionDef, imports: Mapping[str, Import]) -> set[int]:
+    """What meets arrays of NumPy in a function of NumPy, by identity: the result is an array, too."""
+
+    def of_numpy(node: ast.AST) -> str:
+        called = node.func if isinstance(node, ast.Call) else None
+        module, _, name = (
+            (qualified(called, imports) or "").rpartition(".") if called else ("",) * 3
+        )
+        return name if module == "numpy" else ""
+
+    found: set[int] = set()
+    for call in (n for n in walk(method) if of_numpy(n)):
+        inside = [n for n in walk(call) if n is not call]
+        if any(of_numpy(n) in _ARRAYS for n in inside):
+            found |= {id(n) for n in inside}
+    return found
 
 
 def _numbers(

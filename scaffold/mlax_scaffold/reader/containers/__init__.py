@@ -6,12 +6,13 @@ import ast
 from collections.abc import Mapping
 from functools import cache
 
-from mlax_scaffold.model.definition import Reference, Role
+from mlax_scaffold.model.definition import SECTIONS, Kind, Reference, Role
 from mlax_scaffold.model.resolved import resolved
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.containers.resolving import resolve_class
 from mlax_scaffold.reader.imports import BASES, ImportReader
 from mlax_scaffold.reader.inheritance import Texts, defining_text
+from mlax_scaffold.reader.makers import written_out
 from mlax_scaffold.reader.roles import entry_points
 from mlax_scaffold.reader.source import Source, dotted, parsed
 
@@ -28,11 +29,13 @@ LAYERS = ("nn", "block")
 def resolved_source(
     source: Source, tree: ast.Module, reader: ImportReader, texts: Texts
 ) -> Source:
-    """The source with containers resolved in it, itself where there are none."""
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    """The source with containers resolved in it, and what `setup` calls; itself where there is neither."""
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             reader.read(node)
+    source = written_out(source, _declared_by_calls(tree, reader))
+    tree = source.tree
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     layers = {
         name: imported.reference
         for name, imported in reader.imports.items()
@@ -69,3 +72,20 @@ def resolved_source(
     numbers = source.resolved.numbers if source.resolved else ()
     made = resolved(source.text, changes, numbers)
     return Source(source.path, source.written, resolved=made)
+
+
+def _declared_by_calls(tree: ast.Module, reader: ImportReader) -> set[str]:
+    """The names of what is declared where it is called: layers, optimizers, the words for arrays."""
+    specs = {
+        name
+        for name, imported in reader.imports.items()
+        if imported.reference
+        and SECTIONS[imported.reference.section] is not Kind.FUNCTION
+    }
+    own = {
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+        and any(unparsed(base) in BASES for base in node.bases)
+    }
+    return specs | own | {*ARRAYS}

@@ -1,0 +1,357 @@
+"""What functions declare that `setup` calls, written where it calls them: it is read as one text.
+
+A function beside the class or in `setup`, a lambda, `functools.partial` of a layer and a method of one's own
+may make weights, states and layers. A method or a property that computes from fields is a local of `setup`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+from copy import copy, deepcopy
+from dataclasses import dataclass
+from typing import TypeVar
+
+from mlax_scaffold.model.resolved import Resolved
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.imports import BASES
+from mlax_scaffold.reader.kinds import ROLES, SPECIAL
+from mlax_scaffold.reader.makers.functions import Maker, makers_of
+from mlax_scaffold.reader.makers.inlining import (
+    Names,
+    Unfit,
+    statements_of,
+    value_of,
+)
+from mlax_scaffold.reader.remedies.bindings import names_in, stored_in, target_name
+from mlax_scaffold.reader.source import Source, dotted, parsed, self_attribute
+
+Line = tuple[str, int]
+"""A line, and its number in the text that was written; below 0 where it says something else there."""
+
+_Tree = TypeVar("_Tree", bound=ast.AST)
+
+_MOST = 200
+"""How many calls are written out: more come of functions that call each other."""
+
+
+def written_out(source: Source, layers: Collection[str]) -> Source:
+    """The source with what functions declare in `setup`, itself where they declare nothing.
+
+    Args:
+        source: with what it inherits in it.
+        layers: the names of what is declared by a call: layers, and the words for arrays.
+    """
+    before = source.resolved
+    lines = [
+        (line, before.number(i) if before else i)
+        for i, line in enumerate(source.text.split("\n"), 1)
+    ]
+    made = lines
+    for _ in range(_MOST):
+        tree = parsed("\n".join(text for text, _ in made))
+        change = next(_changes(tree, layers), None)
+        if change is None:
+            break
+        made = change.applied(made)
+    tree = parsed("\n".join(text for text, _ in made))
+    for decorator in _cached(tree):
+        text, number = made[decorator.lineno - 1]
+        written = text.replace(unparsed(decorator), "property")
+        made = [*made]
+        made[decorator.lineno - 1] = written, -abs(number)
+    if made is lines:
+        return source
+    while True:
+        text = "\n".join(text for text, _ in made)
+        left = next(_left_over(parsed(text), layers), None)
+        if left is None:
+            break
+        start, end = left
+        made[start - 1 : end] = [("", number) for _, number in made[start - 1 : end]]
+    numbers = tuple(number for _, number in made)
+    return Source(source.path, source.written, resolved=Resolved(text, (), numbers))
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Statements that stand in the place of lines of a text."""
+
+    first: int
+    last: int
+    statements: list[ast.stmt]
+    indent: int
+    place: int
+    """The line that statements without one of their own are told of."""
+    is_head: bool = False
+    """Whether the statement goes on in the lines that follow."""
+
+    def applied(self, lines: list[Line]) -> list[Line]:
+        made: list[Line] = []
+        for statement in self.statements:
+            at = getattr(statement, "lineno", 0) or self.place
+            number = -abs(lines[at - 1][1])
+            written = unparsed(ast.fix_missing_locations(statement)).split("\n")
+            if self.is_head:
+                written = written[:1]
+            made += [(" " * self.indent + line, number) for line in written]
+        if self.last < self.first:
+            at = self.last
+            while lines[at - 1][0].strip().startswith("#"):
+                at -= 1  # The comment belongs to what stands below.
+            return [*lines[:at], *made, *lines[at:]]
+        comment = lines[self.last - 1][0].partition("#:")[2]
+        if comment and made:
+            made[-1] = f"{made[-1][0]}  #:{comment}", made[-1][1]
+        return [*lines[: self.first - 1], *made, *lines[self.last :]]
+
+
+def _classes(tree: ast.Module) -> Iterator[tuple[ast.ClassDef, ast.FunctionDef]]:
+    """The classes of specs, with each method that declares."""
+    for node in tree.body:
+        if not isinstance(node, ast.ClassDef) or len(node.bases) != 1:
+            continue
+        kind = BASES.get(unparsed(node.bases[0]))
+        declaring = {} if kind is None else ROLES.get(kind, {})
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and method.name in declaring:
+                yield node, method
+
+
+def _cached(tree: ast.Module) -> Iterator[ast.expr]:
+    """Decorators of properties that are computed once: so are all that `setup` computes."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            for method in node.body:
+                for decorator in getattr(method, "decorator_list", []):
+                    if (dotted(decorator) or "").split(".")[-1] == "cached_property":
+                        yield decorator
+
+
+def _makers(
+    tree: ast.Module,
+    node: ast.ClassDef,
+    setup: ast.FunctionDef,
+    layers: Collection[str],
+) -> tuple[dict[str, Maker], dict[str, Maker]]:
+    declaring, computing = makers_of(tree, node, setup, layers)
+    kind = BASES[unparsed(node.bases[0])]
+    special = {f"self.{n}" for n in SPECIAL[kind]}
+    # Those of an optimizer, or a schedule, are there before its `setup` runs.
+    computing = computing if kind.is_layer else {}
+    return (
+        {n: m for n, m in declaring.items() if n not in special},
+        {n: m for n, m in computing.items() if n not in special},
+    )
+
+
+def _changes(tree: ast.Module, layers: Collection[str]) -> Iterator[_Change]:
+    for node, setup in _classes(tree):
+        declaring, computing = _makers(tree, node, setup, layers)
+        if declaring or computing:
+            yield from _Setup(setup, declaring, computing).changes()
+
+
+class _Setup:
+    """One method that declares."""
+
+    def __init__(
+        self,
+        setup: ast.FunctionDef,
+        declaring: dict[str, Maker],
+        computing: dict[str, Maker],
+    ) -> None:
+        self.setup = setup
+        self.declaring = declaring
+        self.computing = computing
+        names = [n for n in walk(setup) if isinstance(n, ast.Name)]
+        stored = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        stored |= {a.arg for a in walk(setup) if isinstance(a, ast.arg)}
+        stored |= {f.name for f in walk(setup) if isinstance(f, ast.FunctionDef)}
+        self.names = Names(frozenset(stored - {"self"}), frozenset(n.id for n in names))
+        made = {id(m.statement) for m in declaring.values()}
+        self.definitions = {s for s in setup.body if id(s) in made}
+
+    def changes(self) -> Iterator[_Change]:
+        for top in self.setup.body:
+            if top in self.definitions:
+                continue
+            for statement in _statements([top]):
+                head = _head(statement)
+                for use in _uses(head, {**self.declaring, **self.computing}):
+                    try:
+                        yield self._change(top, statement, use)
+                    except Unfit:
+                        continue
+
+    def _change(self, top: ast.stmt, statement: ast.stmt, use: ast.expr) -> _Change:
+        called = use.func if isinstance(use, ast.Call) else use
+        name = target_name(called) or ""
+        maker = self.declaring.get(name)
+        if maker is None:
+            return self._computed(top, statement, use, self.computing[name])
+        if not isinstance(use, ast.Call):
+            raise Unfit
+        if maker.value is not None or maker.partial is not None:
+            return _replaced(statement, use, value_of(maker, use, self.names))
+        return self._written(statement, use, maker)
+
+    def _written(self, statement: ast.stmt, use: ast.Call, maker: Maker) -> _Change:
+        """The statements of a function in the place of the one that calls it."""
+
+        def with_result(value: ast.expr | None) -> list[ast.stmt]:
+            if isinstance(statement, ast.Expr) and statement.value is use:
+                return [] if value is None else [ast.Expr(value)]
+            if value is None:
+                raise Unfit
+            return [_with(statement, use, value)]
+
+        whole = getattr(statement, "value", None)
+        adds = isinstance(whole, ast.Call) and use in whole.args
+        if whole is not use and not (isinstance(statement, ast.Expr) and adds):
+            raise Unfit
+        target = getattr(statement, "targets", [None])[0]
+        preferred = (self_attribute(target) if target is not None else "") or ""
+        made = statements_of(maker, use, self.names, with_result, preferred)
+        return _in_place_of(statement, made)
+
+    def _computed(
+        self, top: ast.stmt, statement: ast.stmt, use: ast.expr, maker: Maker
+    ) -> _Change:
+        """A local in the place of what a method computes from fields, or of the method."""
+        name = maker.name.removeprefix("self.").strip("_")
+        value = maker.value
+        given = use.args or use.keywords if isinstance(use, ast.Call) else []
+        called = isinstance(use, ast.Call) or maker.is_property
+        if called and value is not None and given:
+            return _replaced(statement, use, value_of(maker, use, self.names))
+        function = maker.function
+        if not isinstance(function, ast.FunctionDef):
+            raise Unfit
+        local: ast.stmt
+        new: ast.expr = ast.Name(name)
+        if called and value is not None:
+            local = ast.Assign([ast.Name(name, ast.Store())], deepcopy(value), lineno=0)
+        else:
+            body = deepcopy(maker.body)
+            local = ast.FunctionDef(name, maker.parameters, body, [], function.returns)
+            if isinstance(use, ast.Call):
+                new = ast.Call(new, use.args, use.keywords)
+            elif maker.is_property:
+                new = ast.Call(new, [], [])
+        ast.copy_location(local, maker.statement)
+        for known in self.setup.body[: self.setup.body.index(top)]:
+            if ast.dump(known) == ast.dump(parsed(unparsed(local)).body[0]):
+                return _replaced(statement, use, new)
+        if name in self.names.bound | self.names.read:
+            raise Unfit
+        self.names.check(maker, names_in(maker.body) - _parameters(maker))
+        return _Change(top.lineno, top.lineno - 1, [local], top.col_offset, 0)
+
+
+def _parameters(maker: Maker) -> set[str]:
+    return {a.arg for a in walk(maker.parameters) if isinstance(a, ast.arg)} | {
+        name for name in stored_in(maker.body) if "." not in name
+    }
+
+
+def _replaced(statement: ast.stmt, use: ast.expr, value: ast.expr) -> _Change:
+    made = _with(statement, use, value)
+    body = getattr(statement, "body", None)
+    if not isinstance(body, list):
+        return _in_place_of(statement, _one_by_one(made))
+    if body[0].lineno == statement.lineno:
+        raise Unfit
+    made = copy(made)
+    made.body, made.orelse = [ast.Pass()], []  # pyright: ignore[reportAttributeAccessIssue]
+    last = body[0].lineno - 1
+    place = statement.lineno
+    return _Change(place, last, [made], statement.col_offset, place, True)
+
+
+def _in_place_of(statement: ast.stmt, made: list[ast.stmt]) -> _Change:
+    last = statement.end_lineno or statement.lineno
+    return _Change(statement.lineno, last, made, statement.col_offset, statement.lineno)
+
+
+def _one_by_one(statement: ast.stmt) -> list[ast.stmt]:
+    """`a, b = c, d` as two statements, where the second one does not read what the first one sets."""
+    match statement:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)
+        ) if len(targets) == len(values):
+            if (names_in(targets) & names_in(values)) - {"self"}:
+                return [statement]
+            return [
+                ast.copy_location(ast.Assign([target], value), statement)
+                for target, value in zip(targets, values, strict=True)
+            ]
+    return [statement]
+
+
+def _with(node: _Tree, use: ast.expr, value: ast.expr) -> _Tree:
+    """A tree with another expression in the place of one of its own."""
+    if node is use:
+        return value  # pyright: ignore[reportReturnType]
+    made = copy(node)
+    for name, part in ast.iter_fields(node):
+        if isinstance(part, ast.AST):
+            setattr(made, name, _with(part, use, value))
+        elif isinstance(part, list):
+            parts = [
+                _with(p, use, value) if isinstance(p, ast.AST) else p for p in part
+            ]
+            setattr(made, name, parts)
+    return made
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """All but `elif`, which is no statement of its own."""
+    for statement in body:
+        yield statement
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(statement, name, [])
+            match block:
+                case [ast.If(col_offset=column, body=then, orelse=other)] if (
+                    name == "orelse" and column == statement.col_offset
+                ):
+                    block = [*then, *other]
+            yield from _statements(block)
+
+
+def _head(statement: ast.stmt) -> list[ast.expr]:
+    """The expressions of a statement, without those of the statements in it."""
+    return [n for n in ast.iter_child_nodes(statement) if isinstance(n, ast.expr)]
+
+
+def _uses(nodes: Sequence[ast.AST], makers: dict[str, Maker]) -> Iterator[ast.expr]:
+    """Calls of functions, and methods as values, those inside of others first."""
+    for node in nodes:
+        match node:
+            case ast.Call(func=called) if target_name(called) in makers:
+                yield from _uses([*node.args, *node.keywords], makers)
+                yield node
+            case ast.Attribute(ctx=ast.Load()) if target_name(node) in makers:
+                yield node
+            case _:
+                yield from _uses([*ast.iter_child_nodes(node)], makers)
+
+
+def _left_over(tree: ast.Module, layers: Collection[str]) -> Iterator[tuple[int, int]]:
+    """The lines of functions that nothing calls any more."""
+    for node, setup in _classes(tree):
+        declaring, computing = _makers(tree, node, setup, layers)
+        for maker in (*declaring.values(), *computing.values()):
+            private = maker.name.startswith(("self._",)) or maker.name in declaring
+            scope = node if maker.is_method else tree
+            own = {id(n) for n in walk(maker.statement)}
+            uses = [
+                n
+                for n in walk(scope)
+                if id(n) not in own and target_name(n) == maker.name
+            ]
+            if private and not uses:
+                decorators = getattr(maker.statement, "decorator_list", [])
+                start = min([maker.statement.lineno, *(d.lineno for d in decorators)])
+                yield start, maker.statement.end_lineno or maker.statement.lineno

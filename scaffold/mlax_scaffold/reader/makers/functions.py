@@ -1,0 +1,206 @@
+"""The functions that a `setup` calls: which of them declare, and which compute from fields alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.remedies.bindings import target_name
+from mlax_scaffold.reader.source import dotted, self_attribute
+
+_PROPERTIES = ("property", "functools.cached_property", "cached_property")
+_PARTIAL = ("functools.partial", "partial")
+
+Statement = ast.FunctionDef | ast.Assign
+
+
+@dataclass(frozen=True)
+class Maker:
+    """A function by the name that it is called by: `make`, or `self.make`."""
+
+    name: str
+    statement: Statement
+    """Its definition: a function, or the assignment of a lambda or of `functools.partial`."""
+    local: bool = False
+    """Whether it sees the names of `setup`."""
+
+    @property
+    def function(self) -> ast.FunctionDef | ast.Lambda | None:
+        """None for that of `functools.partial`."""
+        if isinstance(self.statement, ast.FunctionDef):
+            return self.statement
+        value = self.statement.value
+        return value if isinstance(value, ast.Lambda) else None
+
+    @property
+    def partial(self) -> ast.Call | None:
+        value = getattr(self.statement, "value", None)
+        return value if isinstance(value, ast.Call) else None
+
+    @property
+    def is_method(self) -> bool:
+        return self.name.startswith("self.")
+
+    @property
+    def is_property(self) -> bool:
+        return any(d in _PROPERTIES for d in _decorators(self.statement))
+
+    @cached_property
+    def parameters(self) -> ast.arguments:
+        """Without `self`."""
+        function = self.function
+        assert function is not None
+        given = function.args
+        bare = self.is_method and "staticmethod" not in _decorators(self.statement)
+        if not bare:
+            return given
+        return ast.arguments(
+            posonlyargs=given.posonlyargs,
+            args=given.args[1:],
+            vararg=given.vararg,
+            kwonlyargs=given.kwonlyargs,
+            kw_defaults=given.kw_defaults,
+            kwarg=given.kwarg,
+            defaults=given.defaults,
+        )
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        """Its statements, without a docstring."""
+        function = self.function
+        if function is None:
+            return []
+        if isinstance(function, ast.Lambda):
+            return [ast.copy_location(ast.Return(function.body), function)]
+        first, *others = function.body
+        documented = isinstance(first, ast.Expr) and isinstance(
+            first.value, ast.Constant
+        )
+        return others if documented else function.body
+
+    @property
+    def value(self) -> ast.expr | None:
+        """What it returns, where it does nothing else."""
+        match self.body:
+            case [ast.Return(value=ast.expr() as value)]:
+                return value
+        return None
+
+
+def makers_of(
+    tree: ast.Module,
+    node: ast.ClassDef,
+    setup: ast.FunctionDef,
+    layers: Collection[str],
+) -> tuple[dict[str, Maker], dict[str, Maker]]:
+    """The functions that declare, and the methods that compute from fields, by their names.
+
+    Args:
+        tree: of the file.
+        node: the class.
+        setup: its method that declares.
+        layers: the names of what is declared by a call: layers, and the words for arrays.
+    """
+    own = {a.arg for a in setup.args.args}
+    beside = {m.name: m for m in _functions(tree.body)}
+    local = {m.name: replace(m, local=True) for m in _functions(setup.body)}
+    methods = {
+        name: Maker(name, method)
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and _is_plain(method)
+        for name in [f"self.{method.name}"]
+    }
+    known = {n: m for n, m in beside.items() if n not in own} | local | methods
+    known = {n: m for n, m in known.items() if not _calls(m, {n})}
+    declaring: dict[str, Maker] = {}
+    while more := {
+        name: maker
+        for name, maker in known.items()
+        if name not in declaring and _calls(maker, {*layers, *declaring})
+    }:
+        declaring |= more
+    held = _fields(node) | _derived(setup, {*layers, *declaring})
+    computing = {n: m for n, m in methods.items() if n in known.keys() - declaring}
+    while others := [
+        name
+        for name, maker in computing.items()
+        if not _reads(maker) <= held | computing.keys()
+    ]:
+        for name in others:
+            del computing[name]
+    return declaring, computing
+
+
+def _functions(body: Iterable[ast.stmt]) -> Iterator[Maker]:
+    for statement in body:
+        match statement:
+            case ast.FunctionDef(name=name, decorator_list=[]):
+                yield Maker(name, statement)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda()):
+                yield Maker(name, statement)
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Call(func=called, args=[_, *_])
+            ) if dotted(called) in _PARTIAL:
+                yield Maker(name, statement)
+
+
+def _decorators(statement: ast.stmt) -> list[str]:
+    return [unparsed(d) for d in getattr(statement, "decorator_list", ())]
+
+
+def _is_plain(method: ast.FunctionDef) -> bool:
+    return all(d in (*_PROPERTIES, "staticmethod") for d in _decorators(method))
+
+
+def _calls(maker: Maker, names: Collection[str]) -> bool:
+    """Whether one of these is called in a function, or is what `functools.partial` calls."""
+    if maker.partial is not None:
+        return target_name(maker.partial.args[0]) in names
+    nodes = (n for statement in maker.body for n in walk(statement))
+    return any(isinstance(n, ast.Call) and target_name(n.func) in names for n in nodes)
+
+
+def _reads(maker: Maker) -> set[str]:
+    """The attributes of self that a method reads; it writes none."""
+    found = set()
+    for part in (n for statement in maker.body for n in walk(statement)):
+        if name := self_attribute(part):
+            stored = not isinstance(part, ast.Attribute) or isinstance(
+                part.ctx, ast.Store
+            )
+            found.add("" if stored else f"self.{name}")
+    return found
+
+
+def _fields(node: ast.ClassDef) -> set[str]:
+    names = (
+        target_name(target)
+        for statement in node.body
+        for target in (
+            statement.targets
+            if isinstance(statement, ast.Assign)
+            else [statement.target]
+            if isinstance(statement, ast.AnnAssign)
+            else []
+        )
+    )
+    return {f"self.{name}" for name in names if name}
+
+
+def _derived(setup: ast.FunctionDef, declaring: Collection[str]) -> set[str]:
+    """What `setup` computes and keeps."""
+    found: Mapping[str, bool] = {}
+    for statement in walk(setup):
+        if not isinstance(statement, ast.Assign):
+            continue
+        calls = (n for n in walk(statement.value) if isinstance(n, ast.Call))
+        declares = any(target_name(c.func) in declaring for c in calls)
+        for target in statement.targets:
+            if self_attribute(target):
+                name = target_name(target) or ""
+                found = {**found, name: found.get(name, True) and not declares}
+    return {name for name, computed in found.items() if computed}

@@ -1,0 +1,121 @@
+"""The constructor of a class as its fields and its `setup`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from mlax_scaffold.errors import Edit, Fix, Needed
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.remedies.bindings import stored_in
+from mlax_scaffold.reader.remedies.bodies import removed
+from mlax_scaffold.reader.remedies.classes import called
+from mlax_scaffold.reader.remedies.names import SPEC
+from mlax_scaffold.reader.source import Source, self_attribute
+
+_OF_OTHERS = ("key", "rng", "rngs")
+"""What other libraries make weights with: here `init` is given it."""
+
+
+def as_setup(
+    source: Source, owner: ast.ClassDef, method: ast.FunctionDef
+) -> Fix | None:
+    """`__init__` as annotated fields, and as `setup` where it does more than keep what it is given.
+
+    None where it sets what it is given anew, where the class has fields or a `setup`, or where
+    arguments are of a kind that no field is.
+    """
+    if any(isinstance(s, ast.FunctionDef) and s.name == "setup" for s in owner.body):
+        return None
+    if method.name == "__post_init__":
+        return called(source, method, "setup")
+    given = method.args
+    named = [*given.posonlyargs, *given.args][1:]
+    firsts = [None] * (len(named) - len(given.defaults))
+    defaults = dict(
+        zip(
+            (a.arg for a in (*named, *given.kwonlyargs)),
+            (*firsts, *given.defaults, *given.kw_defaults),
+            strict=True,
+        )
+    )
+    fields = any(isinstance(s, ast.AnnAssign) for s in owner.body)
+    several = given.vararg or given.kwarg or method.decorator_list
+    if fields or several or {*_OF_OTHERS} & defaults.keys():
+        return None
+    kept = [s for s in method.body if not _is_left_out(s)]
+    uses = [n for s in kept for n in walk(s) if isinstance(n, ast.Name)]
+    uses = [n for n in uses if n.id in defaults]
+    if stored_in(method.body) & defaults.keys():
+        return None
+    arguments = [
+        a
+        for a in (*named, *given.kwonlyargs)
+        # A name for the layer, as haiku has it, is handed to the base alone.
+        if a.arg != "name" or any(n.id == "name" for n in uses)
+    ]
+    types = [_type(a, defaults[a.arg], {n.id for n in uses}) for a in arguments]
+    lines = [
+        f"{a.arg}: {kind}" + (f" = {unparsed(default)}" if default else "")
+        for a, kind in zip(arguments, types, strict=True)
+        for default in [defaults[a.arg]]
+    ]
+    lines.sort(key=lambda line: " = " in line)
+    words = {part for kind in types for part in kind.split(" | ")} & {"Size"}
+    needed = tuple(Needed(SPEC, word, word) for word in sorted(words))
+    return Fix(_edits(source, method, kept, lines, uses), needed)
+
+
+def _edits(
+    source: Source,
+    method: ast.FunctionDef,
+    kept: Sequence[ast.stmt],
+    lines: Sequence[str],
+    uses: Sequence[ast.Name],
+) -> tuple[Edit, ...]:
+    indent = " " * method.col_offset
+    start = source.start(method)
+    if all(isinstance(s, ast.Expr | ast.Pass) for s in kept):
+        text = f"\n{indent}".join(lines) or "pass"
+        return (source.replace(start, source.end(method), text),)
+    first = kept[0]
+    fields = f"\n{indent}".join(lines)
+    text = f"def setup(self):\n{indent}    "
+    if fields:
+        text = f"{fields}\n\n{indent}{text}"
+    line, column = source.start(first)
+    while source.lines[line - 2].strip().startswith("#"):
+        line -= 1
+    edits = [source.replace(start, (line, column), text)]
+    later = method.body[method.body.index(first) :]
+    edits += [removed(source, s) for s in later if s not in kept]
+    edits += [source.edit(n, f"self.{n.id}") for n in uses]
+    return tuple(edits)
+
+
+def _is_left_out(statement: ast.stmt) -> bool:
+    """Whether a statement keeps an argument by its name, or calls the constructor of the base."""
+    match statement:
+        case ast.Assign(targets=[target], value=ast.Name(id=name)):
+            return self_attribute(target) == name
+        case ast.AnnAssign(target=target, value=ast.Name(id=name)):
+            return self_attribute(target) == name
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="__init__"))):
+            return True
+    return False
+
+
+def _type(argument: ast.arg, default: ast.expr | None, used: set[str]) -> str:
+    """The word for an argument: as it is annotated, or by its default, or by what is made with it."""
+    annotation = argument.annotation and unparsed(argument.annotation)
+    if annotation and not (annotation == "int" and argument.arg in used):
+        return annotation
+    match default:
+        case ast.Constant(value=bool() | float() | str() as value):
+            return type(value).__name__
+        case ast.Constant(value=None):
+            return "Size | None"
+        case None if argument.arg not in used:
+            return "float"
+    return "Size"
