@@ -27,6 +27,7 @@ from mlax_scaffold.reader.methods import names_of
 from mlax_scaffold.reader.remedies.bodies import of_self, one_by_one, removed
 from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.leaves import by_leaf
+from mlax_scaffold.reader.remedies.statements import in_setup
 from mlax_scaffold.reader.requirements import (
     check_assertion,
     read_raises,
@@ -144,7 +145,9 @@ class SetupReader(Declaring):
                     statement,
                     "this statement cannot stand in setup",
                     _LEAVES if of_leaf else self._allowed(),
-                    fix=by_leaf(self.source, statement) if of_leaf else None,
+                    fix=by_leaf(self.source, statement)
+                    if of_leaf
+                    else in_setup(self.source, statement),
                 )
 
     def _fills(self, statement: ast.stmt) -> bool:
