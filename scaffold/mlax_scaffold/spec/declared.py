@@ -145,8 +145,16 @@ def _written_out(
     )
     beside = [s for m in modules for s in _module_tree(m).body]
     helpers = [s for s in beside if isinstance(s, ast.FunctionDef | ast.Assign)]
+    names = {cls.__name__ for cls in owner.__mro__ if "_fields_" in vars(cls)}
+    fields = [
+        statement
+        for node in beside
+        if isinstance(node, ast.ClassDef) and node.name in names
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign)
+    ]
     node = _as_class(found)
-    node.bases = [ast.Name("Layer")]
+    node.bases, node.body = [ast.Name("Layer")], [*fields, *node.body]
     text = ast.unparse(ast.fix_missing_locations(ast.Module([*helpers, node], [])))
     source = Source(owner.__module__, text)
     declaring = {name for name in namespace if _declared(ast.Name(name), namespace)}

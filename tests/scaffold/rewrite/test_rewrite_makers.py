@@ -21,7 +21,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mlax_scaffold.spec import Float, Layer, Size, lecun_normal, trainable
+from mlax_scaffold.spec import Float, Layer, Literal, Size, lecun_normal, trainable
+from mlax_scaffold.specs.nn.layer_norm import LayerNorm
 from mlax_scaffold.specs.nn.linear import Linear
 """
 WAYS = {
@@ -598,6 +599,113 @@ WAYS = {
             return x @ self.kernel
         """,
     ),
+    "class_local": (
+        """
+        """,
+        """
+        def setup(self):
+            norm = LayerNorm
+            self.a = norm(self.features)
+            self.b = norm(self.features)
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            return self.b(self.a(x))
+        """,
+    ),
+    "class_top": (
+        """
+        Norm = LayerNorm
+        """,
+        """
+        def setup(self):
+            self.a = Norm(self.features)
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            return self.a(x)
+        """,
+    ),
+    "class_ifexp": (
+        """
+        """,
+        """
+        deep: bool = False
+
+        def setup(self):
+            dense = Linear if self.deep else Linear
+            self.a = dense(self.features, self.features)
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            return self.a(x)
+        """,
+    ),
+    "class_dict": (
+        """
+        """,
+        """
+        norm: Literal["layer", "linear"] = "layer"
+
+        def setup(self):
+            self.a = {"layer": LayerNorm, "linear": lambda n: Linear(n, n)}[self.norm](self.features)
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            return self.a(x)
+        """,
+    ),
+    "class_dict_local": (
+        """
+        """,
+        """
+        norm: Literal["layer", "linear"] = "layer"
+
+        def setup(self):
+            norms = {"layer": LayerNorm, "linear": lambda n: Linear(n, n)}
+            self.a = norms[self.norm](self.features)
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            return self.a(x)
+        """,
+    ),
+    "class_dict_top": (
+        """
+        NORMS = {"layer": LayerNorm, "linear": lambda n: Linear(n, n)}
+        """,
+        """
+        norm: Literal["layer", "linear"] = "layer"
+
+        def setup(self):
+            self.a = NORMS[self.norm](self.features)
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            return self.a(x)
+        """,
+    ),
+    "class_arg": (
+        """
+        """,
+        """
+        def setup(self):
+            self.a = self._make(LayerNorm)
+
+        def _make(self, cls):
+            return cls(self.features)
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            return self.a(x)
+        """,
+    ),
+    "lambda_dict": (
+        """
+        """,
+        """
+        norm: Literal["layer", "linear"] = "layer"
+
+        def setup(self):
+            self.a = {"layer": lambda: LayerNorm(self.features), "linear": lambda: None}[self.norm]()
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            return x if self.a is None else self.a(x)
+        """,
+    ),
 }
 """What stands beside the class, and what stands in it."""
 
@@ -617,12 +725,21 @@ def examples(tmp_path_factory: pytest.TempPathFactory, words) -> Iterator[Exampl
         yield made
 
 
-@pytest.mark.parametrize("name", WAYS)
-def test_equals_the_spec(name: str, examples: Examples):
+FIELDS = {"depth": 3, "deep": True, "norm": "linear", "ratio": 3}
+"""Values of fields that are none of the defaults."""
+CASES = [
+    (name, {field: value} if changed else {})
+    for name, (_, body) in WAYS.items()
+    for field, value in ({"": None} | FIELDS).items()
+    for changed in [f"{field}: " in body and field != ""]
+    if changed or not field
+]
+
+
+@pytest.mark.parametrize(("name", "others"), CASES)
+def test_equals_the_spec(name: str, others: dict, examples: Examples):
     module, spec = examples.module("nn", name), examples.oracle("nn", name)
-    fields = {"features": 3}
-    if "depth" in inspect.signature(module.init).parameters:
-        fields["depth"] = 3
+    fields = {"features": 3} | others
     layer, key = spec(**fields), jax.random.key(5)
     made = module.init(*_key(module, key), **fields)
     layer.initialize(key)

@@ -17,10 +17,16 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.imports import BASES
 from mlax_scaffold.reader.kinds import ROLES, SPECIAL
-from mlax_scaffold.reader.makers.functions import Maker, makers_of
+from mlax_scaffold.reader.makers.functions import (
+    Maker,
+    choices_of,
+    makers_of,
+    makes_each,
+)
 from mlax_scaffold.reader.makers.inlining import (
     Names,
     Unfit,
+    of_table,
     statements_of,
     value_of,
 )
@@ -149,8 +155,8 @@ def _makers(
 def _changes(tree: ast.Module, layers: Collection[str]) -> Iterator[_Change]:
     for node, setup in _classes(tree):
         declaring, computing = _makers(tree, node, setup, layers)
-        if declaring or computing:
-            yield from _Setup(setup, declaring, computing).changes()
+        if declaring or computing or any(isinstance(n, ast.Dict) for n in walk(setup)):
+            yield from _Setup(node, setup, layers, declaring, computing).changes()
 
 
 class _Setup:
@@ -158,10 +164,14 @@ class _Setup:
 
     def __init__(
         self,
+        node: ast.ClassDef,
         setup: ast.FunctionDef,
+        layers: Collection[str],
         declaring: dict[str, Maker],
         computing: dict[str, Maker],
     ) -> None:
+        self.choices = choices_of(node)
+        self.declared = {*layers, *declaring}
         self.setup = setup
         self.declaring = declaring
         self.computing = computing
@@ -187,15 +197,32 @@ class _Setup:
 
     def _change(self, top: ast.stmt, statement: ast.stmt, use: ast.expr) -> _Change:
         called = use.func if isinstance(use, ast.Call) else use
+        if isinstance(called, ast.Subscript) and isinstance(use, ast.Call):
+            return self._chosen(statement, use, called)
         name = target_name(called) or ""
         maker = self.declaring.get(name)
         if maker is None:
             return self._computed(top, statement, use, self.computing[name])
         if not isinstance(use, ast.Call):
             raise Unfit
-        if maker.value is not None or maker.partial is not None:
+        if maker.value or maker.partial or maker.alias:
             return _replaced(statement, use, value_of(maker, use, self.names))
         return self._written(statement, use, maker)
+
+    def _chosen(
+        self, statement: ast.stmt, use: ast.Call, called: ast.Subscript
+    ) -> _Change:
+        """One of a dictionary of layers, by a field."""
+        table = called.value
+        maker = self.declaring.get(target_name(table) or "")
+        table = maker.table if maker is not None else table
+        if not isinstance(table, ast.Dict):
+            raise Unfit
+        if not makes_each(table, self.declared):
+            raise Unfit
+        choices = self.choices.get(target_name(called.slice) or "", ())
+        chosen = of_table(table, called.slice, use, choices, self.names)
+        return _replaced(statement, use, chosen)
 
     def _written(self, statement: ast.stmt, use: ast.Call, maker: Maker) -> _Change:
         """The statements of a function in the place of the one that calls it."""
@@ -331,6 +358,12 @@ def _uses(nodes: Sequence[ast.AST], makers: dict[str, Maker]) -> Iterator[ast.ex
         match node:
             case ast.Call(func=called) if target_name(called) in makers:
                 yield from _uses([*node.args, *node.keywords], makers)
+                yield node
+            case ast.Call(func=ast.Subscript(value=ast.Dict())):
+                yield node
+            case ast.Call(func=ast.Subscript(value=ast.Name(id=name))) if (
+                name in makers and makers[name].table
+            ):
                 yield node
             case ast.Attribute(ctx=ast.Load()) if target_name(node) in makers:
                 yield node

@@ -10,7 +10,7 @@ from functools import cached_property
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.bindings import target_name
-from mlax_scaffold.reader.source import dotted, self_attribute
+from mlax_scaffold.reader.source import dotted, is_none, self_attribute
 
 _PROPERTIES = ("property", "functools.cached_property", "cached_property")
 _PARTIAL = ("functools.partial", "partial")
@@ -24,13 +24,13 @@ class Maker:
 
     name: str
     statement: Statement
-    """Its definition: a function, or the assignment of a lambda or of `functools.partial`."""
+    """Its definition: a function, or what assigns a lambda, `functools.partial` or another name to it."""
     local: bool = False
     """Whether it sees the names of `setup`."""
 
     @property
     def function(self) -> ast.FunctionDef | ast.Lambda | None:
-        """None for that of `functools.partial`."""
+        """None for that of `functools.partial`, and for another name."""
         if isinstance(self.statement, ast.FunctionDef):
             return self.statement
         value = self.statement.value
@@ -40,6 +40,18 @@ class Maker:
     def partial(self) -> ast.Call | None:
         value = getattr(self.statement, "value", None)
         return value if isinstance(value, ast.Call) else None
+
+    @property
+    def alias(self) -> ast.expr | None:
+        """What it is another name for: a name, or one of two by a condition."""
+        value = getattr(self.statement, "value", None)
+        return value if isinstance(value, ast.Name | ast.IfExp) else None
+
+    @property
+    def table(self) -> ast.Dict | None:
+        """The dictionary of what it may be."""
+        value = getattr(self.statement, "value", None)
+        return value if isinstance(value, ast.Dict) else None
 
     @property
     def is_method(self) -> bool:
@@ -146,6 +158,21 @@ def _functions(body: Iterable[ast.stmt]) -> Iterator[Maker]:
                 targets=[ast.Name(id=name)], value=ast.Call(func=called, args=[_, *_])
             ) if dotted(called) in _PARTIAL:
                 yield Maker(name, statement)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict(keys=[_, *_])):
+                yield Maker(name, statement)
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Name() | ast.IfExp() as value
+            ) if all(isinstance(one, ast.Name) for one in chosen(value)):
+                yield Maker(name, statement)
+
+
+def chosen(value: ast.expr) -> Iterator[ast.expr]:
+    """What an expression may be: itself, or one of the two of a condition, and so on."""
+    if isinstance(value, ast.IfExp):
+        yield from chosen(value.body)
+        yield from chosen(value.orelse)
+    else:
+        yield value
 
 
 def _decorators(statement: ast.stmt) -> list[str]:
@@ -160,8 +187,44 @@ def _calls(maker: Maker, names: Collection[str]) -> bool:
     """Whether one of these is called in a function, or is what `functools.partial` calls."""
     if maker.partial is not None:
         return target_name(maker.partial.args[0]) in names
+    if maker.alias is not None:
+        return all(target_name(one) in names for one in chosen(maker.alias))
+    if maker.table is not None:
+        return makes_each(maker.table, names)
     nodes = (n for statement in maker.body for n in walk(statement))
     return any(isinstance(n, ast.Call) and target_name(n.func) in names for n in nodes)
+
+
+def makes_each(table: ast.Dict, names: Collection[str]) -> bool:
+    """Whether the values of a dictionary are of these, or lambdas that call one, or give None."""
+    made = [_makes(value, names) for value in table.values]
+    none = [
+        isinstance(value, ast.Lambda) and is_none(value.body) for value in table.values
+    ]
+    return any(made) and all(a or b for a, b in zip(made, none, strict=True))
+
+
+def _makes(value: ast.expr, names: Collection[str]) -> bool:
+    if isinstance(value, ast.Lambda):
+        calls = (n for n in walk(value.body) if isinstance(n, ast.Call))
+        return any(target_name(call.func) in names for call in calls)
+    return target_name(value) in names
+
+
+def choices_of(node: ast.ClassDef) -> dict[str, set[object]]:
+    """The values of the fields that have a few: `Literal["a", "b"]`."""
+    found: dict[str, set[object]] = {}
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(
+                target=ast.Name(id=name),
+                annotation=ast.Subscript(value=ast.Name(id="Literal"), slice=values),
+            ):
+                parts = values.elts if isinstance(values, ast.Tuple) else [values]
+                found[f"self.{name}"] = {
+                    p.value for p in parts if isinstance(p, ast.Constant)
+                }
+    return found
 
 
 def _reads(maker: Maker) -> set[str]:

@@ -49,6 +49,8 @@ def value_of(maker: Maker, call: ast.expr, names: Names) -> ast.expr:
     """
     if maker.partial is not None:
         return _of_partial(maker.partial, call)
+    if maker.alias is not None:
+        return _of_alias(maker.alias, call)
     value = maker.value
     if value is None:
         raise Unfit
@@ -243,6 +245,46 @@ def _of_partial(partial: ast.Call, call: ast.expr) -> ast.expr:
         [*deepcopy(args), *call.args],
         [*call.keywords, *deepcopy(kept)],
     )
+
+
+def _of_alias(alias: ast.expr, call: ast.expr) -> ast.expr:
+    """The call of what a name stands for; that of a condition is a condition of calls."""
+    if not isinstance(call, ast.Call):
+        raise Unfit
+    if isinstance(alias, ast.IfExp):
+        parts = (_of_alias(part, call) for part in (alias.body, alias.orelse))
+        return ast.IfExp(deepcopy(alias.test), *parts)
+    return ast.Call(deepcopy(alias), deepcopy(call.args), deepcopy(call.keywords))
+
+
+def of_table(
+    table: ast.Dict,
+    key: ast.expr,
+    call: ast.Call,
+    choices: Collection[object],
+    names: Names,
+) -> ast.expr:
+    """The call of what a dictionary has under a key, as a condition of calls.
+
+    Raises:
+        Unfit: where the key may be none of those of the dictionary.
+    """
+    keys = [k.value for k in table.keys if isinstance(k, ast.Constant)]
+    if len(keys) < len(table.keys) or {*keys} != {*choices}:
+        raise Unfit
+    made = [_of_value(value, call, names) for value in table.values]
+    whole = made[-1]
+    for name, one in zip(keys[-2::-1], made[-2::-1], strict=True):
+        test = ast.Compare(deepcopy(key), [ast.Eq()], [ast.Constant(name)])
+        whole = ast.IfExp(test, one, whole)
+    return whole
+
+
+def _of_value(value: ast.expr, call: ast.Call, names: Names) -> ast.expr:
+    if isinstance(value, ast.Lambda):
+        lambda_ = Maker("", ast.Assign([ast.Name("_", ast.Store())], value), local=True)
+        return value_of(lambda_, call, names)
+    return _of_alias(value, call)
 
 
 def _is_short(value: ast.expr) -> bool:
