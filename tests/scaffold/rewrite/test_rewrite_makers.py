@@ -24,6 +24,10 @@ import numpy as np
 from mlax_scaffold.spec import Float, Layer, Literal, Size, lecun_normal, trainable
 from mlax_scaffold.specs.nn.layer_norm import LayerNorm
 from mlax_scaffold.specs.nn.linear import Linear
+
+
+def Square(n):
+    return Linear(n, n)
 """
 WAYS = {
     "helper_make": (
@@ -704,6 +708,45 @@ WAYS = {
 
         def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
             return x if self.a is None else self.a(x)
+        """,
+    ),
+    "class_if": (
+        """
+        """,
+        """
+        norm: Literal["layer", "linear"] = "layer"
+
+        def setup(self):
+            if self.norm == "layer":
+                make = LayerNorm
+            elif self.features > 100:
+                make = LayerNorm
+            else:
+                make = Square
+            self.a = make(self.features)
+            self.b = (LayerNorm if self.norm == "layer" else Square)(self.features)
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            return self.b(self.a(x))
+        """,
+    ),
+    "partial_in_lists": (
+        """
+        Plain = functools.partial(Linear, use_bias=False)
+        dense = lambda a, b=3: Linear(a, b, use_bias=False)
+        """,
+        """
+        depth: Size = 2
+
+        def setup(self):
+            layer = functools.partial(Plain, self.features)
+            self.layers = [layer(self.features) for _ in range(self.depth)]
+            self.out = dense(self.features)
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch 3"]:
+            for layer in self.layers:
+                x = jax.nn.relu(layer(x))
+            return self.out(x)
         """,
     ),
 }

@@ -7,36 +7,17 @@ may make weights, states and layers. A method or a property that computes from f
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
-from copy import copy, deepcopy
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Collection, Iterator
 
 from mlax_scaffold.model.resolved import Resolved
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.imports import BASES
 from mlax_scaffold.reader.kinds import ROLES, SPECIAL
-from mlax_scaffold.reader.makers.functions import (
-    Maker,
-    choices_of,
-    makers_of,
-    makes_each,
-)
-from mlax_scaffold.reader.makers.inlining import (
-    Names,
-    Unfit,
-    of_table,
-    statements_of,
-    value_of,
-)
-from mlax_scaffold.reader.remedies.bindings import names_in, stored_in, target_name
-from mlax_scaffold.reader.source import Source, dotted, parsed, self_attribute
-
-Line = tuple[str, int]
-"""A line, and its number in the text that was written; below 0 where it says something else there."""
-
-_Tree = TypeVar("_Tree", bound=ast.AST)
+from mlax_scaffold.reader.makers.changes import Change, Setup
+from mlax_scaffold.reader.makers.functions import Maker, makers_of
+from mlax_scaffold.reader.remedies.bindings import target_name
+from mlax_scaffold.reader.source import Source, dotted, parsed
 
 _MOST = 200
 """How many calls are written out: more come of functions that call each other."""
@@ -80,39 +61,6 @@ def written_out(source: Source, layers: Collection[str]) -> Source:
     return Source(source.path, source.written, resolved=Resolved(text, (), numbers))
 
 
-@dataclass(frozen=True)
-class _Change:
-    """Statements that stand in the place of lines of a text."""
-
-    first: int
-    last: int
-    statements: list[ast.stmt]
-    indent: int
-    place: int
-    """The line that statements without one of their own are told of."""
-    is_head: bool = False
-    """Whether the statement goes on in the lines that follow."""
-
-    def applied(self, lines: list[Line]) -> list[Line]:
-        made: list[Line] = []
-        for statement in self.statements:
-            at = getattr(statement, "lineno", 0) or self.place
-            number = -abs(lines[at - 1][1])
-            written = unparsed(ast.fix_missing_locations(statement)).split("\n")
-            if self.is_head:
-                written = written[:1]
-            made += [(" " * self.indent + line, number) for line in written]
-        if self.last < self.first:
-            at = self.last
-            while lines[at - 1][0].strip().startswith("#"):
-                at -= 1  # The comment belongs to what stands below.
-            return [*lines[:at], *made, *lines[at:]]
-        comment = lines[self.last - 1][0].partition("#:")[2]
-        if comment and made:
-            made[-1] = f"{made[-1][0]}  #:{comment}", made[-1][1]
-        return [*lines[: self.first - 1], *made, *lines[self.last :]]
-
-
 def _classes(tree: ast.Module) -> Iterator[tuple[ast.ClassDef, ast.FunctionDef]]:
     """The classes of specs, with each method that declares."""
     for node in tree.body:
@@ -152,223 +100,15 @@ def _makers(
     )
 
 
-def _changes(tree: ast.Module, layers: Collection[str]) -> Iterator[_Change]:
+def _changes(tree: ast.Module, layers: Collection[str]) -> Iterator[Change]:
     for node, setup in _classes(tree):
         declaring, computing = _makers(tree, node, setup, layers)
-        if declaring or computing or any(isinstance(n, ast.Dict) for n in walk(setup)):
-            yield from _Setup(node, setup, layers, declaring, computing).changes()
-
-
-class _Setup:
-    """One method that declares."""
-
-    def __init__(
-        self,
-        node: ast.ClassDef,
-        setup: ast.FunctionDef,
-        layers: Collection[str],
-        declaring: dict[str, Maker],
-        computing: dict[str, Maker],
-    ) -> None:
-        self.choices = choices_of(node)
-        self.declared = {*layers, *declaring}
-        self.setup = setup
-        self.declaring = declaring
-        self.computing = computing
-        names = [n for n in walk(setup) if isinstance(n, ast.Name)]
-        stored = {n.id for n in names if isinstance(n.ctx, ast.Store)}
-        stored |= {a.arg for a in walk(setup) if isinstance(a, ast.arg)}
-        stored |= {f.name for f in walk(setup) if isinstance(f, ast.FunctionDef)}
-        self.names = Names(frozenset(stored - {"self"}), frozenset(n.id for n in names))
-        made = {id(m.statement) for m in declaring.values()}
-        self.definitions = {s for s in setup.body if id(s) in made}
-
-    def changes(self) -> Iterator[_Change]:
-        for top in self.setup.body:
-            if top in self.definitions:
-                continue
-            for statement in _statements([top]):
-                head = _head(statement)
-                for use in _uses(head, {**self.declaring, **self.computing}):
-                    try:
-                        yield self._change(top, statement, use)
-                    except Unfit:
-                        continue
-
-    def _change(self, top: ast.stmt, statement: ast.stmt, use: ast.expr) -> _Change:
-        called = use.func if isinstance(use, ast.Call) else use
-        if isinstance(called, ast.Subscript) and isinstance(use, ast.Call):
-            return self._chosen(statement, use, called)
-        name = target_name(called) or ""
-        maker = self.declaring.get(name)
-        if maker is None:
-            return self._computed(top, statement, use, self.computing[name])
-        if not isinstance(use, ast.Call):
-            raise Unfit
-        if maker.value or maker.partial or maker.alias:
-            return _replaced(statement, use, value_of(maker, use, self.names))
-        return self._written(statement, use, maker)
-
-    def _chosen(
-        self, statement: ast.stmt, use: ast.Call, called: ast.Subscript
-    ) -> _Change:
-        """One of a dictionary of layers, by a field."""
-        table = called.value
-        maker = self.declaring.get(target_name(table) or "")
-        table = maker.table if maker is not None else table
-        if not isinstance(table, ast.Dict):
-            raise Unfit
-        if not makes_each(table, self.declared):
-            raise Unfit
-        choices = self.choices.get(target_name(called.slice) or "", ())
-        chosen = of_table(table, called.slice, use, choices, self.names)
-        return _replaced(statement, use, chosen)
-
-    def _written(self, statement: ast.stmt, use: ast.Call, maker: Maker) -> _Change:
-        """The statements of a function in the place of the one that calls it."""
-
-        def with_result(value: ast.expr | None) -> list[ast.stmt]:
-            if isinstance(statement, ast.Expr) and statement.value is use:
-                return [] if value is None else [ast.Expr(value)]
-            if value is None:
-                raise Unfit
-            return [_with(statement, use, value)]
-
-        whole = getattr(statement, "value", None)
-        adds = isinstance(whole, ast.Call) and use in whole.args
-        if whole is not use and not (isinstance(statement, ast.Expr) and adds):
-            raise Unfit
-        target = getattr(statement, "targets", [None])[0]
-        preferred = (self_attribute(target) if target is not None else "") or ""
-        made = statements_of(maker, use, self.names, with_result, preferred)
-        return _in_place_of(statement, made)
-
-    def _computed(
-        self, top: ast.stmt, statement: ast.stmt, use: ast.expr, maker: Maker
-    ) -> _Change:
-        """A local in the place of what a method computes from fields, or of the method."""
-        name = maker.name.removeprefix("self.").strip("_")
-        value = maker.value
-        given = use.args or use.keywords if isinstance(use, ast.Call) else []
-        called = isinstance(use, ast.Call) or maker.is_property
-        if called and value is not None and given:
-            return _replaced(statement, use, value_of(maker, use, self.names))
-        function = maker.function
-        if not isinstance(function, ast.FunctionDef):
-            raise Unfit
-        local: ast.stmt
-        new: ast.expr = ast.Name(name)
-        if called and value is not None:
-            local = ast.Assign([ast.Name(name, ast.Store())], deepcopy(value), lineno=0)
-        else:
-            body = deepcopy(maker.body)
-            local = ast.FunctionDef(name, maker.parameters, body, [], function.returns)
-            if isinstance(use, ast.Call):
-                new = ast.Call(new, use.args, use.keywords)
-            elif maker.is_property:
-                new = ast.Call(new, [], [])
-        ast.copy_location(local, maker.statement)
-        for known in self.setup.body[: self.setup.body.index(top)]:
-            if ast.dump(known) == ast.dump(parsed(unparsed(local)).body[0]):
-                return _replaced(statement, use, new)
-        if name in self.names.bound | self.names.read:
-            raise Unfit
-        self.names.check(maker, names_in(maker.body) - _parameters(maker))
-        return _Change(top.lineno, top.lineno - 1, [local], top.col_offset, 0)
-
-
-def _parameters(maker: Maker) -> set[str]:
-    return {a.arg for a in walk(maker.parameters) if isinstance(a, ast.arg)} | {
-        name for name in stored_in(maker.body) if "." not in name
-    }
-
-
-def _replaced(statement: ast.stmt, use: ast.expr, value: ast.expr) -> _Change:
-    made = _with(statement, use, value)
-    body = getattr(statement, "body", None)
-    if not isinstance(body, list):
-        return _in_place_of(statement, _one_by_one(made))
-    if body[0].lineno == statement.lineno:
-        raise Unfit
-    made = copy(made)
-    made.body, made.orelse = [ast.Pass()], []  # pyright: ignore[reportAttributeAccessIssue]
-    last = body[0].lineno - 1
-    place = statement.lineno
-    return _Change(place, last, [made], statement.col_offset, place, True)
-
-
-def _in_place_of(statement: ast.stmt, made: list[ast.stmt]) -> _Change:
-    last = statement.end_lineno or statement.lineno
-    return _Change(statement.lineno, last, made, statement.col_offset, statement.lineno)
-
-
-def _one_by_one(statement: ast.stmt) -> list[ast.stmt]:
-    """`a, b = c, d` as two statements, where the second one does not read what the first one sets."""
-    match statement:
-        case ast.Assign(
-            targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)
-        ) if len(targets) == len(values):
-            if (names_in(targets) & names_in(values)) - {"self"}:
-                return [statement]
-            return [
-                ast.copy_location(ast.Assign([target], value), statement)
-                for target, value in zip(targets, values, strict=True)
-            ]
-    return [statement]
-
-
-def _with(node: _Tree, use: ast.expr, value: ast.expr) -> _Tree:
-    """A tree with another expression in the place of one of its own."""
-    if node is use:
-        return value  # pyright: ignore[reportReturnType]
-    made = copy(node)
-    for name, part in ast.iter_fields(node):
-        if isinstance(part, ast.AST):
-            setattr(made, name, _with(part, use, value))
-        elif isinstance(part, list):
-            parts = [
-                _with(p, use, value) if isinstance(p, ast.AST) else p for p in part
-            ]
-            setattr(made, name, parts)
-    return made
-
-
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """All but `elif`, which is no statement of its own."""
-    for statement in body:
-        yield statement
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(statement, name, [])
-            match block:
-                case [ast.If(col_offset=column, body=then, orelse=other)] if (
-                    name == "orelse" and column == statement.col_offset
-                ):
-                    block = [*then, *other]
-            yield from _statements(block)
-
-
-def _head(statement: ast.stmt) -> list[ast.expr]:
-    """The expressions of a statement, without those of the statements in it."""
-    return [n for n in ast.iter_child_nodes(statement) if isinstance(n, ast.expr)]
-
-
-def _uses(nodes: Sequence[ast.AST], makers: dict[str, Maker]) -> Iterator[ast.expr]:
-    """Calls of functions, and methods as values, those inside of others first."""
-    for node in nodes:
-        match node:
-            case ast.Call(func=called) if target_name(called) in makers:
-                yield from _uses([*node.args, *node.keywords], makers)
-                yield node
-            case ast.Call(func=ast.Subscript(value=ast.Dict())):
-                yield node
-            case ast.Call(func=ast.Subscript(value=ast.Name(id=name))) if (
-                name in makers and makers[name].table
-            ):
-                yield node
-            case ast.Attribute(ctx=ast.Load()) if target_name(node) in makers:
-                yield node
-            case _:
-                yield from _uses([*ast.iter_child_nodes(node)], makers)
+        if (
+            declaring
+            or computing
+            or any(isinstance(n, ast.Dict | ast.IfExp) for n in walk(setup))
+        ):
+            yield from Setup(node, setup, layers, declaring, computing).changes()
 
 
 def _left_over(tree: ast.Module, layers: Collection[str]) -> Iterator[tuple[int, int]]:
@@ -377,7 +117,7 @@ def _left_over(tree: ast.Module, layers: Collection[str]) -> Iterator[tuple[int,
         declaring, computing = _makers(tree, node, setup, layers)
         for maker in (*declaring.values(), *computing.values()):
             private = maker.name.startswith(("self._",)) or maker.name in declaring
-            scope = node if maker.is_method else tree
+            scope = node if maker.is_method else setup if maker.local else tree
             own = {id(n) for n in walk(maker.statement)}
             uses = [
                 n

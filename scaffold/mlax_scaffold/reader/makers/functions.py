@@ -15,7 +15,7 @@ from mlax_scaffold.reader.source import dotted, is_none, self_attribute
 _PROPERTIES = ("property", "functools.cached_property", "cached_property")
 _PARTIAL = ("functools.partial", "partial")
 
-Statement = ast.FunctionDef | ast.Assign
+Statement = ast.FunctionDef | ast.Assign | ast.If
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,10 @@ class Maker:
 
     name: str
     statement: Statement
-    """Its definition: a function, or what assigns a lambda, `functools.partial` or another name to it."""
+    """Its definition: a function, or what assigns a lambda, `functools.partial` or another name to it.
+
+    Branches may each assign a name to it.
+    """
     local: bool = False
     """Whether it sees the names of `setup`."""
 
@@ -33,7 +36,7 @@ class Maker:
         """None for that of `functools.partial`, and for another name."""
         if isinstance(self.statement, ast.FunctionDef):
             return self.statement
-        value = self.statement.value
+        value = getattr(self.statement, "value", None)
         return value if isinstance(value, ast.Lambda) else None
 
     @property
@@ -44,8 +47,8 @@ class Maker:
     @property
     def alias(self) -> ast.expr | None:
         """What it is another name for: a name, or one of two by a condition."""
-        value = getattr(self.statement, "value", None)
-        return value if isinstance(value, ast.Name | ast.IfExp) else None
+        found = _assigned(self.statement)
+        return found[1] if found else None
 
     @property
     def table(self) -> ast.Dict | None:
@@ -160,10 +163,22 @@ def _functions(body: Iterable[ast.stmt]) -> Iterator[Maker]:
                 yield Maker(name, statement)
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict(keys=[_, *_])):
                 yield Maker(name, statement)
-            case ast.Assign(
-                targets=[ast.Name(id=name)], value=ast.Name() | ast.IfExp() as value
-            ) if all(isinstance(one, ast.Name) for one in chosen(value)):
-                yield Maker(name, statement)
+            case ast.Assign() | ast.If() if found := _assigned(statement):
+                yield Maker(found[0], statement)
+
+
+def _assigned(statement: ast.stmt) -> tuple[str, ast.expr] | None:
+    """What is bound to other names, one or by a condition: `a = b`, in each of two branches, too."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if all(
+            isinstance(one, ast.Name) for one in chosen(value)
+        ):
+            return name, value
+        case ast.If(test=test, body=[first], orelse=[second]):
+            one, other = _assigned(first), _assigned(second)
+            if one and other and one[0] == other[0]:
+                return one[0], ast.IfExp(test, one[1], other[1])
+    return None
 
 
 def chosen(value: ast.expr) -> Iterator[ast.expr]:

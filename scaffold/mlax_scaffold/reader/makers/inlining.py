@@ -50,7 +50,7 @@ def value_of(maker: Maker, call: ast.expr, names: Names) -> ast.expr:
     if maker.partial is not None:
         return _of_partial(maker.partial, call)
     if maker.alias is not None:
-        return _of_alias(maker.alias, call)
+        return of_alias(maker.alias, call)
     value = maker.value
     if value is None:
         raise Unfit
@@ -247,12 +247,12 @@ def _of_partial(partial: ast.Call, call: ast.expr) -> ast.expr:
     )
 
 
-def _of_alias(alias: ast.expr, call: ast.expr) -> ast.expr:
+def of_alias(alias: ast.expr, call: ast.expr) -> ast.expr:
     """The call of what a name stands for; that of a condition is a condition of calls."""
     if not isinstance(call, ast.Call):
         raise Unfit
     if isinstance(alias, ast.IfExp):
-        parts = (_of_alias(part, call) for part in (alias.body, alias.orelse))
+        parts = (of_alias(part, call) for part in (alias.body, alias.orelse))
         return ast.IfExp(deepcopy(alias.test), *parts)
     return ast.Call(deepcopy(alias), deepcopy(call.args), deepcopy(call.keywords))
 
@@ -284,7 +284,7 @@ def _of_value(value: ast.expr, call: ast.Call, names: Names) -> ast.expr:
     if isinstance(value, ast.Lambda):
         lambda_ = Maker("", ast.Assign([ast.Name("_", ast.Store())], value), local=True)
         return value_of(lambda_, call, names)
-    return _of_alias(value, call)
+    return of_alias(value, call)
 
 
 def _is_short(value: ast.expr) -> bool:
