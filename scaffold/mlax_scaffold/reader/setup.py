@@ -104,9 +104,9 @@ class SetupReader(Declaring):
                 root := _root(target)
             ):
                 self._unknown(root)
-            case ast.Expr(value=ast.Call(func=ast.Attribute() as called)) if (
-                unparsed(called) == "super().__init__"
-            ):
+            case ast.Expr(value=ast.Call(func=ast.Attribute() as called)) if unparsed(
+                called
+            ) in ("super().__init__", "super().setup"):
                 self.source.report(
                     statement,
                     "a spec calls no method of its base",

@@ -7,6 +7,7 @@ from mlax_scaffold.reader.checks.choices import check_choices
 from mlax_scaffold.reader.checks.coefficients import check_coefficients
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_dtypes
 from mlax_scaffold.reader.checks.corrections import check_corrections
+from mlax_scaffold.reader.checks.declared_in_bodies import check_declared
 from mlax_scaffold.reader.checks.given_dtype import check_given_dtype
 from mlax_scaffold.reader.checks.half_precision import check_half_precision
 from mlax_scaffold.reader.checks.numpy_arrays import check_numpy_arrays
@@ -18,6 +19,7 @@ from mlax_scaffold.reader.checks.strict_values import check_strict_values
 from mlax_scaffold.reader.checks.vanishing import check_vanishing
 
 CHECKS = (
+    check_declared,
     check_complex_dtypes,
     check_numpy_numbers,
     check_numpy_arrays,

@@ -1,0 +1,65 @@
+"""Finds layers and weights that are made where they are used, as `nn.compact` of flax has it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from mlax_scaffold.model.definition import SECTIONS, Import, Kind
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.remedies.hoisted import hoisted
+from mlax_scaffold.reader.source import Source, self_attribute
+
+_ARRAYS = ("trainable", "state")
+
+
+def check_declared(
+    source: Source,
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+    imports: Mapping[str, Import],
+) -> None:
+    """Report the first call that declares, with the edit for all of the method."""
+    own = {n.id for n in walk(method) if isinstance(n, ast.Name) and _is_stored(n)}
+    own |= {a.arg for a in walk(method) if isinstance(a, ast.arg)}
+    calls = [
+        node
+        for node in walk(method)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id not in own
+        and _declares(node.func.id, imports)
+    ]
+    if not calls or _is_of_setup(source, method):
+        return
+    first = min(calls, key=lambda call: (call.lineno, call.col_offset))
+    assert isinstance(first.func, ast.Name)
+    source.report(
+        first.func,
+        f"`{first.func.id}` declares, which `setup` does",
+        f"Write `self.name = {first.func.id}(...)` in `setup(self)`, and use `self.name` here.",
+        fix=hoisted(source, method, calls, attributes),
+    )
+
+
+def _declares(name: str, imports: Mapping[str, Import]) -> bool:
+    imported = imports.get(name)
+    if imported is None:
+        return name in _ARRAYS
+    if imported.reference is None:
+        return False
+    return SECTIONS[imported.reference.section] in (Kind.LAYER, Kind.BLOCK)
+
+
+def _is_stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def _is_of_setup(source: Source, method: ast.FunctionDef) -> bool:
+    """Whether `setup` means to call a method, which is a finding of its own."""
+    return any(
+        self_attribute(node) == method.name
+        for function in walk(source.tree)
+        if isinstance(function, ast.FunctionDef) and function.name == "setup"
+        for node in walk(function)
+    )
