@@ -244,6 +244,25 @@ def divided(gradients, state, params, hyperparams):
     return map_all(lambda u: u / jnp.asarray(mean, u.dtype))(updates), new
 
 
+@pytest.mark.parametrize(
+    ("scale", "error"),
+    [
+        (lambda leaves: leaves[0].shape[0], IndexError),
+        (lambda leaves: functools.reduce(max, leaves), TypeError),
+        (lambda leaves: sum(leaves).dtype, AttributeError),
+    ],
+)
+def test_what_takes_a_leaf_may_be_undefined_without_weights(scale, error):
+    def scaled(gradients, state, params, hyperparams):
+        if not jax.tree.leaves(gradients):
+            scale([])
+        return step(gradients, state, params, hyperparams)
+
+    with pytest.raises(error):
+        contracts.assert_structure(case(step=scaled))
+    contracts.assert_structure(case(step=scaled, unsaid=True))
+
+
 def test_what_may_be_undefined_without_gradients():
     mean = case(step=divided)
     with pytest.raises(AssertionError, match="not finite within 3 steps with zero"):
