@@ -649,3 +649,34 @@ class Forces(Layer):
 def test_what_a_layer_differentiates_is_taken(project: ProjectFolder):
     project.write("specs/nn/forces.py", DIFFERENTIATED)
     assert project.run("generate", trial=True).exit_code == 0
+
+
+SINGLE = '''\
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.linear_general import LinearGeneral
+
+
+class Single(Layer):
+    """A spec of a test."""
+
+    features: Size
+    heads: Size = 2
+
+    def setup(self):
+        self.split = LinearGeneral(self.features, (self.heads, 3))
+        self.joined = LinearGeneral(
+            in_features=(self.heads, 3), out_features=2 * self.features, axis=(-2, -1)
+        )
+
+    def forward(self, x: Float["*batch features"]):
+        return self.joined(self.split(x))
+'''
+
+
+def test_one_number_where_a_layer_takes_several_is_a_tuple(project: ProjectFolder):
+    error = refused(project, "single", SINGLE)
+    assert error["message"] == "`LinearGeneral` is given one number, and takes several"
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    written = project.text("specs/nn/single.py")
+    assert "LinearGeneral((self.features,), (self.heads, 3))" in written
+    assert "out_features=(2 * self.features,), axis=" in written

@@ -1,4 +1,4 @@
-"""Layers that are given their channels last, and want them behind the batch, as a finding of the spec."""
+"""What calls of layers of the library are given, and these do not take, as findings of the spec."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.project.trial_program import Failure
 from mlax_scaffold.reader.remedies.channels import FIELD, channels_last
+from mlax_scaffold.reader.remedies.single_sizes import in_sequences
 from mlax_scaffold.reader.source import Source
 
 _REFUSED = re.compile(
@@ -17,6 +18,8 @@ _REFUSED = re.compile(
     r"with .*channels=(?P<size>\d+).*, got \((?:\d+, )*(?P<last>\d+)\)"
 )
 """What a layer says of an input with other axes than its own, and what it is part of."""
+_ONE = re.compile(r"(?P<layer>\w+): \w+ must be a sequence of .*, got -?\d+$")
+"""What a layer says of one number in the place of several."""
 
 
 def with_last_channels(
@@ -33,8 +36,12 @@ def with_last_channels(
     maker = next((d for d in makers if d.name == name), None)
     if maker is None:
         return []
-    layers = _with_field(library, maker)
-    if layers.get(refused["layer"]) is None:
+    layers = {
+        name: layer
+        for name, layer in _layers(library, maker).items()
+        if any(h.name == FIELD for h in layer.hyperparameters)
+    }
+    if refused["layer"] not in layers:
         return []
     source = Source(maker.source, maker.text)
     fix = channels_last(source, name, layers)
@@ -49,11 +56,27 @@ def with_last_channels(
     return source.diagnostics
 
 
-def _with_field(library: Library, maker: Definition) -> Mapping[str, Definition]:
-    """The layers that a spec imports and that can have channels last, by their names there."""
+def with_sequences(
+    library: Library, traced: Definition, failure: Failure
+) -> list[Diagnostic]:
+    """What to write where a layer is given one number, and takes several; nothing where that is not so."""
+    refused = _ONE.search(failure.message)
+    layers = _layers(library, traced)
+    if refused is None or refused["layer"] not in layers:
+        return []
+    source = Source(traced.source, traced.text)
+    fix = in_sequences(source, traced, layers)
+    if fix is not None:
+        source.report(
+            fix.edits[0].line,
+            f"`{refused['layer']}` is given one number, and takes several",
+            failure.message.strip().split("\n")[0],
+            fix=fix,
+        )
+    return source.diagnostics
+
+
+def _layers(library: Library, maker: Definition) -> Mapping[str, Definition]:
+    """The layers that a spec imports, by their names there."""
     found = {i.name: library[i.reference] for i in maker.imports if i.reference}
-    return {
-        name: layer
-        for name, layer in found.items()
-        if layer.kind.is_layer and any(h.name == FIELD for h in layer.hyperparameters)
-    }
+    return {name: layer for name, layer in found.items() if layer.kind.is_layer}
