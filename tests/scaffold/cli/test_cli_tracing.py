@@ -680,3 +680,39 @@ def test_one_number_where_a_layer_takes_several_is_a_tuple(project: ProjectFolde
     written = project.text("specs/nn/single.py")
     assert "LinearGeneral((self.features,), (self.heads, 3))" in written
     assert "out_features=(2 * self.features,), axis=" in written
+
+
+SWAPPED = '''\
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.linear import Linear
+from mlax_scaffold.specs.nn.multi_head_attention import MultiHeadAttention
+
+
+class Swapped(Layer):
+    """A spec of a test."""
+
+    in_features: Size
+    features: Size = 8
+    heads: Size = 2
+
+    def setup(self):
+        self.inner = Linear(self.in_features, self.features)
+        self.attend = MultiHeadAttention(self.heads, self.features)
+
+    def forward(self, x: Float["batch time in_features"]):
+        return self.attend(self.inner(x))
+'''
+
+
+def test_what_refuses_the_defaults(project: ProjectFolder):
+    error = refused(project, "swapped", SWAPPED)
+    told = "this refuses the defaults of Swapped, whatever else is given: MultiHeadAtt"
+    assert error["message"].startswith(told)
+    line = SWAPPED.split("\n")[error["line"] - 1]
+    assert "MultiHeadAttention(self.heads, self.features)" in line
+
+
+def test_what_fits_without_the_defaults_is_taken(project: ProjectFolder):
+    text = SWAPPED.replace("self.heads, self.features)", "self.features, self.heads)")
+    project.write("specs/nn/swapped.py", text.replace("Size = 8", "Size"))
+    assert project.run("generate", trial=True).exit_code == 0
