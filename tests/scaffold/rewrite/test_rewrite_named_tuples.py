@@ -43,8 +43,12 @@ class Messages(Layer):
     def setup(self):
         self.scale = trainable(ones, (self.features,))
 
-    def forward(self, graph: Edges, shift: Float["features"]) -> Edges:
+    def forward(
+        self, graph: Edges, shift: Float["features"], before: Edges | None = None
+    ) -> Edges:
         difference = graph.sent - graph.nodes[graph.receivers]
+        if before is not None:
+            difference = difference + before.sent
         return graph._replace(nodes=difference * self.scale + shift)
 '''
 
@@ -75,6 +79,21 @@ def test_both_forms_are_taken(named: bool, examples: Examples):
     layer = examples.oracle("nn", "messages")(2)
     layer.load(weights)
     np.testing.assert_array_equal(layer((graph, shift)).nodes, y.nodes)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_both_forms_are_taken_by_name(named: bool, examples: Examples):
+    module = examples.module("nn", "messages")
+    weights, state, hyperparams = _made(module)
+    graph = tuple(map(jnp.asarray, (NODES, *ENDS)))
+    before = module.Edges(*graph) if named else graph
+    given = graph, jnp.zeros(2)
+    y, _ = module.fwd(given, weights, state, hyperparams, before=before)
+    expected = 3.0 * (2 * NODES[ENDS[0]] - NODES[ENDS[1]])
+    np.testing.assert_allclose(y.nodes, expected, rtol=1e-6)
+    layer = examples.oracle("nn", "messages")(2)
+    layer.load(weights)
+    np.testing.assert_array_equal(layer(given, before=before).nodes, y.nodes)
 
 
 def _made(module):
