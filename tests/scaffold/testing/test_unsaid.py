@@ -24,6 +24,7 @@ from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.fitting import hyperparams_of, known
 from mlax_scaffold.testing.kinds import layer, schedule
 from mlax_scaffold.testing.oracle import Spec, find_spec
+from mlax_scaffold.testing.picks import Unfit
 from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.schedule import (
     compute_what_the_spec_says,
@@ -90,6 +91,18 @@ def test_sizes_that_the_spec_refuses_are_none():
     cases = contract(unsaid=True, shape="*batch in_features", least=-1)
     sizes = {_given(s.case)["in_features"] for s, _ in cases.covering}
     assert sizes == {1, 2}
+
+
+@pytest.mark.parametrize("size", [0, (2, 0)])
+def test_sizes_below_one_are_none_where_the_spec_makes_no_layer_of_them(size):
+    def refuse(**hyperparameters):
+        raise ZeroDivisionError("an axis of nothing")
+
+    situation, _ = contract(unsaid=True, shape="*batch in_features").covering[0]
+    small = dataclasses.replace(situation.case, hyperparameters={"sizes": size})
+    spec: Any = SimpleNamespace(load=lambda: refuse)
+    with pytest.raises(Unfit):
+        dataclasses.replace(situation, case=small, spec=spec).assert_fits()
 
 
 def test_what_only_the_generated_code_refuses_is_an_error():
