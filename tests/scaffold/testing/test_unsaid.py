@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -93,16 +94,20 @@ def test_sizes_that_the_spec_refuses_are_none():
     assert sizes == {1, 2}
 
 
-@pytest.mark.parametrize("size", [0, (2, 0)])
-def test_sizes_below_one_are_none_where_the_spec_makes_no_layer_of_them(size):
-    def refuse(**hyperparameters):
-        raise ZeroDivisionError("an axis of nothing")
-
-    situation, _ = contract(unsaid=True, shape="*batch in_features").covering[0]
-    small = dataclasses.replace(situation.case, hyperparameters={"sizes": size})
-    spec: Any = SimpleNamespace(load=lambda: refuse)
-    with pytest.raises(Unfit):
-        dataclasses.replace(situation, case=small, spec=spec).assert_fits()
+@pytest.mark.parametrize(("size", "asked"), [(0, 1), ((2, 0), 1), ((2, 1), 0)])
+def test_what_has_sizes_below_one_is_made_by_the_spec_first(size, asked, monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        "mlax_scaffold.testing.situation.assert_spec_creates",
+        lambda spec, given: made.append(given),
+    )
+    found, _ = contract(unsaid=True, shape="*batch in_features").covering[0]
+    given = {**found.case.hyperparameters, "sizes": size}
+    case = dataclasses.replace(found.case, hyperparameters=given)
+    made.clear()
+    with contextlib.suppress(Unfit, TypeError):  # Linear has no such field.
+        dataclasses.replace(found, case=case).assert_fits()
+    assert made == [given] * asked
 
 
 def test_what_only_the_generated_code_refuses_is_an_error():
