@@ -33,6 +33,7 @@ from mlax_scaffold.reader.named_dtypes import named_dtypes
 from mlax_scaffold.reader.plain_types import plain_type
 from mlax_scaffold.reader.remedies.aliases import is_type, spelled_out
 from mlax_scaffold.reader.remedies.helpers import helper_named
+from mlax_scaffold.reader.remedies.makers import layers_of, makes_layers
 from mlax_scaffold.reader.resolution import HERE, Scope
 from mlax_scaffold.reader.small_classes import read_small_class
 from mlax_scaffold.reader.source import Source, dotted
@@ -70,6 +71,8 @@ class HelperReader:
                 "Write `NAME = value`, each in a statement of its own.",
             )
             return
+        if makes_layers(self.source.tree, target.id, node.value, layers_of(self.known)):
+            return  # It is reported where they are made.
         if isinstance(node.value, ast.Lambda):
             self.function(as_function(target.id, node.value))
             return

@@ -20,6 +20,7 @@ from mlax_scaffold.reader.checks.initial_arrays import (
     check_initial_array,
     is_initial_array,
 )
+from mlax_scaffold.reader.checks.makers import check_makers
 from mlax_scaffold.reader.checks.setup_arrays import check_setup_arrays
 from mlax_scaffold.reader.containers.declared import Form, declared_in
 from mlax_scaffold.reader.declaring import ALLOWED, Declaring
@@ -63,6 +64,7 @@ class SetupReader(Declaring):
         inputs = [a.arg for a in method.args.args]
         self.scope = self.scope.within(Origin.LOCAL, bound).within(Origin.INPUT, inputs)
         if Role.SUB_LAYER in roles:
+            method = self.method = check_makers(self.source, method, self.scope.imports)
             self.declared = declared_in(method, self._what)
         elif Role.MOMENT in roles:
             found = declared_in(method, self._what)
