@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rewrite_examples import Examples, importable
 
+from mlax._core import checks
 from mlax_scaffold.errors import SpecError
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.reader.library import read_library
@@ -120,3 +121,14 @@ def test_fields_say_what_arrays_they_are(words):
         SpecError, match="Give each field of Edges the type of an array"
     ):
         read_library((SpecFile("specs/nn/messages.py", "nn", text),), words)
+
+
+def test_parts_of_a_tuple_that_may_be_absent_share_their_axes():
+    memory = ("heads d d | None", "heads d | None")
+    matrix, norm = jnp.zeros((1, 4, 4)), jnp.zeros((1, 4))
+    for given in ((matrix, norm), None):
+        checks.shapes("Layer", {}, memory=(given, memory))
+    with pytest.raises(ValueError, match=r"memory\[1\] must have shape \(heads, d\)"):
+        checks.shapes("Layer", {}, memory=((matrix, norm[:, :3]), memory))
+    # What may be absent says nothing of other inputs.
+    checks.shapes("Layer", {}, memory=((matrix, norm), memory), x=(norm[0], "heads"))
