@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.remedies.bodies import without_keyword
 from mlax_scaffold.reader.source import Source
 
 FIELD = "channel_last"
@@ -44,3 +45,27 @@ def _takes(call: ast.Call, layers: Collection[str]) -> bool:
         and not {FIELD, None} & said
         and not any(isinstance(a, ast.Starred) for a in call.args)
     )
+
+
+_AXES = ("axis", "channel_axis", "feature_axes", "data_format")
+"""What other libraries call the place of the channels."""
+
+
+def by_place_of_channels(
+    source: Source, call: ast.Call, keyword: ast.keyword
+) -> Fix | None:
+    """`BatchNorm(3, axis=-1)` as `BatchNorm(3, channel_last=True)`, and `axis=1` left out.
+
+    None for an argument that says nothing of this kind.
+    """
+    if keyword.arg not in _AXES:
+        return None
+    match keyword.value:
+        case (
+            ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1))
+            | ast.Constant(value="NHWC" | "NWC" | "channels_last")
+        ):
+            return Fix((source.edit(keyword, f"{FIELD}=True"),))
+        case ast.Constant(value=1 | "NCHW" | "NCW" | "channels_first"):
+            return without_keyword(source, call, keyword)
+    return Fix()
