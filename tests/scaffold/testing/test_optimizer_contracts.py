@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -249,7 +250,7 @@ def divided(gradients, state, params, hyperparams):
     [
         (lambda leaves: leaves[0].shape[0], IndexError),
         (lambda leaves: functools.reduce(max, leaves), TypeError),
-        (lambda leaves: sum(leaves).dtype, AttributeError),
+        (lambda leaves: operator.attrgetter("dtype")(sum(leaves)), AttributeError),
     ],
 )
 def test_what_takes_a_leaf_may_be_undefined_without_weights(scale, error):

@@ -102,7 +102,7 @@ def test_what_has_sizes_below_one_is_made_by_the_spec_first(size, asked, monkeyp
         lambda spec, given: made.append(given),
     )
     found, _ = contract(unsaid=True, shape="*batch in_features").covering[0]
-    given = {**found.case.hyperparameters, "sizes": size}
+    given = {**(found.case.hyperparameters or {}), "sizes": size}
     case = dataclasses.replace(found.case, hyperparameters=given)
     made.clear()
     with contextlib.suppress(Unfit, TypeError):  # Linear has no such field.

@@ -10,8 +10,8 @@ from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import Source, self_attribute
 
-_SEQUENCES = ("Shape", "NewShape", "Sizes", "Boundaries")
-_NUMBERS = ("Size", "Count", "int")
+_SEVERAL = "Sequence[int]"
+"""Type of the argument of words that are several sizes."""
 
 
 def in_sequences(
@@ -27,7 +27,7 @@ def in_sequences(
     numbers = {
         h.name
         for h in maker.hyperparameters
-        if h.type.word.name in _NUMBERS and not h.type.sequence
+        if h.type.word.argument == "int" and not h.type.sequence
     }
     edits = [
         source.edit(given, f"({source.text_of(given)},)")
@@ -53,7 +53,7 @@ def _given(call: ast.Call, layer: Definition) -> list[ast.expr]:
     taken = {
         h.name
         for h in layer.hyperparameters
-        if h.type.sequence or h.type.word.name in _SEQUENCES
+        if h.type.sequence or h.type.word.argument == _SEVERAL
     }
     for name, value in pairs:
         if isinstance(value, ast.Starred):
