@@ -95,15 +95,25 @@ def explained(
         return sized
     if "Widening" in failure.kinds:
         return _widened(definition, failure, frame, text)
-    if not failure.module and not _certain(failure, traced, frame, line):
+    if (
+        not failure.default
+        and not failure.module
+        and not _certain(failure, traced, frame, line)
+    ):
         return []
     source = Source(definition.source, definition.text)
     # The place is sought in the tree that edits are of.
     found = origin(definition.text, text, frame.line, frame.span, source.tree)
     done = "imported" if failure.module else "traced"
+    summary = failure.message.strip().split("\n")[0]
     said = _explanation(failure)
+    if failure.default:
+        said = _Explanation(
+            f"this refuses the defaults of {traced.name}, whatever else is given: {summary}",
+            "Give it what it takes, by name where the order may be another one; or choose "
+            "defaults that fit.",
+        )
     if said is None:
-        summary = failure.message.strip().split("\n")[0]
         said = _Explanation(
             f"what {definition.name} becomes cannot be {done}: "
             f"{failure.kinds[0]}: {summary}",

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from mlax_scaffold.errors import Diagnostic, FindingsError, SpecError
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
+from mlax_scaffold.project.calls_of_layers import with_last_channels, with_sequences
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.settings import import_root
 from mlax_scaffold.project.staging import Stage, staged_package
@@ -189,6 +190,10 @@ def _findings(made: Generation, failures: Iterable[Failure]) -> list[Diagnostic]
             if definition.source in named:
                 continue
             mine = definitions.get(failure.source, definition)
+            given = made.library, mine, failure
+            if told := with_last_channels(*given) or with_sequences(*given):
+                found += told
+                continue
             if failure.always and definition is not mine and not mine.structural():
                 # What it is built on refuses all that it is given: the caller is at fault.
                 calls = [(f, d) for f, d in own if d is mine]

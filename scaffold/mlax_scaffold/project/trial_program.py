@@ -108,6 +108,8 @@ def traces(traced):
     except BaseException as error:
         contract = contract_of(traced["cases"], error)
         always = contract and refused(contract)
+        if contract and always is None and (never := refused_with_defaults(contract)):
+            return [failure(never, source=traced["source"]) | {"always": True, "default": True}]
         told = error if isinstance(error, type(always)) else always or error
         found = failure(told, source=traced["source"])
         axes = contract and sizes_of(contract) or {}
@@ -219,6 +221,17 @@ def refused(contract):
         pass
     return None
 
+# What the defaults are refused with, whatever the layer is given; None where they are taken.
+def refused_with_defaults(contract):
+    from mlax_scaffold.testing.by_default import refused_by_default
+
+    try:
+        fields = contract.spec.load()._fields_
+        found = refused_by_default(contract.make, fields.annotations, fields.defaults)
+    except Exception:
+        return None
+    return found if isinstance(found, kinds) else None
+
 found = failures()
 if not found:
     for traced in task["traced"]:
@@ -281,6 +294,8 @@ class Failure:
     name: Missing | None = None
     always: bool = False
     """Whether it is raised in every case that the generated tests would pick."""
+    default: bool = False
+    """Whether it is so for the defaults, whatever else is given, and not for others."""
     axes: Mapping[str, str] = field(default_factory=dict)
     """What axes have to be that the types of the spec leave open, as shapes say it."""
     wide: int | None = None
@@ -304,6 +319,5 @@ class Failure:
         )
         kinds = tuple(given["kinds"])
         told = given["module"], given["source"], kinds, given["message"], frames
-        always, axes = given.get("always", False), given.get("axes", {})
-        meets, wide = given.get("meets", False), given.get("wide")
-        return cls(*told, always=always, axes=axes, wide=wide, meets=meets)
+        said = ("always", "default", "axes", "meets", "wide")
+        return cls(*told, **{name: given[name] for name in said if name in given})

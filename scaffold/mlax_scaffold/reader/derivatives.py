@@ -59,18 +59,30 @@ _STEPS = frozenset(
 
 
 def stops_gradients(nodes: Iterable[ast.AST], meanings: Mapping[str, str]) -> bool:
-    """Whether code calls `jax.lax.stop_gradient`, or gives a step function a derivative of its own."""
-    return any(
-        meaning(node, meanings) == "jax.lax.stop_gradient"
-        for tree in nodes
-        for node in walk(tree)
-        if isinstance(node, ast.Attribute | ast.Name)
-    ) or any(
-        isinstance(tree, ast.FunctionDef)
-        and any(_gives_rule(d, meanings) for d in tree.decorator_list)
-        and any(_steps(node, meanings) for node in walk(tree))
-        for tree in nodes
-    )
+    """Whether code calls `jax.lax.stop_gradient`, or gives a derivative to what jumps or changes nothing."""
+    for tree in nodes:
+        for node in walk(tree):
+            match node:
+                case ast.Attribute() | ast.Name():
+                    if meaning(node, meanings) == "jax.lax.stop_gradient":
+                        return True
+                case ast.FunctionDef(decorator_list=decorators):
+                    if any(_gives_rule(d, meanings) for d in decorators) and (
+                        any(_steps(part, meanings) for part in walk(node))
+                        or _changes_nothing(node)
+                    ):
+                        return True
+    return False
+
+
+def _changes_nothing(function: ast.FunctionDef) -> bool:
+    """Whether a function returns an argument as it is: a derivative of its own is another one then."""
+    arguments = {a.arg for a in (*function.args.posonlyargs, *function.args.args)}
+    *before, last = function.body
+    match last:
+        case ast.Return(value=ast.Name(id=name)) if name in arguments:
+            return all(isinstance(s, ast.Expr) for s in before)
+    return False
 
 
 def _gives_rule(decorator: ast.expr, meanings: Mapping[str, str]) -> bool:

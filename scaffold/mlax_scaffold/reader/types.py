@@ -21,7 +21,7 @@ from mlax_scaffold.model.shapes import ShapeError, parse_shape
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.remedies.types import array_type, field_type, shape_text
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.source import Source, is_none
 
 ARRAY_KINDS = (*KINDS, "Key", "PyTree")
 _KNOWN = ", ".join(f'{name}["..."]' for name in KINDS)
@@ -239,13 +239,16 @@ def _offset(node: ast.Constant, value: str, offset: int) -> int:
 def _read_choices(
     source: Source, node: ast.Subscript, optional: bool
 ) -> HyperType | None:
-    elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    # `Literal["sum", None]` is `Literal["sum"] | None`.
+    elements = [element for element in given if not is_none(element)]
+    optional = optional or len(elements) < len(given)
     choices = [
         element.value
         for element in elements
         if isinstance(element, ast.Constant) and isinstance(element.value, str)
     ]
-    if len(choices) != len(elements):
+    if len(choices) != len(elements) or not choices:
         source.report(node, 'Literal takes strings, as in Literal["sum", "mean"]')
         return None
     for element, choice in zip(elements, choices, strict=True):

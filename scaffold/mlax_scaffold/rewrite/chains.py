@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from mlax_scaffold.model.definition import Reference
+from mlax_scaffold.model.definition import Reference, Role
 from mlax_scaffold.model.library import Traits, joined
 from mlax_scaffold.model.places import DICT, Member, Step, under
 from mlax_scaffold.rewrite.context import Context
@@ -51,17 +51,26 @@ def chain_of(node: cst.CSTNode) -> Chain | None:
                 return None if name is None else Chain(name, tuple(indices))
 
 
-def weight_owner(node: cst.CSTNode, context: Context) -> Chain | None:
-    """The sub-layer, or the place of one, that `self.embed.kernel` reads a weight of."""
-    if not isinstance(node, cst.Attribute):
-        return None
-    chain = chain_of(node.value)
+def read_weight(node: cst.CSTNode, context: Context) -> Chain | None:
+    """The sub-layer, or the place of one, that `self.embed.kernel` reads a weight of; or that of a weight.
+
+    Of a weight that stands among layers: `self.layers[i]["scale"]`.
+    """
+    match node:
+        case cst.Attribute(value=owner, attr=cst.Name(value=name)):
+            chain = chain_of(owner)
+        case cst.Subscript():
+            chain, name = chain_of(node), ""
+        case _:
+            return None
     if chain is None or chain.name not in context.traits:
         return None
-    traits = context.traits[chain.name]
-    if chain.name in context.containers:
-        _, traits = traits_at(chain, context)
-    return chain if node.attr.value in traits.weights else None
+    held = chain.name in context.containers
+    if not name:
+        is_weight = held and Role.TRAINABLE in kinds_at(chain, context)
+        return chain if is_weight else None
+    traits = traits_at(chain, context)[1] if held else context.traits[chain.name]
+    return chain if name in traits.weights else None
 
 
 def called_member(call: cst.Call, context: Context) -> Chain | None:

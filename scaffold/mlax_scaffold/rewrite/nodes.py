@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -167,7 +168,8 @@ def negated(condition: cst.BaseExpression) -> str:
 
 
 def fresh(name: str, taken: set[str]) -> str:
-    """The name, with a number where it is taken; it is taken from now on."""
+    """The name, with a number where it is taken; it is taken from now on. No word of Python is a name."""
+    name = f"{name}_" if keyword.iskeyword(name) else name
     candidate, number = name, 2
     while candidate in taken:
         candidate = f"{name}_{number}"

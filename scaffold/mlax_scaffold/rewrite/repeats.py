@@ -14,7 +14,7 @@ import libcst as cst
 from mlax_scaffold.model.definition import MethodRole, Role
 from mlax_scaffold.model.needs import parts_without_dtype
 from mlax_scaffold.model.places import Member, Step, meets
-from mlax_scaffold.rewrite.chains import Chain, called_member, weight_owner
+from mlax_scaffold.rewrite.chains import Chain, called_member, read_weight
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import local_names, self_attribute
 from mlax_scaffold.rewrite.traversal import children, parts
@@ -189,7 +189,7 @@ class _Calls:
         """What a node itself calls, or reads a weight of."""
         if isinstance(node, cst.Call):
             return self._called(node)
-        owner = None if self.given else weight_owner(node, self.context)
+        owner = None if self.given else read_weight(node, self.context)
         if owner is None or owner.name not in self.names:
             return Counter()
         return Counter([self._place(owner)])
@@ -231,7 +231,7 @@ class _Calls:
         variables = local_names(loop.target)
         found = {_Place(name, _SOME) for name in self._bound(loop).values()}
         for node in (n for part in body for n in parts(part)):
-            member = weight_owner(node, self.context)
+            member = read_weight(node, self.context)
             if isinstance(node, cst.Call):
                 member = called_member(node, self.context)
             if member and any(local_names(i) & variables for i in member.indices):

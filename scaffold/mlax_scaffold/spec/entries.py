@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -66,17 +66,26 @@ def is_named_tuple(annotation: Any) -> bool:
 
 
 def as_annotated(
-    function: Callable[..., Any], given: tuple[Any, ...]
-) -> tuple[Any, ...]:
-    """Inputs of a function without `self`, of which those that are NamedTuples may be plain tuples."""
+    function: Callable[..., Any], given: tuple[Any, ...], inputs: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Inputs of a function without `self`, of which those that are NamedTuples may be plain tuples.
+
+    Args:
+        function: the function.
+        given: those by their places.
+        inputs: those by their names.
+    """
     annotations = inspect.get_annotations(function, eval_str=True)
     names = [n for n in inspect.signature(function).parameters if n != "self"]
-    made = []
-    for name, value in zip(names, given, strict=False):
+
+    def made(name: str, value: Any) -> Any:
         kinds = (annotations.get(name), *typing.get_args(annotations.get(name)))
         kind = next(filter(is_named_tuple, kinds), None)
-        made.append(value if kind is None or value is None else kind(*value))
-    return (*made, *given[len(made) :])
+        return value if kind is None or value is None else kind(*value)
+
+    placed = (made(n, value) for n, value in zip(names, given, strict=False))
+    named = {name: made(name, value) for name, value in inputs.items()}
+    return (*placed, *given[len(names) :]), named
 
 
 def returned(definition: Any, entry: str = "forward") -> Any:

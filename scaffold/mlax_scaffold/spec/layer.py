@@ -208,14 +208,15 @@ class Layer(Holder, Threads):
     ) -> Any:
         parameters = inspect.signature(self._entries_[name]).parameters.values()
         several = len(positional(self._entries_[name])) > 1
-        given = as_annotated(self._entries_[name], tuple(x) if several else (x,))
+        given = tuple(x) if several else (x,)
+        given, named = as_annotated(self._entries_[name], given, inputs)
         if name == "forward" and (
             unknown := set(inputs) - set(self._keyword_inputs_())
         ):
             raise TypeError(
                 f"{type(self).__name__} takes no keyword inputs {sorted(unknown)}"
             )
-        given, inputs = jax.tree.map(as_array, (given, dict(inputs)))
+        given, inputs = jax.tree.map(as_array, (given, named))
         compiled = method(type(self), name)
         outer = self._run_
         ordered = [inputs[p.name] for p in parameters if p.name in inputs]

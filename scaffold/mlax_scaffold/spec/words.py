@@ -72,7 +72,8 @@ def hyper_type(annotation: Any) -> HyperType:
         (inner,) = (a for a in given if a is not type(None))
         return replace(hyper_type(inner), optional=True)
     if origin is typing.Literal:
-        return choice_type(given, optional=False)
+        choices = tuple(choice for choice in given if choice is not None)
+        return choice_type(choices, optional=None in given)
     if origin is tuple:
         return replace(hyper_type(given[0]), sequence=True)
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):

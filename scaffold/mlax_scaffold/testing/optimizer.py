@@ -207,6 +207,12 @@ def assert_mixed_dtypes(case: OptimizerCase) -> None:
             raise AssertionError(report(findings, allowed, what=f"{what}, {name}"))
 
 
+_WITHOUT_WEIGHTS = (
+    *(ArithmeticError, ValueError, LookupError, TypeError, AttributeError),
+)
+"""What is raised where something takes one of no leaves, or calls the sum of none an array."""
+
+
 def assert_structure(case: OptimizerCase) -> None:
     """Moments have the pytree structure of the weights, whatever that is.
 
@@ -226,7 +232,7 @@ def assert_structure(case: OptimizerCase) -> None:
                 _assert_mirrors(structs, part, f"{what}: the moment {moment}")
         try:
             _trace(case, structs, structs, what)
-        except (ArithmeticError, ValueError):
+        except _WITHOUT_WEIGHTS:
             if not case.unsaid or jax.tree.leaves(structs):
                 raise
 

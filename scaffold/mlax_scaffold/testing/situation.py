@@ -118,7 +118,8 @@ class Situation:
     def _assert_sizes(self) -> None:
         """Raise Unfit where an `int` is a size in the code of the spec, and is below 1."""
         given = (self.case.hyperparameters or {}).values()
-        small = any(type(v) is int and v < 1 for v in given)
+        counted = (n for v in given for n in (v if isinstance(v, tuple) else (v,)))
+        small = any(type(n) is int and n < 1 for n in counted)
         if not (self.case.unsaid and small) or any(isinstance(v, Toy) for v in given):
             return
         assert_spec_creates(self.spec, self.case.hyperparameters or {})

@@ -476,7 +476,7 @@ class Last(Layer):
     channels: Size
 
     def setup(self):
-        self.conv = Conv(2, self.channels, self.channels, 3)
+        self.conv = Conv(2, self.channels, self.channels, 3{said})
 
     def forward(self, x: Float["batch h w channels"]) -> Float["batch h w channels"]:
         return self.conv(x)
@@ -486,10 +486,60 @@ class Last(Layer):
 def test_channels_at_another_place_are_told_and_nothing_is_renamed(
     project: ProjectFolder,
 ):
-    error = refused(project, "last", LAST)
+    error = refused(project, "last", LAST.format(said=", channel_last=False"))
     assert "takes other axes than" in error["message"]
     assert "must have shape (*batch, in_channels, *spatial)" in error["hint"]
     assert error["fix"] is None
+
+
+def test_layers_that_are_given_channels_last_have_them_last(project: ProjectFolder):
+    error = refused(project, "last", LAST.format(said=', padding="SAME"'))
+    told = "`Conv` is given its channels last, and wants them behind the batch"
+    assert error["message"] == told
+    assert "must have shape (*batch, in_channels, *spatial)" in error["hint"]
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    written = project.text("specs/nn/last.py")
+    assert 'channels, 3, padding="SAME", channel_last=True)' in written
+    assert 'Float["batch h w channels"]) -> Float["batch h w channels"]' in written
+
+
+NORMS = '''\
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.batch_norm import BatchNorm
+from mlax_scaffold.specs.nn.linear import Linear
+from mlax_scaffold.specs.nn.max_pool import MaxPool
+
+
+class Norms(Layer):
+    """A spec of a test."""
+
+    features: Size
+
+    def setup(self):
+        half = max(1, self.features // 2)
+        self.linear = Linear(self.features, half)
+        self.norms = [
+            BatchNorm(
+                half,
+            )
+            for _ in range(2)
+        ]
+        self.pool = MaxPool(1, 2)
+
+    def forward(self, x: Float["batch time features"]):
+        x = self.linear(x)
+        for norm in self.norms:
+            x = norm(x)
+        return self.pool(x)
+'''
+
+
+def test_all_layers_of_a_class_have_their_channels_last(project: ProjectFolder):
+    refused(project, "norms", NORMS)
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    written = project.text("specs/nn/norms.py")
+    assert "self.pool = MaxPool(1, 2, channel_last=True)" in written
+    assert "                half, channel_last=True,\n" in written
 
 
 COUNTED = '''\
@@ -598,4 +648,71 @@ class Forces(Layer):
 
 def test_what_a_layer_differentiates_is_taken(project: ProjectFolder):
     project.write("specs/nn/forces.py", DIFFERENTIATED)
+    assert project.run("generate", trial=True).exit_code == 0
+
+
+SINGLE = '''\
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.linear_general import LinearGeneral
+
+
+class Single(Layer):
+    """A spec of a test."""
+
+    features: Size
+    heads: Size = 2
+
+    def setup(self):
+        self.split = LinearGeneral(self.features, (self.heads, 3))
+        self.joined = LinearGeneral(
+            in_features=(self.heads, 3), out_features=2 * self.features, axis=(-2, -1)
+        )
+
+    def forward(self, x: Float["*batch features"]):
+        return self.joined(self.split(x))
+'''
+
+
+def test_one_number_where_a_layer_takes_several_is_a_tuple(project: ProjectFolder):
+    error = refused(project, "single", SINGLE)
+    assert error["message"] == "`LinearGeneral` is given one number, and takes several"
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    written = project.text("specs/nn/single.py")
+    assert "LinearGeneral((self.features,), (self.heads, 3))" in written
+    assert "out_features=(2 * self.features,), axis=" in written
+
+
+SWAPPED = '''\
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.linear import Linear
+from mlax_scaffold.specs.nn.multi_head_attention import MultiHeadAttention
+
+
+class Swapped(Layer):
+    """A spec of a test."""
+
+    in_features: Size
+    features: Size = 8
+    heads: Size = 2
+
+    def setup(self):
+        self.inner = Linear(self.in_features, self.features)
+        self.attend = MultiHeadAttention(self.heads, self.features)
+
+    def forward(self, x: Float["batch time in_features"]):
+        return self.attend(self.inner(x))
+'''
+
+
+def test_what_refuses_the_defaults(project: ProjectFolder):
+    error = refused(project, "swapped", SWAPPED)
+    told = "this refuses the defaults of Swapped, whatever else is given: MultiHeadAtt"
+    assert error["message"].startswith(told)
+    line = SWAPPED.split("\n")[error["line"] - 1]
+    assert "MultiHeadAttention(self.heads, self.features)" in line
+
+
+def test_what_fits_without_the_defaults_is_taken(project: ProjectFolder):
+    text = SWAPPED.replace("self.heads, self.features)", "self.features, self.heads)")
+    project.write("specs/nn/swapped.py", text.replace("Size = 8", "Size"))
     assert project.run("generate", trial=True).exit_code == 0

@@ -105,10 +105,13 @@ class Fired(Layer):
         ("(x > 0).astype(x.dtype)", True),
         ("jnp.round(x)", True),
         ("jnp.asarray(x > 0, x.dtype)", True),
+        ("x", True),
         ("jnp.log1p(jnp.exp(x))", False),
     ],
 )
-def test_the_rule_of_a_step_function_is_no_derivative(value: str, expected: bool):
+def test_the_rule_of_what_jumps_or_changes_nothing_is_no_derivative(
+    value: str, expected: bool
+):
     file = SpecFile("specs/nn/fired.py", "nn", RULE.format(value=value))
     read = read_library((file,), foreign=True)
     assert read.traits(Reference("nn", "Fired")).surrogate is expected

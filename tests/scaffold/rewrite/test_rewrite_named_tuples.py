@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rewrite_examples import Examples, importable
 
+from mlax._core import checks
 from mlax_scaffold.errors import SpecError
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.reader.library import read_library
@@ -43,8 +44,12 @@ class Messages(Layer):
     def setup(self):
         self.scale = trainable(ones, (self.features,))
 
-    def forward(self, graph: Edges, shift: Float["features"]) -> Edges:
+    def forward(
+        self, graph: Edges, shift: Float["features"], before: Edges | None = None
+    ) -> Edges:
         difference = graph.sent - graph.nodes[graph.receivers]
+        if before is not None:
+            difference = difference + before.sent
         return graph._replace(nodes=difference * self.scale + shift)
 '''
 
@@ -77,6 +82,21 @@ def test_both_forms_are_taken(named: bool, examples: Examples):
     np.testing.assert_array_equal(layer((graph, shift)).nodes, y.nodes)
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_both_forms_are_taken_by_name(named: bool, examples: Examples):
+    module = examples.module("nn", "messages")
+    weights, state, hyperparams = _made(module)
+    graph = tuple(map(jnp.asarray, (NODES, *ENDS)))
+    before = module.Edges(*graph) if named else graph
+    given = graph, jnp.zeros(2)
+    y, _ = module.fwd(given, weights, state, hyperparams, before=before)
+    expected = 3.0 * (2 * NODES[ENDS[0]] - NODES[ENDS[1]])
+    np.testing.assert_allclose(y.nodes, expected, rtol=1e-6)
+    layer = examples.oracle("nn", "messages")(2)
+    layer.load(weights)
+    np.testing.assert_array_equal(layer(given, before=before).nodes, y.nodes)
+
+
 def _made(module):
     weights, state, hyperparams = module.init(jax.random.key(0), 2)
     return weights._replace(scale=3.0 * weights.scale), state, hyperparams
@@ -101,3 +121,14 @@ def test_fields_say_what_arrays_they_are(words):
         SpecError, match="Give each field of Edges the type of an array"
     ):
         read_library((SpecFile("specs/nn/messages.py", "nn", text),), words)
+
+
+def test_parts_of_a_tuple_that_may_be_absent_share_their_axes():
+    memory = ("heads d d | None", "heads d | None")
+    matrix, norm = jnp.zeros((1, 4, 4)), jnp.zeros((1, 4))
+    for given in ((matrix, norm), None):
+        checks.shapes("Layer", {}, memory=(given, memory))
+    with pytest.raises(ValueError, match=r"memory\[1\] must have shape \(heads, d\)"):
+        checks.shapes("Layer", {}, memory=((matrix, norm[:, :3]), memory))
+    # What may be absent says nothing of other inputs.
+    checks.shapes("Layer", {}, memory=((matrix, norm), memory), x=(norm[0], "heads"))

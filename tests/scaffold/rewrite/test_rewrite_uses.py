@@ -34,6 +34,11 @@ HOLDERS = {
     "named": ("self.w = {{'a': {made}, 'b': [{made}]}}", "self.w['b'][0]"),
     "layer": ("self.w = Inner()", "self.w.scale"),
     "layers": ("self.w = [Inner() for _ in range(2)]", "self.w[1].scale"),
+    "beside": ("self.w = {{'n': Inner(), 'a': [{made}]}}", "self.w['a'][0]"),
+    "rows": (
+        "self.w = [{{'n': Inner(), 's': {made}}} for _ in range(2)]",
+        "self.w[1]['s']",
+    ),
 }
 MADE = {"weight": "trainable(ones, (3,))", "state": "state(ones, (3,))"}
 INNER = '''

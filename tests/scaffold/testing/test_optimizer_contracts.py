@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -242,6 +243,25 @@ def divided(gradients, state, params, hyperparams):
     mean = sum(abs(g).max() for g in leaves) / len(leaves)
     updates, new = step(gradients, state, params, hyperparams)
     return map_all(lambda u: u / jnp.asarray(mean, u.dtype))(updates), new
+
+
+@pytest.mark.parametrize(
+    ("scale", "error"),
+    [
+        (lambda leaves: leaves[0].shape[0], IndexError),
+        (lambda leaves: functools.reduce(max, leaves), TypeError),
+        (lambda leaves: operator.attrgetter("dtype")(sum(leaves)), AttributeError),
+    ],
+)
+def test_what_takes_a_leaf_may_be_undefined_without_weights(scale, error):
+    def scaled(gradients, state, params, hyperparams):
+        if not jax.tree.leaves(gradients):
+            scale([])
+        return step(gradients, state, params, hyperparams)
+
+    with pytest.raises(error):
+        contracts.assert_structure(case(step=scaled))
+    contracts.assert_structure(case(step=scaled, unsaid=True))
 
 
 def test_what_may_be_undefined_without_gradients():

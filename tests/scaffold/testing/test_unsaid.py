@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.fitting import hyperparams_of, known
 from mlax_scaffold.testing.kinds import layer, schedule
 from mlax_scaffold.testing.oracle import Spec, find_spec
+from mlax_scaffold.testing.picks import Unfit
 from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.schedule import (
     compute_what_the_spec_says,
@@ -90,6 +92,22 @@ def test_sizes_that_the_spec_refuses_are_none():
     cases = contract(unsaid=True, shape="*batch in_features", least=-1)
     sizes = {_given(s.case)["in_features"] for s, _ in cases.covering}
     assert sizes == {1, 2}
+
+
+@pytest.mark.parametrize(("size", "asked"), [(0, 1), ((2, 0), 1), ((2, 1), 0)])
+def test_what_has_sizes_below_one_is_made_by_the_spec_first(size, asked, monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        "mlax_scaffold.testing.situation.assert_spec_creates",
+        lambda spec, given: made.append(given),
+    )
+    found, _ = contract(unsaid=True, shape="*batch in_features").covering[0]
+    given = {**(found.case.hyperparameters or {}), "sizes": size}
+    case = dataclasses.replace(found.case, hyperparameters=given)
+    made.clear()
+    with contextlib.suppress(Unfit, TypeError):  # Linear has no such field.
+        dataclasses.replace(found, case=case).assert_fits()
+    assert made == [given] * asked
 
 
 def test_what_only_the_generated_code_refuses_is_an_error():

@@ -4,6 +4,7 @@
 
 import ast
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -96,20 +97,28 @@ def _check(
 ) -> None:
     """Raise a ValueError where a shape does not fit. What fits is remembered."""
     known = _Sizes({name: size for name, size in sizes if size is not None})
-    for name, shape, text in leaves:
-        dims, broadcast, optional = _parsed(text)
-        if optional and shape is None:
-            continue
-        assert shape is not None
-        before = dict(known.sizes)
-        if broadcast:
-            problem = known.broadcast(shape, dims)
-        else:
-            problem = None if known.fit(shape, dims) else known.expected(dims, before)
-        if problem is not None:
-            raise ValueError(f"{owner}: {name} must {problem}, got {shape}")
-        if optional:
-            known.sizes = before  # What may be absent says nothing of the others.
+    for _, found in itertools.groupby(leaves, lambda leaf: leaf[0].partition("[")[0]):
+        parts = [*found]
+        # Of a tuple that may be absent, all parts are there, or none is.
+        alike = all(_parsed(text)[2] for *_, text in parts)
+        outside = dict(known.sizes)
+        for name, shape, text in parts:
+            dims, broadcast, optional = _parsed(text)
+            if optional and shape is None:
+                continue
+            assert shape is not None
+            before = dict(known.sizes)
+            if broadcast:
+                problem = known.broadcast(shape, dims)
+            else:
+                fits = known.fit(shape, dims)
+                problem = None if fits else known.expected(dims, before)
+            if problem is not None:
+                raise ValueError(f"{owner}: {name} must {problem}, got {shape}")
+            if optional and not alike:
+                known.sizes = before  # What may be absent says nothing of the others.
+        if alike:
+            known.sizes = outside
 
 
 class _Sizes:

@@ -10,6 +10,7 @@ from mlax_scaffold.model.definition import Definition, Kind, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.remedies.channels import FIELD, by_place_of_channels
 from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
 
 _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
@@ -136,9 +137,12 @@ def _check_keywords(
         near = meant[0] if meant else closest(keyword.arg, free)
         line, column = source.start(keyword)
         end = (line, column + len(keyword.arg))
+        fix = Fix((source.replace((line, column), end, near),)) if near else None
+        if FIELD in free and (placed := by_place_of_channels(source, call, keyword)):
+            fix = placed if placed.edits else None
         source.report(
             keyword,
             f"{owner} takes no `{keyword.arg}`",
             f"It takes {', '.join(shown)}." if shown else "It takes none.",
-            fix=Fix((source.replace((line, column), end, near),)) if near else None,
+            fix=fix,
         )

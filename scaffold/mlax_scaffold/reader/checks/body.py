@@ -277,9 +277,7 @@ class BodyChecker:
             self._visit(statement, context)
         if added:
             self.loop_layers -= added
-            if node.orelse or any(
-                isinstance(n, ast.Break | ast.Continue | ast.Return) for n in walk(node)
-            ):
+            if node.orelse or _ends(node):
                 self.source.report(
                     node, "a loop over layers has no break, continue, return or else"
                 )
@@ -380,4 +378,21 @@ def ends_in_return(body: list[ast.stmt]) -> bool:
             return ends_in_return(inner)
         case ast.Match(cases=cases):
             return all(ends_in_return(case.body) for case in cases)
+    return False
+
+
+def _ends(node: ast.AST, inner: bool = False) -> bool:
+    """Whether a loop ends early: what a loop or a function in it ends is its own."""
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.Return():
+                return True
+            case ast.Break() | ast.Continue():
+                if not inner:
+                    return True
+            case ast.FunctionDef():
+                continue
+            case _:
+                if _ends(child, inner or isinstance(child, ast.For | ast.While)):
+                    return True
     return False

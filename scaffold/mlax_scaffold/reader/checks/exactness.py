@@ -62,6 +62,8 @@ _DTYPES = {
 """Functions that make arrays, and the place of the dtype."""
 _MADE_OF = ("broadcasted_iota", "iota")
 """Functions whose first argument is a dtype."""
+_DECLARED = ("moment", "state", "trainable")
+"""Words that declare arrays, whose third argument is a dtype."""
 _WHOLE_NUMBERS = ("len", "int")
 """Functions of Python whose results are integers."""
 _OF_NUMBERS = ("abs", "max", "min")
@@ -158,7 +160,7 @@ class _Exact:
                     found == name
                 ):
                     return dotted(word) in _WORDS
-                case ast.FunctionDef(name="setup"):
+                case ast.FunctionDef(name="setup" | "setup_tree"):
                     inner = _Exact(self.tree, self.imports, statement)
                     values += [
                         inner.is_exact(n.value, seen | {f"self.{name}"})
@@ -195,6 +197,10 @@ class _Exact:
         if module == "jax.lax" and name in _MADE_OF and node.args:
             return self._is_integer(node.args[0])
         called = dotted(node.func)
+        if called in _DECLARED and len(node.args) > 2:
+            return self._is_integer(node.args[2])
+        if called in _DECLARED:
+            return False
         if called in _WHOLE_NUMBERS or (called == "round" and len(node.args) == 1):
             return True
         if called in _OF_NUMBERS and called not in self.imports:

@@ -93,7 +93,7 @@ class Integers:
                 return self.is_array(inner)
             case ast.Attribute():
                 kind = self.attributes.get(self_attribute(node) or "")
-                return kind in ("trainable", "state")
+                return kind in ("trainable", "state", "moment")
             case ast.Subscript(value=ast.Name(id=name)) if items := item_of(
                 node, self.method
             ):

@@ -12,6 +12,8 @@ from mlax_scaffold.reader.source import dotted, self_attribute
 
 FLOATING = ("Float", "Real")
 """Words of arrays that a body may compute in the dtype of."""
+UPDATED = ["self", "grad", "param"]
+"""What an update of a weight takes, which is computed in the dtype that its gradient arrives in."""
 _OF_ARRAYS = frozenset(("T", "astype", "at", "dtype", "mT", "ndim", "reshape", "shape"))
 """Attributes that only arrays have."""
 _STATIC = frozenset(
@@ -49,10 +51,9 @@ def like_of(
     floating = first_of(given, *FLOATING)
     if floating is not None:
         return floating
-    # An update of a weight is computed in the dtype that its gradient arrives in.
     names = [a.arg for a in given]
-    if names == ["self", "grad", "param"]:
-        return "grad"
+    if names == UPDATED:
+        return UPDATED[1]
     if "dtype" in names or method.name == "forward":
         return None
     plain = {a.arg for a in given if a.annotation is None} - {"self", "key", "rng"}

@@ -137,8 +137,8 @@ def _sequences(definition: Definition) -> set[str]:
 def _closures(
     definition: Definition, method: ast.FunctionDef, effects: Mapping[str, Effect]
 ) -> Closures:
-    layer = definition.kind.is_layer
-    states = {d.name for d in definition.declared(Role.STATE) if layer}
+    declared = definition.declarations if definition.kind.is_layer else ()
+    states = {d.name for d in declared if d.role is Role.STATE or d.holds(Role.STATE)}
     found = effects_in(method, effects, _sequences(definition), states)
     return closures(method, found)
 

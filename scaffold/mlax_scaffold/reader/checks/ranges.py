@@ -15,6 +15,7 @@ from mlax_scaffold.reader.checks.handed import handed_by_callers
 from mlax_scaffold.reader.checks.integers import Integers
 from mlax_scaffold.reader.checks.likeness import (
     FLOATING,
+    UPDATED,
     array_handed,
     exact_arguments,
     first_of,
@@ -369,6 +370,8 @@ def _like(source: Source, method: ast.FunctionDef) -> str | None:
         return floating
     if any(isinstance(a.annotation, ast.Subscript) for a in given):
         return None
+    if [a.arg for a in method.args.args] == UPDATED:
+        return UPDATED[1]
     known = Evidence(Scope(source.tree)).of(method)
     exact = exact_arguments(source.tree, method)
     told = (a.arg for a in given if known[a.arg].told and a.arg not in exact)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
@@ -18,7 +19,7 @@ def counts_steps(method: ast.FunctionDef) -> bool:
     """Whether `self.step_number` is an index or is compared, and nowhere becomes a floating number."""
 
     def counts(node: ast.AST, depth: int = 0) -> bool:
-        parts = list(walk(node))
+        parts = [*_of_a_number(node)]
         if any(isinstance(p, ast.expr) and _is_number(p) for p in parts):
             return True
         names = [p.id for p in parts if isinstance(p, ast.Name)]
@@ -36,6 +37,15 @@ def counts_steps(method: ast.FunctionDef) -> bool:
                 if any(_is_plain(s) and counts(s) for s in (left, right)):
                     return False
     return counted
+
+
+def _of_a_number(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of an expression, without those that only decide: a comparison is no number."""
+    if isinstance(node, ast.Compare):
+        return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _of_a_number(child)
 
 
 def check_periods(source: Source, method: ast.FunctionDef) -> None:

@@ -1,0 +1,82 @@
+"""What calls of layers of the library are given, and these do not take, as findings of the spec."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from mlax_scaffold.errors import Diagnostic
+from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.model.library import Library
+from mlax_scaffold.project.trial_program import Failure
+from mlax_scaffold.reader.remedies.channels import FIELD, channels_last
+from mlax_scaffold.reader.remedies.single_sizes import in_sequences
+from mlax_scaffold.reader.source import Source
+
+_REFUSED = re.compile(
+    r"(?:(?P<maker>\w+) > )?(?P<layer>\w+): \w+ must have shape \(.*\) "
+    r"with .*channels=(?P<size>\d+).*, got \((?:\d+, )*(?P<last>\d+)\)"
+)
+"""What a layer says of an input with other axes than its own, and what it is part of."""
+_ONE = re.compile(r"(?P<layer>\w+): \w+ must be a sequence of .*, got -?\d+$")
+"""What a layer says of one number in the place of several."""
+
+
+def with_last_channels(
+    library: Library, traced: Definition, failure: Failure
+) -> list[Diagnostic]:
+    """What to write where a layer of the library is given its channels last; nothing where that is not so."""
+    refused = _REFUSED.search(failure.message)
+    if not (failure.always or failure.axes) or refused is None:
+        return []
+    if refused["size"] != refused["last"] or not refused["maker"]:
+        return []
+    name = refused["maker"]
+    makers = [traced, *(d for d in library if d.source == traced.source)]
+    maker = next((d for d in makers if d.name == name), None)
+    if maker is None:
+        return []
+    layers = {
+        name: layer
+        for name, layer in _layers(library, maker).items()
+        if any(h.name == FIELD for h in layer.hyperparameters)
+    }
+    if refused["layer"] not in layers:
+        return []
+    source = Source(maker.source, maker.text)
+    fix = channels_last(source, name, layers)
+    if fix is not None:
+        end = fix.edits[0]
+        source.report(
+            end.line,
+            f"`{refused['layer']}` is given its channels last, and wants them behind the batch",
+            failure.message.strip().split("\n")[0],
+            fix=fix,
+        )
+    return source.diagnostics
+
+
+def with_sequences(
+    library: Library, traced: Definition, failure: Failure
+) -> list[Diagnostic]:
+    """What to write where a layer is given one number, and takes several; nothing where that is not so."""
+    refused = _ONE.search(failure.message)
+    layers = _layers(library, traced)
+    if refused is None or refused["layer"] not in layers:
+        return []
+    source = Source(traced.source, traced.text)
+    fix = in_sequences(source, traced, layers)
+    if fix is not None:
+        source.report(
+            fix.edits[0].line,
+            f"`{refused['layer']}` is given one number, and takes several",
+            failure.message.strip().split("\n")[0],
+            fix=fix,
+        )
+    return source.diagnostics
+
+
+def _layers(library: Library, maker: Definition) -> Mapping[str, Definition]:
+    """The layers that a spec imports, by their names there."""
+    found = {i.name: library[i.reference] for i in maker.imports if i.reference}
+    return {name: layer for name, layer in found.items() if layer.kind.is_layer}

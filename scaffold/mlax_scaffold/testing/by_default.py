@@ -1,0 +1,70 @@
+"""Whether a layer can be made at all of its defaults, whatever its required hyperparameters are."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from mlax_scaffold.testing.picks import Make, Unfit
+from mlax_scaffold.testing.strategies import Domain
+
+T = TypeVar("T")
+_SEEDS = 60
+"""So many values of what has no default are tried."""
+_NUMBERS = re.compile(r"\bgot .*\d")
+"""What a refusal says of the values that it is about."""
+
+
+def refused_by_default(
+    make: Make[Any], fields: Collection[str], defaults: Mapping[str, Any]
+) -> BaseException | None:
+    """What refuses the defaults in the same words, numbers included, whatever else is given.
+
+    None where some case is taken, or where what has no default may be at fault.
+
+    Args:
+        make: makes a case.
+        fields: the hyperparameters.
+        defaults: the values of those that have one.
+    """
+    required = [name for name in fields if name not in defaults]
+    known: dict[str, set[Any]] = {}
+    refused: dict[str, dict[str, set[Any]]] = {}
+    errors: dict[str, BaseException] = {}
+    for seed in range(_SEEDS):
+        pick = _Default(seed, defaults)
+        try:
+            make(pick)
+        except Unfit as unfit:
+            error = unfit.__cause__ or unfit
+        else:
+            return None
+        seen = refused.setdefault(str(error), {})
+        errors[str(error)] = error
+        for name in required:
+            for values in (known, seen):
+                values.setdefault(name, set()).add(repr(pick.values.get(name)))
+    for message, seen in refused.items():
+        varied = [n for n in required if len(known[n]) > 1]
+        if _NUMBERS.search(message) and all(len(seen[n]) > 1 for n in varied):
+            return errors[message]
+    return None
+
+
+@dataclass
+class _Default:
+    """Picks defaults, and all else by a seed."""
+
+    seed: int
+    defaults: Mapping[str, Any]
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, name: str, domain: Domain[T]) -> T:
+        if name in self.defaults:
+            return self.defaults[name]
+        chosen = random.Random(f"{self.seed}/{name}").choice(domain.values)
+        self.values[name] = chosen
+        return chosen

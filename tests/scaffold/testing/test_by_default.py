@@ -1,0 +1,58 @@
+"""What refuses the defaults of a layer, and what only does not fit what is required of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mlax_scaffold.testing.by_default import refused_by_default
+from mlax_scaffold.testing.picks import Make, Pick, Unfit
+from mlax_scaffold.testing.strategies import sizes
+
+FIELDS = ("features", "heads")
+
+
+def layer(refuse: Any) -> Make[Any]:
+    """Makes a layer of `features` and `heads`, of which `refuse` says what is wrong."""
+
+    def make(pick: Pick) -> Any:
+        features, heads = (pick(name, sizes()) for name in FIELDS)
+        if told := refuse(features, heads):
+            raise Unfit(told)
+        return features, heads
+
+    return make
+
+
+def swapped(features: int, heads: int) -> str:
+    if features % 2:
+        return f"features must be even, got features={features}"
+    return f"Attention: got features={heads}, heads=8" if heads == 8 else ""
+
+
+def divided(features: int, heads: int) -> str:
+    return f"got features={features}, heads={heads}" if features % heads else ""
+
+
+def unnumbered(features: int, heads: int) -> str:
+    return "heads must divide features" if features % heads else ""
+
+
+def test_what_refuses_the_defaults_whatever_else_is_given():
+    found = refused_by_default(layer(swapped), FIELDS, {"heads": 8})
+    assert str(found) == "Attention: got features=8, heads=8"
+
+
+@pytest.mark.parametrize("refuse", [divided, unnumbered, lambda *_: ""])
+def test_what_fits_some_of_what_is_required(refuse: Any):
+    assert refused_by_default(layer(refuse), FIELDS, {"heads": 8}) is None
+
+
+def test_defaults_that_are_taken():
+    assert refused_by_default(layer(swapped), FIELDS, {"heads": 4}) is None
+
+
+def test_without_what_is_required():
+    found = refused_by_default(layer(divided), FIELDS, {"features": 3, "heads": 2})
+    assert str(found) == "got features=3, heads=2"
