@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_fun
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
+from mlax_scaffold.conversion.forms.function_fields import with_function_fields
 from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.forms.kept_keys import without_kept_keys
@@ -54,6 +55,9 @@ from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
+from mlax_scaffold.conversion.forms.weightless_layers import (
+    without_weightless_layers,
+)
 from mlax_scaffold.conversion.handed.config_fields import Configured, with_settings
 from mlax_scaffold.conversion.handed.default_functions import without_default_functions
 from mlax_scaffold.conversion.handed.demanded_defaults import without_demanded_defaults
@@ -102,6 +106,8 @@ def with_plain_forms(
     without_device_code(origin)
     with_settled_settings(origin)
     with_called_properties(origin)
+    with_function_fields(origin)
+    without_weightless_layers(origin, thing)
     with_call_attributes(origin)
     without_open_calls(origin)
     without_other_names(origin)

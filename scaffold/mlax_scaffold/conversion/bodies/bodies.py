@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.declarations.declaring import is_initializer
 from mlax_scaffold.conversion.declarations.inline_weights import is_variable
 from mlax_scaffold.conversion.declarations.parted_inputs import PartedInputs, ends
 from mlax_scaffold.conversion.declarations.reading import Environment
+from mlax_scaffold.conversion.forms.boolean_sums import is_truth
 from mlax_scaffold.conversion.shapes.chosen_sizes import (
     compares_sizes,
     literal_test,
@@ -171,6 +172,8 @@ class Bodies(Asserting):
             return [node]
         if isinstance(target, ast.Name):
             self.pointwise.discard(target.id)
+            truth = is_truth(node.value, self.truths)
+            (self.truths.add if truth else self.truths.discard)(target.id)
             self.tuples.pop(target.id, None)
             if isinstance(node.value, ast.Tuple):
                 self.tuples[target.id] = copy.deepcopy(node.value)

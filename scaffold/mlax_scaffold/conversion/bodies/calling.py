@@ -336,7 +336,10 @@ class Calling(Helping):
                 return node, self.arrays.method(func.attr, owner, node, given)
             if func.attr == "reshape" and all(isinstance(g, Number) for g in given):
                 return node, self.arrays.reshaped(Array(), node.args, given)
-        node = of_numbers(node, given, self.builder.calculations.first_input)
+        first = self.builder.calculations.first_input
+        known = self.env.get(first)
+        indices = isinstance(known, Array) and known.kind == "Int"
+        node = of_numbers(node, given, first, self.truths, indices=indices)
         return node, self.arrays.function(ast.unparse(func), node, given, self)
 
     def _is_weight(self, node: ast.expr) -> bool:

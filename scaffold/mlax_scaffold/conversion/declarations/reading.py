@@ -52,6 +52,8 @@ class Reading:
         """Locals that are states of the class: flax calls these variables."""
         self.pointwise: set[str] = set()
         """Locals that stand for a function of the elements, such as an activation."""
+        self.truths: set[str] = set()
+        """Locals that hold masks."""
 
     def value(self, node: ast.expr) -> tuple[ast.expr, Value]:
         """The expression with its layers declared, and what is known of its value."""
