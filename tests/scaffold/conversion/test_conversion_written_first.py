@@ -6,6 +6,8 @@ import pytest
 from test_conversion_forms import converted
 from test_conversion_jax import HAIKU, LINEN, NNX
 
+from mlax_scaffold.conversion import convert
+
 EQUINOX = "import equinox as eqx\nimport jax\nimport jax.numpy as jnp\n\n\n"
 NUMPY = "import numpy as np\n\n\n"
 
@@ -102,7 +104,7 @@ class Thing:
         NUMPY,
     ).text
     assert "self.count = state(constant(self.prior), ())" in text
-    assert "self.calls = state(constant(0), (), jnp.int32)" in text
+    assert "self.calls = state(zeros, (), jnp.int32)" in text
 
 
 def test_what_a_call_is_always_given_is_decided_in_a_class_without_a_library():
@@ -327,3 +329,285 @@ class Thing(nn.Module):
     ).text
     assert "def positions(length, *, dim" in text
     assert "positions(x.shape[1], dim=self.dim)" in text
+
+
+BLOCK = """\
+class Block(nn.Module):
+    dim: int
+
+    @nn.compact
+    def __call__(self, x):
+        h = nn.Dense(self.dim)(x)
+        if x.shape[-1] != self.dim:
+            x = nn.Dense(self.dim)(x)
+        return nn.relu(h) + x
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "short = x if x.shape[-1] == self.dim else hk.Linear(self.dim)(x)",
+        "if x.shape[-1] == self.dim:\n            short = x\n"
+        "        else:\n            short = hk.Linear(self.dim)(x)",
+    ],
+)
+def test_what_stays_where_sizes_are_the_same_may_have_another_size(statement):
+    text = converted(
+        f"""\
+class Thing(hk.Module):
+    def __init__(self, dim, name=None):
+        super().__init__(name=name)
+        self.dim = dim
+
+    def __call__(self, x):
+        {statement}
+        return jax.nn.relu(hk.Linear(self.dim)(x)) + short
+""",
+        HAIKU,
+    ).text
+    assert text.count("Linear(self.in_features, self.dim)") == 2
+    assert "x: Float['*batch in_features']) -> Float['*batch dim']" in text
+
+
+def test_a_layer_of_a_loop_is_not_called_as_a_local_of_it_is():
+    text = converted(
+        """\
+class Thing(hk.Module):
+    def __init__(self, dims, name=None):
+        super().__init__(name=name)
+        self.dims = dims
+
+    def __call__(self, x):
+        for dim in self.dims:
+            short = x if x.shape[-1] == dim else hk.Linear(dim, name="short")(x)
+            x = jax.nn.relu(hk.Linear(dim)(x)) + short
+        return hk.Linear(1)(x)
+""",
+        HAIKU,
+    ).text
+    assert "self.short_layers = [" in text
+    assert "short = short_layer(x)" in text
+    assert "Linear(self.dims[-1], 1)" in text
+
+
+def test_layers_that_a_comprehension_makes_and_calls_are_a_list():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    dim: int = 8
+    count: int = 2
+
+    @nn.compact
+    def __call__(self, x):
+        hs = [nn.relu(nn.Dense(self.dim)(x)) for _ in range(self.count)]
+        return nn.Dense(4)(jnp.concatenate(hs, axis=-1))
+""",
+        LINEN,
+    ).text
+    assert "Linear(self.in_features, self.dim) for _ in range(self.count)]" in text
+    assert "Linear(self.count * self.dim, 4)" in text
+
+
+def test_a_variable_under_a_name_of_the_file_is_a_state_of_integers():
+    text = converted(
+        """\
+class Count(nnx.Variable):
+    pass
+
+
+class Thing(nnx.Module):
+    def __init__(self, dim, *, rngs):
+        self.linear = nnx.Linear(dim, dim, rngs=rngs)
+        self.count = Count(jnp.array(0))
+        self.limit = Count(jnp.array(5))
+
+    def __call__(self, x):
+        self.count.value += 1
+        self.limit.value -= 1
+        return self.linear(x)
+""",
+        NNX,
+    ).text
+    assert "self.count = state(zeros, (), jnp.int32)" in text
+    assert "jnp.full(shape, 5, dtype), (), jnp.int32)" in text
+    assert "self.count = self.count + 1" in text
+
+
+def test_keys_and_flags_that_a_mapped_layer_is_given_are_left_out():
+    text = converted(
+        """\
+class Block(eqx.Module):
+    linear: eqx.nn.Linear
+    dropout: eqx.nn.Dropout
+
+    def __init__(self, dim, key):
+        self.linear = eqx.nn.Linear(dim, dim, key=key)
+        self.dropout = eqx.nn.Dropout(0.1)
+
+    def __call__(self, x, enable_dropout=True, key=None):
+        return self.dropout(self.linear(x), inference=not enable_dropout, key=key)
+
+
+class Thing(eqx.Module):
+    block: Block
+    head: eqx.nn.Linear
+
+    def __init__(self, dim, *, key):
+        first, second = jax.random.split(key)
+        self.block = Block(dim, first)
+        self.head = eqx.nn.Linear(dim, 1, key=second)
+
+    def __call__(self, x: Float[Array, "seq dim"], *, enable_dropout=False, key=None):
+        h = jax.vmap(self.block, in_axes=(0, None, None))(x, enable_dropout, key)
+        return self.head(h[0])
+""",
+        EQUINOX + "from jaxtyping import Array, Float\n\n\n",
+    ).text
+    assert "jax.vmap(self.block)(x)" in text
+    assert "x: Float['seq dim']" in text
+
+
+def test_an_input_with_the_name_of_a_hyperparameter_has_another_one():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    hidden: int = 8
+
+    @nn.compact
+    def __call__(self, hidden, x):
+        hidden = nn.tanh(nn.Dense(self.hidden)(x) + hidden)
+        return hidden
+""",
+        LINEN,
+    )
+    assert "hidden_input: Float[" in made.text
+    assert "`hidden` of the call is `hidden_input`" in str(made.notes)
+
+
+def test_sizes_that_setup_chooses_by_what_is_none_are_told_to_others():
+    text = converted(
+        """\
+class Block(nn.Module):
+    dim: int
+    out: int = None
+
+    def setup(self):
+        self.width = self.dim if self.out is None else self.out
+        self.dense = nn.Dense(self.width)
+
+    def __call__(self, x):
+        return nn.relu(self.dense(x))
+
+
+class Thing(nn.Module):
+    dim: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(4)(Block(self.dim, 2 * self.dim)(Block(self.dim)(x)))
+""",
+        LINEN,
+    ).text
+    assert "Linear(2 * self.dim, 4)" in text
+    assert "self.block_0 = Block(self.dim, self.dim, out=2 * self.dim)" in text
+
+
+def test_loops_in_loops_beside_others_are_written_out():
+    made = convert(
+        "thing.py",
+        LINEN
+        + BLOCK
+        + """\
+class Thing(nn.Module):
+    dim: int = 8
+    mults: tuple = (1, 2)
+
+    @nn.compact
+    def __call__(self, x):
+        hs = [nn.Dense(self.dim)(x)]
+        for i, mult in enumerate(self.mults):
+            for _ in range(2):
+                hs.append(Block(self.dim * mult)(hs[-1]))
+            if i != len(self.mults) - 1:
+                hs.append(nn.Dense(hs[-1].shape[-1])(hs[-1]))
+        h = hs[-1]
+        for mult in reversed(self.mults):
+            h = Block(self.dim * mult)(jnp.concatenate([h, hs.pop()], axis=-1))
+        return h
+""",
+        "Thing",
+        "FromThing",
+        run=1,
+    )
+    assert made.whole, made.notes
+    assert "`mults` is always its default, `(1, 2)`" in str(made.notes)
+    assert "self.block_4 = Block(2 * (self.dim * 2), dim=self.dim * 2)" in made.text
+    assert "hs.append(self.block_3(hs[-1]))" in made.text
+
+
+def test_an_image_that_is_resized_has_the_channels_that_are_told():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Conv(8, (3, 3))(x)
+        b, h, w, c = x.shape
+        x = jax.image.resize(x, (b, 2 * h, 2 * w, c), method="nearest")
+        return nn.Conv(4, (3, 3))(x)
+""",
+        LINEN,
+    ).text
+    assert "self.conv_1 = Conv(2, 8, 4, (3, 3), channel_last=True)" in text
+
+
+def test_an_image_that_is_padded_by_widths_under_a_name_has_its_channels():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Conv(8, (3, 3))(x)
+        widths = ((0, 0), (0, 1), (0, 1), (0, 0))
+        x = jnp.pad(x, pad_width=widths)
+        return nn.Conv(4, (3, 3), strides=(2, 2), padding="VALID")(x)
+""",
+        LINEN,
+    ).text
+    assert "self.conv_1 = Conv(2, 8, 4, (3, 3), strides=(2, 2), padding" in text
+    assert "x: Float['batch height width in_channels']" in text
+
+
+@pytest.mark.parametrize(
+    ("final", "initializer"),
+    [
+        ("init()", "kernel_initializer=xavier_uniform())"),
+        ("zero", "kernel_initializer=zeros if i + 1 == len(self.dims) else xavier"),
+    ],
+)
+def test_a_layer_that_both_branches_make_is_one(final, initializer):
+    text = converted(
+        f"""\
+init = nn.initializers.xavier_uniform
+zero = nn.initializers.zeros
+
+
+class Thing(nn.Module):
+    dims: Sequence[int]
+
+    @nn.compact
+    def __call__(self, x):
+        for i, dim in enumerate(self.dims):
+            if i + 1 == len(self.dims):
+                x = nn.Dense(dim, kernel_init={final})(x)
+            else:
+                x = nn.Dense(dim, kernel_init=init())(x)
+        return x
+""",
+        "from typing import Sequence\n" + LINEN,
+    ).text
+    assert "self.linears_2" not in text
+    assert initializer in text

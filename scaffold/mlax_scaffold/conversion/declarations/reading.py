@@ -36,6 +36,8 @@ class Reading:
         self.filled: set[str] = set()
         """Lists that the body appends to."""
         self.appended: dict[str, tuple[ast.For, Value]] = {}
+        self.begun: set[str] = set()
+        """Lists that were empty before a loop filled them."""
         """What a loop appends to a list, in each pass."""
         self.depth = 0
         self.steps: dict[str, ast.FunctionDef] = {}

@@ -5,7 +5,11 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.changes.changed_buffers import is_deep, rooted
-from mlax_scaffold.conversion.declarations.initial import Initial, initial
+from mlax_scaffold.conversion.declarations.initial import (
+    Initial,
+    initial,
+    of_whole_numbers,
+)
 from mlax_scaffold.conversion.declarations.inline_weights import typed
 from mlax_scaffold.conversion.declarations.lists import Lists
 from mlax_scaffold.conversion.declarations.parameters import (
@@ -189,8 +193,10 @@ class DeclaredWeights(Parameters):
             if field is None or not field.word.startswith(_NUMBERS):
                 return None
         shape = ast.Tuple([], ast.Load())
-        dtype = marked("jnp.int32") if isinstance(known, int) else None
-        return Initial(marked("word_constant(v)", v=begins), shape, dtype)
+        begun = marked("word_constant(v)", v=begins)
+        if isinstance(known, int):
+            return Initial(of_whole_numbers(begun), shape, marked("jnp.int32"))
+        return Initial(begun, shape)
 
     def _of_values(self, attribute: str, value: ast.expr) -> Initial | None:
         """What begins as an array that setup computes of hyperparameters, as NumPy does."""
