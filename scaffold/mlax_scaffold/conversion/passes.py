@@ -22,12 +22,16 @@ from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_fun
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
+from mlax_scaffold.conversion.forms.function_fields import with_function_fields
 from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
+from mlax_scaffold.conversion.forms.input_titles import with_own_titles
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.forms.kept_keys import without_kept_keys
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
+from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
+from mlax_scaffold.conversion.forms.merged_layers import with_merged_layers
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
@@ -36,6 +40,7 @@ from mlax_scaffold.conversion.forms.open_calls import (
     without_open_calls,
     without_other_names,
 )
+from mlax_scaffold.conversion.forms.other_titles import without_other_titles
 from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
@@ -54,6 +59,9 @@ from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
+from mlax_scaffold.conversion.forms.weightless_layers import (
+    without_weightless_layers,
+)
 from mlax_scaffold.conversion.handed.config_fields import Configured, with_settings
 from mlax_scaffold.conversion.handed.default_functions import without_default_functions
 from mlax_scaffold.conversion.handed.demanded_defaults import without_demanded_defaults
@@ -78,6 +86,7 @@ from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
 from mlax_scaffold.conversion.lists.later_layers import with_wrapping_layers
 from mlax_scaffold.conversion.lists.run_constructors import with_run_constructors
 from mlax_scaffold.conversion.lists.settled_classes import with_settled_classes
+from mlax_scaffold.conversion.lists.settled_loops import with_settled_loops
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -102,6 +111,9 @@ def with_plain_forms(
     without_device_code(origin)
     with_settled_settings(origin)
     with_called_properties(origin)
+    without_other_titles(origin, thing)
+    with_function_fields(origin)
+    without_weightless_layers(origin, thing)
     with_call_attributes(origin)
     without_open_calls(origin)
     without_other_names(origin)
@@ -113,6 +125,7 @@ def with_plain_forms(
     if run:
         without_small_helpers(origin)
         without_default_functions(origin)
+        with_settled_loops(origin, thing, notes)
         given = (
             with_settled_classes(origin, thing, notes, numbers=run > 2)
             if run > 1
@@ -124,6 +137,8 @@ def with_plain_forms(
     without_sequence_first(origin)
     with_class_titles(origin, thing)
     without_absent_rules(origin, notes)
+    with_merged_layers(origin)
+    without_mapped_flags(origin)
     without_mapped_functions(origin)
     without_chosen_lambdas(origin)
     without_mode_rates(origin)
@@ -161,6 +176,7 @@ def with_plain_forms(
     with_unanimous_layers(origin, thing, LAYERS)
     # A class may be given several configurations.
     configured = [with_settings(origin), with_settings(origin)]
+    with_own_titles(origin, thing, notes)
     with_number_inputs(origin, thing, notes)
     without_settled_numbers(origin, thing, notes)
     with_static_products(origin)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mlax_scaffold.conversion.output.description import Trial
+from mlax_scaffold.conversion.output.description import Trial, Written
 from mlax_scaffold.model.project import Project, Rendered
 from mlax_scaffold.project.converting import Conversion
 from mlax_scaffold.project.workspace import Workspace
@@ -105,6 +105,9 @@ def parity_test(
         booleans=tried.booleans,
         mapped=tried.mapped,
     )
+    if any(isinstance(v, Written) for _, v in tried.hyperparameters):
+        first, _, rest = text.partition("\n\n")
+        text = f"{first}\n\nimport jax\n\n{rest}"
     [file] = format_python([Rendered(path, text, "")], workspace.project.package)
     return {path: file.text}
 

@@ -6,15 +6,18 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.bodies.asserting import Asserting
+from mlax_scaffold.conversion.bodies.choosing import as_branches
 from mlax_scaffold.conversion.declarations.array_shapes import pointwise
 from mlax_scaffold.conversion.declarations.declaring import is_initializer
 from mlax_scaffold.conversion.declarations.inline_weights import is_variable
 from mlax_scaffold.conversion.declarations.parted_inputs import PartedInputs, ends
 from mlax_scaffold.conversion.declarations.reading import Environment
+from mlax_scaffold.conversion.forms.boolean_sums import is_truth
 from mlax_scaffold.conversion.shapes.chosen_sizes import (
     compares_sizes,
     literal_test,
     one_number,
+    says_equal,
 )
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.values import (
@@ -63,10 +66,11 @@ class Bodies(Asserting):
         """Statements in order."""
         found: list[ast.stmt] = []
         for node in body:
-            found += self._statement(node)
+            for part in self._uncomprehended(node):
+                found += self._statement(part)
         return found
 
-    def _fills(self, node: ast.expr) -> None:
+    def _fills(self, node: ast.expr, given: Value = None) -> None:
         """A list of the body that becomes longer has no length that is known."""
         match node:
             case ast.Call(
@@ -74,18 +78,37 @@ class Bodies(Asserting):
                     value=ast.Name(id=local),
                     attr="append" | "extend" | "insert" as attr,
                 ),
-                args=[*args],
             ):
+                before = self.env.get(local)
+                begun = isinstance(before, Several) and not before.items
+                straight = self.loop is None and not self.conditions
+                if isinstance(before, Several) and straight and attr == "append":
+                    self.env[local] = Several([*before.items, given])
+                    return
                 self.filled.add(local)
                 self.env[local] = None
-                given = args[0] if len(args) == 1 else None
-                if (
-                    self.loop is not None
-                    and attr == "append"
-                    and isinstance(given, ast.Name)
-                ):
-                    loop = copy.deepcopy(self.loop)
-                    self.appended[local] = loop, self.env.get(given.id)
+                self.appended.pop(local, None)
+                if self.loop is not None and attr == "append" and given is not None:
+                    self.appended[local] = copy.deepcopy(self.loop), given
+                    if begun:
+                        self.begun.add(local)
+                if not begun:
+                    self.begun.discard(local)
+
+    def _expression(self, node: ast.Expr) -> list[ast.stmt]:
+        """A statement that is a call, such as one that appends to a list."""
+        match node.value:
+            case (
+                ast.Call(
+                    func=ast.Attribute(value=ast.Name(), attr="append"), args=[given]
+                ) as call
+            ):
+                call.args[0], value = self.value(given)
+                self._fills(call, value)
+                return [node]
+        node.value, _ = self.value(node.value)
+        self._fills(node.value)
+        return [node]
 
     def _statement(self, node: ast.stmt) -> list[ast.stmt]:
         match node:
@@ -139,9 +162,7 @@ class Bodies(Asserting):
                 assign = ast.Assign([target], args[1], lineno=node.lineno)
                 return self._assign(ast.copy_location(assign, node), target)
             case ast.Expr():
-                node.value, _ = self.value(node.value)
-                self._fills(node.value)
-                return [node]
+                return self._expression(node)
             case ast.If() if (demanded := self._demanded(node)) is not None:
                 return self._statement(ast.copy_location(demanded, node))
             case ast.If():
@@ -163,6 +184,8 @@ class Bodies(Asserting):
 
     def _assign(self, node: ast.Assign, target: ast.expr) -> list[ast.stmt]:
         makes = is_initializer(node.value) or self._makes_initializer(node.value)
+        if isinstance(target, ast.Name) and self._chooses_layer(node.value):
+            return self._if(as_branches(node, target))
         if isinstance(target, ast.Name) and makes:
             self.makers[target.id] = self.static(node.value)
             return []
@@ -171,6 +194,8 @@ class Bodies(Asserting):
             return [node]
         if isinstance(target, ast.Name):
             self.pointwise.discard(target.id)
+            truth = is_truth(node.value, self.truths)
+            (self.truths.add if truth else self.truths.discard)(target.id)
             self.tuples.pop(target.id, None)
             if isinstance(node.value, ast.Tuple):
                 self.tuples[target.id] = copy.deepcopy(node.value)
@@ -256,6 +281,9 @@ class Bodies(Asserting):
         before = dict(self.env)
         condition = self._condition(node.test)
         in_setup = condition or self._told_in_setup(node.test)
+        alike = says_equal(condition) or (
+            says_equal(node.test) and ".shape" in ast.unparse(node.test)
+        )
         node.test, _ = self.value(node.test)
         parted, start = None, len(self.returned)
         exclusive = ends(node.body) and ends(node.orelse)
@@ -290,6 +318,9 @@ class Bodies(Asserting):
             elif value is None and isinstance(before.get(local), Array) and not returns:
                 # What one branch makes of it is not told.
                 self.env[local] = None
+            elif alike and other is not before.get(local):
+                # Where the sizes are the same it has these, too.
+                continue
             elif value is not None and not returns:
                 self.env[local] = self._after_branches(
                     condition, value, self.env.get(local)

@@ -313,6 +313,9 @@ class Calling(Helping):
             made = method if method.name not in self.declared else copy.deepcopy(method)
             self.declared[method.name] = method.name
             return node, self.run(made, dict(zip(places, given, strict=False)) | named)
+        joined = self.joined(node)
+        if joined is not None:
+            return node, joined
         helped = self._helped(node, func, given, named)
         if helped is not None:
             return helped
@@ -320,6 +323,12 @@ class Calling(Helping):
         if last == "scan" and len(node.args) > 2 and isinstance(node.args[0], ast.Name):
             return node, self.scanned(node.args[0].id, given[1], given[2])
         match func:
+            case ast.Attribute(value=ast.Name(id=local), attr="pop") if (
+                isinstance(held := self.env.get(local), Several) and held.items
+            ):
+                straight = self.loop is None and not self.conditions and not node.args
+                self.env[local] = Several(held.items[:-1]) if straight else None
+                return node, held.items[-1] if straight else None
             case ast.Attribute(value=ast.Name(id=local), attr="pop") if (
                 local in self.appended and not node.args
             ):
@@ -336,8 +345,12 @@ class Calling(Helping):
                 return node, self.arrays.method(func.attr, owner, node, given)
             if func.attr == "reshape" and all(isinstance(g, Number) for g in given):
                 return node, self.arrays.reshaped(Array(), node.args, given)
-        node = of_numbers(node, given, self.builder.calculations.first_input)
-        return node, self.arrays.function(ast.unparse(func), node, given, self)
+        first = self.builder.calculations.first_input
+        known = self.env.get(first)
+        indices = isinstance(known, Array) and known.kind == "Int"
+        node = of_numbers(node, given, first, self.truths, indices=indices)
+        told = self.with_widths(node)
+        return node, self.arrays.function(ast.unparse(func), told, given, self)
 
     def _is_weight(self, node: ast.expr) -> bool:
         known = self.builder.attributes.get(self_attribute(node) or "")

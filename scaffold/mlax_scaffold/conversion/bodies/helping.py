@@ -14,9 +14,19 @@ from mlax_scaffold.conversion.shapes.helper_dtypes import (
     makes_floats,
     with_dtype,
 )
-from mlax_scaffold.conversion.shapes.values import Loop, Module, Value
+from mlax_scaffold.conversion.shapes.repeated_sizes import passes
+from mlax_scaffold.conversion.shapes.values import Array, Loop, Module, Value
 from mlax_scaffold.conversion.source.notes import Notes
-from mlax_scaffold.conversion.source.trees import marked, name, self_attribute
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    folded,
+    literal,
+    marked,
+    name,
+    names,
+    self_attribute,
+    targets,
+)
 
 
 class Helping(Applying):
@@ -88,3 +98,45 @@ class Helping(Applying):
         if known is not None and known.layer.partition(":")[2] in pointwise:
             return inner
         return None
+
+    def with_widths(self, node: ast.Call) -> ast.Call:
+        """A call that pads an array, with the widths by their place, as a local or a keyword tells them."""
+        named = [k for k in node.keywords if k.arg == "pad_width"]
+        if not ast.unparse(node.func).endswith(".pad") or not node.args:
+            return node
+        width = node.args[1] if len(node.args) > 1 else None
+        width = named[0].value if named else width
+        if isinstance(width, ast.Name):
+            width = self.tuples.get(width.id, width)
+        rest = [k for k in node.keywords if k.arg != "pad_width"]
+        args = [node.args[0], *([] if width is None else [width])]
+        return ast.copy_location(ast.Call(node.func, args, rest), node)
+
+    def joined(self, node: ast.Call) -> Value:
+        """What joins the arrays of a list that one loop has filled, along an axis; None for all else."""
+        last = ast.unparse(node.func).rpartition(".")[2]
+        if last not in ("concatenate", "stack") or not node.args:
+            return None
+        [first, *rest] = node.args
+        local = first.id if isinstance(first, ast.Name) else ""
+        if local not in self.begun or local not in self.appended:
+            return None
+        loop, value = self.appended[local]
+        count = passes(loop)
+        places = [k.value for k in node.keywords if k.arg == "axis"] + rest
+        at = literal(places[0]) if places else 0
+        if not isinstance(value, Array) or count is None or not isinstance(at, int):
+            return None
+        bound = {*targets(loop.target)}
+        if any(names(self.symbols.find(axis)) & bound for axis in value.axes):
+            return None
+        axes = list(value.axes)
+        if last == "stack":
+            if value.lead:
+                return None
+            axes.insert(at if at >= 0 else len(axes) + 1 + at, count)
+            return value.like(axes)
+        if not -len(axes) <= at < (0 if value.lead else len(axes)):
+            return None
+        axes[at] = folded(expression("n * a", n=count, a=axes[at]))
+        return value.like(axes)

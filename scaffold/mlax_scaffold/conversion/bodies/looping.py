@@ -55,6 +55,11 @@ def _begins_with(node: ast.expr) -> ast.expr:
     return node
 
 
+def _of_passes(node: ast.stmt) -> bool:
+    """Whether a declaration makes a layer for each pass of a loop."""
+    return isinstance(node, ast.Assign) and isinstance(node.value, ast.ListComp)
+
+
 _ENTRIES = ("width", "before", "size_before", "features_before")
 """What the size that a pass begins with is called; one that the loop does not have."""
 
@@ -243,13 +248,13 @@ class Looping(Repeating):
             if ast.unparse(found) == ast.unparse(last):
                 self.symbols.known[entry.id] = first
                 continue
-            if any(
-                isinstance(part, ast.Name) and part.id == entry.id
-                for node_ in self.builder.setup
-                for name_ in ast.walk(node_)
-                if isinstance(name_, ast.Name) and is_symbol(name_)
-                for part in ast.walk(self.symbols.find(name_))
-            ):
+            reading = self._reading(entry)
+            if any(not _of_passes(part) for part in reading):
+                # One layer is called in each pass: what it returns is what it takes.
+                self.symbols.equal(entry, last)
+                self.symbols.equal(first, last)
+                continue
+            if reading:
                 growing = _growth(entry, last, node)
                 if growing is not None:
                     growth, passes = growing
@@ -266,6 +271,19 @@ class Looping(Repeating):
                 local_ = next(n for n in _ENTRIES if n not in taken)
                 self._widths(entry, local_, ast.Tuple([first, star], ast.Load()))
             self.env[local] = after.like([*after.axes[:-1], self._final(last, node)])
+
+    def _reading(self, entry: ast.Name) -> list[ast.stmt]:
+        """The declarations that an unknown size is read in."""
+        return [
+            part
+            for part in self.builder.setup
+            if any(
+                is_name(inner, entry.id)
+                for unknown in ast.walk(part)
+                if is_symbol(unknown)
+                for inner in ast.walk(self.symbols.find(unknown))  # type: ignore[arg-type]
+            )
+        ]
 
     def _final(self, last: ast.expr, node: ast.For) -> ast.expr:
         """A size after the last pass."""

@@ -362,7 +362,7 @@ class ArrayShapes(Reshaping):
             return first
         if last == "pad" and len(node.args) > 1:
             return self.padded(first, node.args[1])
-        if last == "broadcast_to" and len(given) > 1:
+        if last in ("broadcast_to", "resize") and len(given) > 1:
             return self.broadcast(first, given[1])
         if last == "repeat" and len(node.args) > 1:
             return self.repeated(first, node, given[1])

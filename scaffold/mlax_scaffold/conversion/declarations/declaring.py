@@ -41,6 +41,9 @@ class Declaring(Reading):
         ]
         condition = self.standing()
         if self.loop is not None and not self._shared(node, layer):
+            if {wanted, wanted.removesuffix("s")} & {*targets_of(self.loop.body)}:
+                # A local of the loop has the name that one of the layers would have.
+                wanted = f"{wanted}_layer"
             plural = self.builder.free(wanted if wanted.endswith("s") else f"{wanted}s")
             target, source = self._counted(self.loop)
             generator = ast.comprehension(
@@ -211,3 +214,8 @@ def is_initializer(node: ast.expr) -> bool:
     if not isinstance(head, ast.Name) or not head.id.startswith("@word:"):
         return False
     return head.id[6:] in _INITIALIZERS
+
+
+def targets_of(body: list[ast.stmt]) -> set[str]:
+    """The locals that statements set."""
+    return {local for part in body for local in targets(part)}

@@ -8,6 +8,7 @@ import copy
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.list_loops import Item, Loop
 from mlax_scaffold.conversion.declarations.modules import Modules
+from mlax_scaffold.conversion.lists.key_loops import is_split
 from mlax_scaffold.conversion.rows.translation import Translator
 from mlax_scaffold.conversion.source.trees import (
     both,
@@ -177,16 +178,18 @@ class FilledLists:
 
     def looped(self, node: ast.For, condition: ast.expr | None) -> bool:
         """Whether a loop appends layers, which is then noted down."""
+        whole = node
         if condition is not None:
             node = copy.copy(node)
             node.iter = where(condition, node.iter)
+        node = self._without_splits(node)
         loops: dict[str, Loop] = {}
         for part, condition in _statements(node.body, None):
             for place, given in self.appending(part):
                 loop = loops.setdefault(place, Loop(node))
                 loop.appended += [(g, condition) for g in given]
         known = {p: loop for p, loop in loops.items() if p in self.building}
-        later = self._read_later(node)
+        later = self._read_later(node, whole)
         before = self.translator.around.locals
         bound = {k: before.pop(k) for k in sorted(later) if k in before}
         if not known:
@@ -211,12 +214,30 @@ class FilledLists:
             self._noted(place)
         return True
 
-    def _read_later(self, node: ast.For) -> set[str]:
+    def _without_splits(self, node: ast.For) -> ast.For:
+        """A loop without the statements that split keys: `key, subkey = split(key)`."""
+        around = self.translator.around
+        kept: list[ast.stmt] = []
+        for part in node.body:
+            if isinstance(part, ast.Assign) and is_split(
+                self.translator.origin, part.value
+            ):
+                around.keys |= set(targets(part))
+                around.locals |= {t: ast.Constant(None) for t in targets(part)}
+            else:
+                kept.append(part)
+        if len(kept) == len(node.body):
+            return node
+        return ast.copy_location(
+            ast.For(node.target, node.iter, kept, node.orelse), node
+        )
+
+    def _read_later(self, node: ast.For, origin: ast.stmt) -> set[str]:
         """What a loop assigns that statements after it read."""
         assigned = {t for part in node.body for t in targets(part)}
         read = {
             part.id
-            for statement in _after(self.body, node)
+            for statement in _after(self.body, origin)
             for part in ast.walk(statement)
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
         }

@@ -64,7 +64,25 @@ def initial(translator: Translator, node: ast.expr) -> Initial | None:
     """What an array begins as; None where its shape is not to be told."""
     made = _scaled(translator, node) or _plain(translator, node)
     made = made or _computed(translator, node)
-    return replace(made, dtype=_dtype(translator, node)) if made is not None else None
+    if made is None:
+        return None
+    dtype = _dtype(translator, node)
+    whole = made.initializer if dtype is None else of_whole_numbers(made.initializer)
+    return replace(made, initializer=whole, dtype=dtype)
+
+
+def of_whole_numbers(initializer: ast.expr) -> ast.expr:
+    """An initializer of integers: `constant` is one of floating numbers alone."""
+    match initializer:
+        case ast.Call(func=ast.Name(id="@word:constant"), args=[value]):
+            words = {0: "word_zeros", 1: "word_ones"}
+            number = literal(value)
+            if type(number) is int and number in words:
+                return marked(words[number])
+            return marked(
+                "lambda key, shape, dtype: jnp.full(shape, v, dtype)", v=value
+            )
+    return initializer
 
 
 def _dtype(translator: Translator, node: ast.expr) -> ast.expr | None:
@@ -73,6 +91,11 @@ def _dtype(translator: Translator, node: ast.expr) -> ast.expr | None:
             ("int", "uint", "bool")
         ):
             return translator.expression(part)
+    match node:
+        case ast.Call(func=ast.Attribute(attr="array" | "asarray"), args=[value]) if (
+            type(literal(value)) is int and not node.keywords
+        ):
+            return marked("jnp.int32")
     return None
 
 

@@ -36,6 +36,8 @@ class Reading:
         self.filled: set[str] = set()
         """Lists that the body appends to."""
         self.appended: dict[str, tuple[ast.For, Value]] = {}
+        self.begun: set[str] = set()
+        """Lists that were empty before a loop filled them."""
         """What a loop appends to a list, in each pass."""
         self.depth = 0
         self.steps: dict[str, ast.FunctionDef] = {}
@@ -52,6 +54,8 @@ class Reading:
         """Locals that are states of the class: flax calls these variables."""
         self.pointwise: set[str] = set()
         """Locals that stand for a function of the elements, such as an activation."""
+        self.truths: set[str] = set()
+        """Locals that hold masks."""
 
     def value(self, node: ast.expr) -> tuple[ast.expr, Value]:
         """The expression with its layers declared, and what is known of its value."""

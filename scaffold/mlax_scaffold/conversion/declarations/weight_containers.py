@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from mlax_scaffold.conversion.declarations.initial import initial
 from mlax_scaffold.conversion.rows.translation import Translator
 from mlax_scaffold.conversion.shapes.values import Array, Each, Record, Several, Value
+from mlax_scaffold.conversion.source.first_passes import (
+    of_comprehension,
+    with_elements,
+)
 from mlax_scaffold.conversion.source.trees import (
     literal,
     name,
@@ -22,9 +26,14 @@ class Containers:
     """Declares what containers hold, one in another."""
 
     def __init__(
-        self, translator: Translator, without_keys: Callable[[ast.comprehension], None]
+        self,
+        translator: Translator,
+        without_keys: Callable[[ast.comprehension], None],
+        setup: Iterable[ast.stmt] = (),
     ):
         self.translator, self.without_keys = translator, without_keys
+        self.setup = setup
+        """The statements before the container."""
 
     def declared(self, node: ast.expr) -> tuple[ast.expr, Value] | None:
         """A container of weights as setup declares it, and its shapes; None for all else."""
@@ -69,7 +78,14 @@ class Containers:
             return None
         element, value = made
         loop = ast.comprehension(generator.target, source, [], 0)
-        begun = _begun(value, first_pass(generator.target, source))
+        before = {
+            part.targets[0].id: part.value
+            for part in self.setup
+            if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
+        }
+        first = of_comprehension([loop])
+        first = {k: with_elements(v, before) for k, v in first.items()}
+        begun = _begun(value, first)
         alike = not names(element) & set(targets(generator.target))
         return ast.ListComp(element, [loop]), Each(begun, alike)
 
@@ -87,38 +103,6 @@ class Containers:
         shape = made.shape
         axes = list(shape.elts) if isinstance(shape, ast.Tuple) else None
         return call, None if axes is None else Array(axes, False)
-
-
-def first_pass(target: ast.expr, source: ast.expr) -> dict[str, ast.expr]:
-    """What the locals of a loop are in its first pass, as far as that is to be told."""
-    match target, source:
-        case ast.Tuple(elts=several), ast.Call(func=ast.Name(id="zip"), args=given):
-            found: dict[str, ast.expr] = {}
-            for one, part in zip(several, given, strict=False):
-                found |= first_pass(one, part)
-            return found
-        case (
-            ast.Tuple(elts=[number, inner]),
-            ast.Call(func=ast.Name(id="enumerate"), args=[given]),
-        ):
-            return first_pass(number, ast.Tuple([ast.Constant(0)], ast.Load())) | (
-                first_pass(inner, given)
-            )
-        case ast.Name(id=local), ast.Call(func=ast.Name(id="range"), args=[_]):
-            return {local: ast.Constant(0)}
-        case (
-            ast.Name(id=local),
-            ast.Subscript(value=whole, slice=ast.Slice(lower=lower, step=None)),
-        ):
-            at = 0 if lower is None else literal(lower)
-            if isinstance(at, int) and at >= 0:
-                element = ast.Subscript(whole, ast.Constant(at), ast.Load())
-                return {local: element}
-        case ast.Name(id=local), ast.Attribute() | ast.Name():
-            return {local: ast.Subscript(source, ast.Constant(0), ast.Load())}
-        case ast.Name(id=local), ast.Tuple(elts=[one, *_]) | ast.List(elts=[one, *_]):
-            return {local: one}
-    return {}
 
 
 def _begun(value: Value, first: dict[str, ast.expr]) -> Value:

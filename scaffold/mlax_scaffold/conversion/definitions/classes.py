@@ -175,6 +175,7 @@ class ClassReader(ClassMethods):
                 self.symbols,
                 (a for a in inputs if not static_type(a)),
                 [f.name for f in builder.fields.values() if f.word == "Size"],
+                call.body,
             )
         }
         carried = pairs_carried(

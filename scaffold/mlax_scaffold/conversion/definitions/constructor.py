@@ -305,7 +305,7 @@ class Constructor(DerivedValues):
             return
         if self._made_by_method(node, attribute, value, condition):
             return
-        if self._same(attribute, value, condition):
+        if not self._changes(attribute) and self._same(attribute, value, condition):
             return
         if is_none(value):
             self._none(node, attribute, condition)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.changes.changed_buffers import is_deep, rooted
-from mlax_scaffold.conversion.declarations.initial import Initial, initial
+from mlax_scaffold.conversion.declarations.initial import (
+    Initial,
+    initial,
+    of_whole_numbers,
+)
 from mlax_scaffold.conversion.declarations.inline_weights import typed
 from mlax_scaffold.conversion.declarations.lists import Lists
 from mlax_scaffold.conversion.declarations.parameters import (
@@ -35,7 +39,7 @@ class DeclaredWeights(Parameters):
     lists: Lists
 
     def _contained(self) -> Containers:
-        return Containers(self.translator, self.lists.without_keys)
+        return Containers(self.translator, self.lists.without_keys, self.builder.setup)
 
     def _buffer(self, node: ast.Call, place: str, value: ast.expr) -> None:
         """A tensor that is not trained: an array of NumPy, or a state where it changes."""
@@ -151,6 +155,8 @@ class DeclaredWeights(Parameters):
             builder.derive(attribute, declaration, "container")
             return True
         made = initial(self.translator, inner)
+        if made is None and attribute in self.assigned:
+            made = self._counted(inner)
         if made is None and wrapped and condition is None:
             made = self._of_values(attribute, inner)
         if made is None:
@@ -173,6 +179,24 @@ class DeclaredWeights(Parameters):
             dtype=dtype,
         )
         return True
+
+    def _changes(self, attribute: str) -> bool:
+        """Whether calls change an attribute of a class that no library keeps states for."""
+        return self.builder.framework == "plain" and attribute in self.assigned
+
+    def _counted(self, value: ast.expr) -> Initial | None:
+        """What a number begins as that calls change: `self.count = 0`."""
+        begins = self.translator.expression(value)
+        known = literal(begins)
+        if isinstance(known, bool) or not isinstance(known, int | float):
+            field = self.builder.fields.get(self_attribute(begins) or "")
+            if field is None or not field.word.startswith(_NUMBERS):
+                return None
+        shape = ast.Tuple([], ast.Load())
+        begun = marked("word_constant(v)", v=begins)
+        if isinstance(known, int):
+            return Initial(of_whole_numbers(begun), shape, marked("jnp.int32"))
+        return Initial(begun, shape)
 
     def _of_values(self, attribute: str, value: ast.expr) -> Initial | None:
         """What begins as an array that setup computes of hyperparameters, as NumPy does."""
@@ -233,6 +257,7 @@ class DeclaredWeights(Parameters):
         return None
 
 
+_NUMBERS = ("float", "Positive", "NonNegative", "Probability", "Decay")
 _TRAINED = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 """Weights that may be told not to be trained, in the second place."""
 

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.examples.nested_examples import (
     with_nested_examples,
 )
 from mlax_scaffold.conversion.examples.spatial_needs import with_spatial_needs
+from mlax_scaffold.conversion.examples.whole_groups import with_whole_groups
 from mlax_scaffold.conversion.forms.decorators import kept_decorators
 from mlax_scaffold.conversion.forms.initial_rules import Rule, rules_of
 from mlax_scaffold.conversion.handed.inherited_starts import with_inherited_start
@@ -73,6 +74,7 @@ class Program:
             self.definitions[-1] = with_callers(
                 self.origin, node, self.definitions[-1], known, self.own[node.name]
             )
+        self.definitions = with_whole_groups(self.definitions, self.fitted)
         self.definitions = with_spatial_needs(self.definitions)
         beside = beside_of(self.origin, self.notes, self.definitions, framework)
         beside = with_numpy_functions(self.definitions, beside)

@@ -9,18 +9,22 @@ from collections.abc import Collection, Iterable
 from mlax_scaffold.conversion.definitions.class_fields import kind_of
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array
-from mlax_scaffold.conversion.source.trees import expression
+from mlax_scaffold.conversion.source.trees import expression, literal
 
 
 def told(
-    symbols: Symbols, inputs: Iterable[ast.arg], fields: Collection[str] = ()
+    symbols: Symbols,
+    inputs: Iterable[ast.arg],
+    fields: Collection[str] = (),
+    body: Iterable[ast.stmt] = (),
 ) -> dict[str, Array]:
     """The inputs, with the axes that annotations name where a size occurs more than once.
 
     So is one that has the name of a hyperparameter, of these. Of others no more is taken to be
-    known than what the code asks for.
+    known than what the code asks for, and that takes an element along the first axis: `x[0]`.
     """
     inputs = list(inputs)
+    first = _takes_first(body)
     words = {a.arg: _words(a.annotation) for a in inputs}
     counts = Counter(word for found in words.values() for word in found)
     sizes: dict[str, ast.expr] = {}
@@ -28,7 +32,8 @@ def told(
     for given in inputs:
         axes: list[ast.expr] = []
         known = words[given.arg]
-        if any(counts[w] > 1 or w in fields for w in known if w.isidentifier()):
+        shared = any(counts[w] > 1 or w in fields for w in known if w.isidentifier())
+        if shared or first:
             for word in known:
                 if word.isdecimal():
                     axes.append(ast.Constant(int(word)))
@@ -56,3 +61,14 @@ def _words(annotation: ast.expr | None) -> list[str]:
         case ast.Subscript(value=ast.Name(id="Optional"), slice=inner):
             return _words(inner)
     return []
+
+
+def _takes_first(body: Iterable[ast.stmt]) -> bool:
+    """Whether statements take an element of an array along its first axis."""
+    return any(
+        isinstance(part, ast.Subscript)
+        and isinstance(part.value, ast.Name)
+        and isinstance(literal(part.slice), int)
+        for statement in body
+        for part in ast.walk(statement)
+    )

@@ -231,7 +231,7 @@ def _value(field: Field, text: str) -> object:
     default = literal(field.default) if field.default is not None else None
     if word.startswith(("Size", "Count", "int")) and not word.startswith("Sizes"):
         if isinstance(default, int) and not isinstance(default, bool) and default <= 8:
-            return default
+            return default if default > 0 or word != "Size" else 8
         if default is None and "None" in word:
             return None
         if NUMBERED.search(name):
@@ -327,7 +327,10 @@ def _shape(
 _WIDEST = 64
 """What is wider makes tests slow."""
 
-_SIDES = (8, 16, 28, 32, 64, 96, 128, 224, 227, 256, *range(4, 300))
+_SIDES = (
+    *(8, 16, 28, 32, *range(4, 48), 64, 96, 128, 224, 227, 256),
+    *range(48, 300),
+)
 """Heights and widths of images, in the order in which they are tried."""
 
 

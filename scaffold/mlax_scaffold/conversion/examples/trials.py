@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.conversion.examples.examples import fitting, optional_inputs
-from mlax_scaffold.conversion.output.description import Field, Trial
+from mlax_scaffold.conversion.output.description import Field, Trial, Written
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.vocabulary import KEYS
@@ -48,6 +48,9 @@ def trial(
     leads = {array.lead for array in arrays.values()}
     if single and len(leads) > 1:
         return None
+    # A function that has to be given: both take the same one.
+    required = [f.name for f in fields if f.word == "Activation" and f.default is None]
+    found |= {name: Written("jax.nn.softplus") for name in required}
     # A field that no value was chosen for keeps its default in both.
     known = {f.name for f in fields if f.name in found}
     pairs = [(p, f) for p, f in renamed.items() if f in known]

@@ -8,10 +8,11 @@ import copy
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, name, self_attribute
 
-_RUNS = ("flax.linen.RNN", "flax.linen.recurrent.RNN")
-_BOTH = "flax.linen.Bidirectional"
+_RUNS = ("flax.linen.RNN", "flax.nnx.RNN")
+_BOTH = ("flax.linen.Bidirectional", "flax.nnx.Bidirectional")
 _CELLS = ("LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell")
 _OPTIONS = ("cell", "reverse", "keep_order", "time_major", "return_carry")
+_LEFT_OUT = ("rngs", "unroll")
 _SCAN = """
 def step_{n}(carry, x):
     return cell_{n}(carry, x)
@@ -28,7 +29,9 @@ def without_runs(origin: Origin) -> None:
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "__call__":
                 runs.names.clear()
+                runs.widths.clear()
                 runs.declared(node, method)
+                runs.constructed(node)
                 calls = (p for p in ast.walk(method) if isinstance(p, ast.Call))
                 runs.direct = {c.func.id for c in calls if isinstance(c.func, ast.Name)}
                 method.body = runs.statements(method.body)
@@ -53,6 +56,8 @@ class _Runs(ast.NodeTransformer):
         self.before: list[ast.stmt] = []
         self.names: dict[str, ast.Call] = {}
         """Locals that stand for a layer that runs a cell, or for a cell."""
+        self.widths: dict[str, ast.expr] = {}
+        """How many features the cells of a constructor have, by the attributes that hold them."""
         self.direct: set[str] = set()
         """Locals that are called: such a cell is none that a layer runs."""
 
@@ -78,6 +83,82 @@ class _Runs(ast.NodeTransformer):
                     self.names[f"self.{attribute}"] = part.value
                     start.body.remove(part)
         start.body = start.body or [ast.Pass()]
+
+    def constructed(self, owner: ast.ClassDef) -> None:
+        """Let a constructor of nnx make the cells alone, which the call runs."""
+        start = next(
+            (m for m in owner.body if getattr(m, "name", "") == "__init__"), None
+        )
+        if not isinstance(start, ast.FunctionDef):
+            return
+        made: list[ast.stmt] = []
+        for part in start.body:
+            match part:
+                case ast.Assign(targets=[target], value=ast.Call() as value) if (
+                    self._is_run(value)
+                ):
+                    attribute = self_attribute(target)
+                    if attribute is not None:
+                        made += self._cells(value, attribute, part)
+                        self.names[f"self.{attribute}"] = value
+                        continue
+                    if isinstance(target, ast.Name):
+                        self.names[target.id] = value
+                        continue
+                case ast.Assign(targets=[ast.Name(id=local)], value=value) if (
+                    self._cell(value) is not None
+                ):
+                    self.names[local] = value  # type: ignore[assignment]
+                    continue
+                case ast.Assign(targets=[target], value=value) if self._cell(
+                    value
+                ) is not None and self_attribute(target):
+                    place = str(self_attribute(target))
+                    made += [part, *self._kept(part, place, value)]  # type: ignore[arg-type]
+                    continue
+            made.append(part)
+        start.body = made
+
+    def _cells(self, layer: ast.Call, place: str, at: ast.stmt) -> list[ast.stmt]:
+        """The statements that make the cells of a layer, which it then names, in place."""
+        made: list[ast.stmt] = []
+        if self.origin.qualified(layer.func) in _BOTH:
+            sides = zip(("forward", "backward"), layer.args, strict=False)
+            for number, (side, inner) in enumerate(sides):
+                run = copy.deepcopy(self._named(inner))
+                if isinstance(run, ast.Call) and self._is_run(run):
+                    made += self._cells(run, f"{place}_{side}", at)
+                    layer.args[number] = run
+            return made
+        for holder in (*layer.keywords, None):
+            if holder is not None and holder.arg != "cell":
+                continue
+            given = holder.value if holder is not None else [*layer.args, None][0]
+            cell = self._cell(given)
+            if cell is None or self_attribute(given) is not None:
+                continue
+            target = ast.Attribute(
+                ast.Name("self", ast.Load()), f"{place}_cell", ast.Store()
+            )
+            stored = ast.copy_location(ast.Assign([target], copy.deepcopy(cell)), at)
+            made += [stored, *self._kept(at, f"{place}_cell", cell)]
+            read = ast.Attribute(name("self"), f"{place}_cell", ast.Load())
+            if holder is not None:
+                holder.value = read
+            else:
+                layer.args[0] = read
+        return made
+
+    def _kept(self, at: ast.stmt, place: str, cell: ast.Call) -> list[ast.stmt]:
+        """Note how many features a cell has, which stands in an attribute then."""
+        width = _features(cell)
+        if width is None:
+            return []
+        self.names[f"self.{place}"] = cell
+        read = ast.Attribute(name("self"), f"{place}_features", ast.Load())
+        self.widths[place] = read
+        target = ast.Attribute(read.value, read.attr, ast.Store())
+        return [ast.copy_location(ast.Assign([target], copy.deepcopy(width)), at)]
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements, each after what is computed before it."""
@@ -105,7 +186,7 @@ class _Runs(ast.NodeTransformer):
         layer = self._named(node.func)
         if not isinstance(layer, ast.Call) or len(node.args) != 1 or node.keywords:
             return node
-        if self.origin.qualified(layer.func) == _BOTH and len(layer.args) == 2:
+        if self.origin.qualified(layer.func) in _BOTH and len(layer.args) == 2:
             ahead, back = (self._named(a) for a in layer.args)
             if not all(
                 isinstance(a, ast.Call) and self._is_run(a) for a in (ahead, back)
@@ -130,14 +211,15 @@ class _Runs(ast.NodeTransformer):
 
     def _is_run(self, node: ast.Call) -> bool:
         full = self.origin.qualified(node.func)
-        return full in _RUNS or full == _BOTH
+        return full in _RUNS or full in _BOTH
 
     def _cell(self, node: ast.expr | None) -> ast.Call | None:
         node = self._named(node) if node is not None else None
         if not isinstance(node, ast.Call):
             return None
         full = self.origin.qualified(node.func)
-        known = full.startswith("flax.linen.") and full.rpartition(".")[2] in _CELLS
+        known = full.startswith(("flax.linen.", "flax.nnx."))
+        known = known and full.rpartition(".")[2] in _CELLS
         return node if known else None
 
     def _bound(self, node: ast.expr) -> ast.Name:
@@ -153,7 +235,9 @@ class _Runs(ast.NodeTransformer):
         """The statements that run a cell, and the name of what they make."""
         if self.origin.qualified(layer.func) not in _RUNS:
             return None
-        options = {str(k.arg): k.value for k in layer.keywords}
+        options = {
+            str(k.arg): k.value for k in layer.keywords if k.arg not in _LEFT_OUT
+        }
         if layer.args:
             options["cell"] = layer.args[0]
         cell = self._cell(options.get("cell"))
@@ -161,10 +245,8 @@ class _Runs(ast.NodeTransformer):
             return None
         flags = {f: literal(options.get(f, ast.Constant(False))) for f in _OPTIONS[1:]}
         reverse = flags["reverse"] is True or back
-        features = next(
-            (k.value for k in cell.keywords if k.arg == "features"),
-            cell.args[0] if cell.args else None,
-        )
+        held = self_attribute(options["cell"])
+        features = self.widths.get(held or "", _features(cell))
         if features is None or (
             reverse and not back and flags["keep_order"] is not True
         ):
@@ -180,7 +262,10 @@ class _Runs(ast.NodeTransformer):
         steps = _expression(turn.format("x"), layer, x=given)
         body = ast.parse(_SCAN.format(n=number, lax=lax, reverse=reverse)).body
         local = ast.Name(f"cell_{number}", ast.Store())
-        made = [ast.Assign([local], copy.deepcopy(cell)), *body]
+        given_cell = options["cell"] if held in self.widths else copy.deepcopy(cell)
+        made = [ast.Assign([local], given_cell), *body]
+        if held in self.widths:
+            made = [_Placed({local.id: given_cell}).visit(part) for part in body]
         for part in made:
             for inner in ast.walk(part):
                 if isinstance(inner, ast.expr | ast.stmt | ast.arg):
@@ -191,6 +276,16 @@ class _Runs(ast.NodeTransformer):
         if flags["return_carry"] is True:
             y = ast.Tuple([name(f"carry_{number}"), y], ast.Load())
         return ast.copy_location(y, layer)
+
+
+def _features(cell: ast.Call) -> ast.expr | None:
+    """How many features a cell has: the first number of linen's, the second one of nnx's."""
+    for keyword in cell.keywords:
+        if keyword.arg in ("features", "hidden_features"):
+            return keyword.value
+    inputs = any(k.arg == "in_features" for k in cell.keywords)
+    of_linen = not any(k.arg == "rngs" for k in cell.keywords) or inputs
+    return cell.args[0 if of_linen else 1] if cell.args else None
 
 
 class _Placed(ast.NodeTransformer):

@@ -7,6 +7,7 @@ nothing but `False`: what asks for it is decided.
 from __future__ import annotations
 
 import ast
+import builtins
 
 from mlax_scaffold.conversion.forms.number_inputs import numbers_of
 from mlax_scaffold.conversion.source.arguments_of import (
@@ -19,7 +20,7 @@ from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, same
 
-_FRAMEWORKS = ("flax", "nnx", "equinox", "haiku")
+_FRAMEWORKS = ("flax", "nnx", "equinox", "haiku", "plain")
 
 
 def without_settled_numbers(origin: Origin, thing: str, notes: Notes) -> None:
@@ -79,6 +80,7 @@ def _calls_layer(origin: Origin, call: ast.Call) -> bool:
     """Whether a call may be that of a layer: of no function and no class by its name."""
     title = getattr(call.func, "id", "")
     own = title in origin.functions or title in origin.classes
+    own = own or title in dir(builtins)
     return not own and not origin.qualified(call.func)
 
 
@@ -87,7 +89,18 @@ def _hand_on_without(origin: Origin, method: ast.FunctionDef, title: str) -> Non
     for part in ast.walk(method):
         if isinstance(part, ast.Call) and _calls_layer(origin, part):
             part.keywords = [k for k in part.keywords if k.arg != title]
-            part.args = [a for a in part.args if not is_name(a, title)]
+            if not _is_of_local(part):
+                part.args = [a for a in part.args if not is_name(a, title)]
+
+
+def _is_of_local(call: ast.Call) -> bool:
+    """Whether a call is of what a local has, as `x.reshape(n, -1)`, and no layer's."""
+    func = call.func
+    return (
+        isinstance(func, ast.Attribute)
+        and isinstance(func.value, ast.Name)
+        and not is_name(func.value, "self")
+    )
 
 
 class _Decided(ast.NodeTransformer):

@@ -27,6 +27,11 @@ def splits(origin: Origin, node: ast.AST) -> bool:
     return any(origin.qualified(call.func) == _SPLIT for call in calls)
 
 
+def is_split(origin: Origin, node: ast.expr) -> bool:
+    """Whether an expression is one that splits a key, and nothing else."""
+    return isinstance(node, ast.Call) and origin.qualified(node.func) == _SPLIT
+
+
 def holds_keys(origin: Origin, node: ast.expr) -> bool:
     """Whether a value is a key, or several, and nothing that is computed of them."""
     match node:

@@ -28,6 +28,16 @@ class Pair:
     """Parameters for PRNG keys, of the first."""
 
 
+@dataclass(frozen=True, repr=False)
+class Written:
+    """A value of a test that is written as an expression, such as a function of jax."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
 @dataclass(frozen=True)
 class Trial:
     """Values that the original and the definition can be run with."""

@@ -10,6 +10,7 @@ from typing import TypeGuard
 from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
+from mlax_scaffold.errors import did_you_mean
 
 _ALSO = {"height": "rows", "width": "columns", "depth": "slices", "time": "steps"}
 """Other names of axes, where a hyperparameter has the first."""
@@ -32,14 +33,24 @@ def symbols_named(
             if not wanted:
                 first = i == 0 and len(value.axes) > 1 and not value.lead
                 wanted = "batch" if first else f"axis{i}"
+            if wanted in fields:
+                wanted = _ALSO.get(wanted, wanted)
+            elif _looks_like_a_slip(wanted, fields):
+                wanted = f"axis{i}"
             made, count = wanted, 1
-            if made in fields:
-                made = wanted = _ALSO.get(wanted, wanted)
             while made in found.values() or made in fields or made in taken:
                 count += 1
                 made = f"{wanted}{count}"
             found[known.id] = made
     return found
+
+
+def _looks_like_a_slip(axis: str, fields: set[str]) -> bool:
+    """Whether the name of an axis is taken for that of a hyperparameter, as `channels` for `in_channels`."""
+    bounds = {f"{word}_{axis}" for word in ("max", "min", "n", "num", "out")}
+    if axis in ("batch", "height", "length", "time", "width"):
+        return False
+    return bool(did_you_mean(axis, [*fields - bounds], cutoff=0.8))
 
 
 def flattened(values: Iterable[Value]) -> Iterator[Array]:

@@ -30,6 +30,16 @@ def compares_sizes(condition: ast.expr) -> bool:
     return self_attribute(condition) is None
 
 
+def says_equal(condition: ast.expr | None) -> bool:
+    """Whether a condition is that two sizes are the same, and no text or flag is compared."""
+    match condition:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Compare(ops=[ast.NotEq()]) as inner):
+            return compares_sizes(inner)
+        case ast.Compare(ops=[ast.Eq()], comparators=[other]):
+            return compares_sizes(condition) and literal(other) is other
+    return False
+
+
 def one_number(condition: ast.expr | None, one: Number, other: Number) -> Value:
     """A number that branches set, as setup tells it; None where it does not."""
     if same(one.value, other.value):

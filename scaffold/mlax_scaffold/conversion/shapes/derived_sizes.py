@@ -30,4 +30,11 @@ def _is_arithmetic(node: ast.expr, fields: Collection[str]) -> bool:
             return True
         case ast.BinOp(left=left, right=right):
             return _is_arithmetic(left, fields) and _is_arithmetic(right, fields)
+        case ast.IfExp(
+            test=ast.Compare(left=asked, ops=[ast.Is() | ast.IsNot()], comparators=[_]),
+            body=body,
+            orelse=other,
+        ):
+            parts = (asked, body, other)
+            return all(_is_arithmetic(part, fields) for part in parts)
     return self_attribute(node) in fields

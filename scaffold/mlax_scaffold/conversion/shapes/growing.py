@@ -24,6 +24,8 @@ class Growing(Indexing):
             ):
                 # There is a pair for each axis.
                 hints = ("batch", "time", "features", *["_"] * len(grown))
+                if len(grown) == 4 and self.channel_last:
+                    hints = ("batch", "height", "width", "channels")
                 if not self.symbols.ranked(array, hints[: len(grown)]):
                     return None
             case _:

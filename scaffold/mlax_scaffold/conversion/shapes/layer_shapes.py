@@ -221,6 +221,9 @@ class LayerShapes:
             # A window over the whole image.
             return ast.Constant(1)
         reach = folded(expression("(w - 1) * d + 1", w=window, d=dilation))
+        apart = one("input_dilation")
+        if literal(apart) != 1:
+            size = folded(expression("(a - 1) * d + 1", a=size, d=apart))
         padding = given.get("padding")
         kind = literal(padding)
         if (

@@ -11,11 +11,13 @@ from mlax_scaffold.conversion.shapes.values import Array, Prefix
 from mlax_scaffold.conversion.source.trees import (
     expression,
     folded,
+    is_none,
     literal,
     name,
     names,
     replaced,
     same,
+    visited,
 )
 
 
@@ -364,4 +366,18 @@ def substituted(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
                 return copy.deepcopy(value) if value is not None else node
             return node
 
-    return folded(Fields().visit(copy.deepcopy(node)))
+    return folded(visited(_Absent(), Fields().visit(copy.deepcopy(node))))
+
+
+class _Absent(ast.NodeTransformer):
+    """Takes the side of `a if b is None else c` that is told, where b is a number, or None."""
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        match node.test:
+            case ast.Compare(
+                left=asked, ops=[ast.Is() | ast.IsNot() as op], comparators=[none]
+            ) if is_none(none) and isinstance(asked, ast.Constant | ast.BinOp):
+                absent = is_none(asked) == isinstance(op, ast.Is)
+                return node.body if absent else node.orelse
+        return node.body if same(node.body, node.orelse) else node

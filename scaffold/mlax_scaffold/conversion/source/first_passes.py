@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Mapping
 
 from mlax_scaffold.conversion.source.trees import (
@@ -80,6 +81,40 @@ def of_comprehension(generators: list[ast.comprehension]) -> dict[str, ast.expr]
     for generator in generators:
         found |= _items(generator.target, generator.iter)
     return found
+
+
+def with_elements(node: ast.expr, before: Mapping[str, ast.expr]) -> ast.expr:
+    """An expression with the elements that lists begin with in the place of their indices: `dims[0]`."""
+    return visited(_Elements(before), copy.deepcopy(node))
+
+
+class _Elements(ast.NodeTransformer):
+    def __init__(self, before: Mapping[str, ast.expr]):
+        self.before = before
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        at, value = literal(node.slice), node.value
+        listed = (
+            self.before.get(value.id, value) if isinstance(value, ast.Name) else value
+        )
+        elements, _ = _beginning(listed)
+        if isinstance(at, int) and 0 <= at < len(elements):
+            return copy.deepcopy(elements[at])
+        return node
+
+
+def _beginning(node: ast.expr) -> tuple[list[ast.expr], bool]:
+    """The elements that a list begins with, as far as they are written down, and whether they are all."""
+    match node:
+        case ast.List(elts=elts) | ast.Tuple(elts=elts):
+            open_ = [i for i, e in enumerate(elts) if isinstance(e, ast.Starred)]
+            return (elts[: open_[0]], False) if open_ else (elts, True)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            first, whole = _beginning(left)
+            second, ends = _beginning(right) if whole else ([], False)
+            return [*first, *second], whole and ends
+    return [], False
 
 
 def _first(source: ast.expr) -> ast.expr | None:

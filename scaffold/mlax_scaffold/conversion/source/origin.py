@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +27,15 @@ _SHORT = {
     "torch.functional": "torch.nn.functional",
     "torch.nn.parameter": "torch.nn",
 }
+
+_INNER = re.compile(
+    r"^(optax|haiku)\._src\.\w+\."
+    r"|^(flax\.linen)\.(?:linear|normalization|attention|stochastic|pooling|recurrent|"
+    r"module|transforms)\."
+    r"|^(flax\.nnx)\.nn\.(?:linear|normalization|attention|stochastic|recurrent|activations)\."
+    r"|^(equinox)\._(?:module|enum|nn)\."
+)
+"""Modules that libraries are made of, whose names are those of the whole library, too."""
 
 DROP_PATH = "timm.layers.DropPath"
 _SCALED = ["scale_by_keep"]
@@ -74,7 +84,7 @@ class Origin:
                 module = "." * node.level + (node.module or "")
                 for alias in node.names:
                     full = f"{module}.{alias.name}".replace("..", ".", 0)
-                    found[alias.asname or alias.name] = _SHORT.get(full, full)
+                    found[alias.asname or alias.name] = _public(_SHORT.get(full, full))
         return found
 
     @cached_property
@@ -158,7 +168,7 @@ class Origin:
         known = {**self.imports, **self.copied}
         if not isinstance(node, ast.Name) or node.id not in known:
             return ""
-        full = ".".join((known[node.id], *reversed(parts)))
+        full = _public(".".join((known[node.id], *reversed(parts))))
         for short, long in _SHORT.items():
             if full.startswith(f"{short}."):
                 return long + full[len(short) :]
@@ -179,6 +189,11 @@ class Origin:
             else:
                 found.add(self.qualified(inner) or ast.unparse(inner))
         return found
+
+
+def _public(full: str) -> str:
+    """The name that a library has for what one of the modules that it is made of holds."""
+    return _INNER.sub(lambda m: f"{m[m.lastindex or 0]}.", full)
 
 
 def _version() -> str:

@@ -89,7 +89,7 @@ _LAYERS = {
     "MultiHeadDotProductAttention": Row(
         "(num_heads, qkv_features=_, out_features=_, broadcast_dropout=True, dropout_rate=0.0, "
         "deterministic=_, kernel_init=_, out_kernel_init=_, bias_init=_, out_bias_init=_, "
-        "use_bias=True, precision=_)",
+        "use_bias=True, decode=False, normalize_qk=False, precision=_)",
         "layer.MultiHeadAttention(calc.last(), num_heads, "
         "head_features=calc.share(qkv_features, num_heads), out_features=out_features, "
         "use_bias=use_bias, dropout_rate=dropout_rate, "

@@ -1,0 +1,191 @@
+"""Loops in loops of linen that make layers, with what they go over by default, written out.
+
+class Encoder(nn.Module):
+    mults: Sequence[int] = (1, 2)
+
+    @nn.compact
+    def __call__(self, x):
+        for i, mult in enumerate(self.mults):
+            for _ in range(2):
+                x = Block(8 * mult)(x)
+            if i != len(self.mults) - 1:
+                x = Downsample()(x)
+        return x
+
+makes four blocks and what is between them. This is how a class is read whose loops make more than lists of
+layers of one kind.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator, Mapping
+
+from mlax_scaffold.conversion.source.arguments_of import method_of
+from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.source.known_values import (
+    Known,
+    items_of,
+    truth,
+    unpacked,
+)
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+
+_MOST = 12
+"""Loops of more passes are not written out."""
+
+
+def with_settled_loops(origin: Origin, thing: str, notes: Notes) -> None:
+    """Write them out in place, and tell which fields are settled."""
+    for node in origin.classes.values():
+        call = method_of(node, "__call__")
+        if framework_of(origin, node) != "flax" or call is None:
+            continue
+        if not is_layer_class(origin, node) or not _involved(origin, call):
+            continue
+        defaults = _defaults(origin, node)
+        loops = [p for p in ast.walk(call) if isinstance(p, ast.For)]
+        read = {
+            a
+            for loop in loops
+            if _makes(origin, loop)
+            for part in ast.walk(loop.iter)
+            if (a := self_attribute(part))
+        }
+        settled = {f: v for f, v in defaults.items() if f in read}
+        if not read <= {*settled}:
+            continue
+        writing = _Writing(origin, settled)
+        call.body = writing.statements(call.body, {})
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and method is not call:
+                method.body = [Known({}, settled).visit(p) for p in method.body]
+        node.body = [
+            p for p in node.body if getattr(_target(p), "id", "") not in settled
+        ]
+        for field, value in settled.items() if node.name == thing else ():
+            what = f"`{field}` is always its default, `{ast.unparse(value)}`"
+            notes.remark(node, what, "write another spec for another one")
+    ast.fix_missing_locations(origin.tree)
+
+
+def _target(node: ast.stmt) -> ast.expr | None:
+    return node.target if isinstance(node, ast.AnnAssign) else None
+
+
+def _involved(origin: Origin, call: ast.FunctionDef) -> bool:
+    """Whether loops make layers in loops beside others, or take from lists what others have put there."""
+    loops = [p for p in ast.walk(call) if isinstance(p, ast.For) and _makes(origin, p)]
+    nested = any(
+        len(loop.body) > 1 and any(isinstance(part, ast.For) for part in loop.body)
+        for loop in loops
+    )
+    pops = any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr == "pop"
+        for part in ast.walk(call)
+    )
+    return bool(loops) and (nested or pops)
+
+
+def _defaults(origin: Origin, node: ast.ClassDef) -> dict[str, ast.expr]:
+    """The fields of a class that the file never gives another value than a default that is written down."""
+    fields = [p for p in node.body if isinstance(p, ast.AnnAssign)]
+    titles = [getattr(p.target, "id", "") for p in fields]
+    calls = [
+        p
+        for p in ast.walk(origin.tree)
+        if isinstance(p, ast.Call) and is_name(p.func, node.name)
+    ]
+    given = {k.arg for c in calls for k in c.keywords}
+    given |= {t for c in calls for t, _ in zip(titles, c.args, strict=False)}
+    return {
+        title: field.value
+        for title, field in zip(titles, fields, strict=True)
+        if field.value is not None
+        and not isinstance(literal(field.value), ast.AST)
+        and title not in given
+    }
+
+
+def _makes(origin: Origin, node: ast.AST) -> bool:
+    """Whether layers are made in it."""
+    return any(
+        isinstance(part, ast.Call)
+        and (
+            getattr(part.func, "id", "") in origin.classes
+            or (
+                origin.qualified(part.func).startswith("flax.linen.")
+                and ast.unparse(part.func).rpartition(".")[2][:1].isupper()
+            )
+        )
+        for part in ast.walk(node)
+    )
+
+
+class _Writing:
+    def __init__(self, origin: Origin, settled: Mapping[str, ast.expr]):
+        self.origin, self.settled = origin, dict(settled)
+
+    def statements(
+        self, body: list[ast.stmt], names: Mapping[str, ast.expr]
+    ) -> list[ast.stmt]:
+        """Statements with what is known in place, the passes of loops one after the other."""
+        return [made for part in body for made in self._statement(part, names)]
+
+    def _statement(
+        self, node: ast.stmt, names: Mapping[str, ast.expr]
+    ) -> Iterator[ast.stmt]:
+        known = Known(dict(names), self.settled)
+        node = copy.deepcopy(node)
+        if isinstance(node, ast.For):
+            passes = self._passes(node, known)
+            if passes is not None:
+                for bound in passes:
+                    yield from self.statements(node.body, {**names, **bound})
+                return
+        if isinstance(node, ast.If):
+            node.test = known.visit(node.test)
+            decided = truth(node.test)
+            if decided is not None:
+                yield from self.statements(node.body if decided else node.orelse, names)
+                return
+        if isinstance(node, ast.If | ast.For | ast.With):
+            if isinstance(node, ast.For):
+                node.iter = known.visit(node.iter)
+            node.body = self.statements(node.body, names)
+            if not isinstance(node, ast.With):
+                node.orelse = self.statements(node.orelse, names)
+            yield node
+            return
+        yield known.visit(node)
+
+    def _passes(self, node: ast.For, known: Known) -> list[dict[str, ast.expr]] | None:
+        """What the names of a loop that makes layers are in each pass; None where that is not told."""
+        ends = any(isinstance(p, ast.Break | ast.Continue) for p in ast.walk(node))
+        items = items_of(known.value(node.iter))
+        if ends or node.orelse or items is None or len(items) > _MOST:
+            return None
+        if not _makes(self.origin, node) and not _keeps(node):
+            return None
+        found: list[dict[str, ast.expr]] = []
+        for item in items:
+            bound = unpacked(node.target, item)
+            if bound is None or any(
+                isinstance(literal(v), ast.AST) for v in bound.values()
+            ):
+                return None
+            found.append(bound)
+        return found
+
+
+def _keeps(node: ast.For) -> bool:
+    """Whether passes of a loop put something into lists, or take it out."""
+    return any(
+        isinstance(part, ast.Attribute) and part.attr in ("append", "pop")
+        for part in ast.walk(node)
+    )
