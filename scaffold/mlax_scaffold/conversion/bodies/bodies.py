@@ -253,6 +253,8 @@ class Bodies(Asserting):
         told = literal_test(node.test, self.builder.setup)
         if told is not None:
             return self.statements(node.body if told else node.orelse)
+        if self._for_ranks(node):
+            return [node]
         before = dict(self.env)
         condition = self._condition(node.test)
         in_setup = condition or self._told_in_setup(node.test)

@@ -14,6 +14,7 @@ import ast
 import copy
 from collections.abc import Mapping
 
+from mlax_scaffold.conversion.lists.flattened_classes import flattened
 from mlax_scaffold.conversion.lists.run_calls import NeededError, UnknownError
 from mlax_scaffold.conversion.lists.run_constructors import (
     makes,
@@ -55,18 +56,20 @@ def with_settled_classes(
     node = origin.classes.get(thing)
     if node is None or not _is_read(origin, node):
         return {}
-    start = method_of(node, "__init__")
+    made = flattened(origin, node)
+    start = method_of(made, "__init__")
     if start is None or start.args.vararg is not None:
         return {}
     settling = _Settling(origin, notes, numbers)
     defaults = defaults_of(start.args)
     values = {p: v for p, v in defaults.items() if settling.settled(v)}
-    values |= values_of(origin, node, start, asked=True)
+    values |= values_of(origin, made, start, asked=True)
     if start.args.kwarg is not None:
         values[start.args.kwarg.arg] = ast.Dict([], [])
-    run, values = settling.run(node, values)
+    run, values = settling.run(made, values)
     if run is None:
         return {}
+    node.body, node.bases = made.body, made.bases
     given = [a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)]
     remark_run(notes, node, run, {p: v for p, v in values.items() if p in given})
     settling.take(node, run, values)
@@ -173,7 +176,7 @@ class _Settling:
         known = title in self.origin.copied
         if owner is None or known or not _is_read(self.origin, owner):
             return
-        made = copy.deepcopy(owner)
+        made = copy.deepcopy(flattened(self.origin, owner))
         start = method_of(made, "__init__")
         bound = given_to(start, call) if start is not None else None
         if start is None or bound is None:

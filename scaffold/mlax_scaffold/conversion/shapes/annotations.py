@@ -10,9 +10,12 @@ from typing import TypeGuard
 from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
+from mlax_scaffold.errors import did_you_mean
 
 _ALSO = {"height": "rows", "width": "columns", "depth": "slices", "time": "steps"}
 """Other names of axes, where a hyperparameter has the first."""
+_TAKEN_FOR = ("channels", "features", "positions", "items")
+"""Names of axes that hyperparameters nearly have."""
 
 
 def symbols_named(
@@ -35,6 +38,10 @@ def symbols_named(
             made, count = wanted, 1
             if made in fields:
                 made = wanted = _ALSO.get(wanted, wanted)
+            near = [f for f in sorted(fields) if made not in f.split("_")]
+            if made in {*_TAKEN_FOR} - fields and did_you_mean(made, near, cutoff=0.8):
+                # Nearly that of a hyperparameter, which it would be taken for.
+                made = wanted = f"axis{i}"
             while made in found.values() or made in fields or made in taken:
                 count += 1
                 made = f"{wanted}{count}"

@@ -62,6 +62,7 @@ class Symbols:
         """Take two sizes to be the same, where one of them is unknown."""
         left, right = self._number(self.find(left)), self._number(self.find(right))
         left, right = _without_common(left, right)
+        left, right = _rest(left, right)
         if same(left, right):
             return
         one, other = _symbol(left), _symbol(right)
@@ -227,6 +228,9 @@ class Symbols:
         if left.lead and right.lead and len(left.axes) == 1 < len(right.axes):
             # What stands before a stack of matrices is one, too.
             self.axis(left, -2)
+        if not left.lead and right.lead and len(right.axes) == 2 < len(left.axes):
+            # Matrices beside matrices: of one for all, the code would have a weight.
+            self.ranked(right, ["_"] * len(left.axes))
         if not left.lead and not right.lead and len(left.axes) == len(right.axes):
             for one, other in zip(left.axes[:-2], right.axes[:-2], strict=True):
                 if 1 not in (literal(one), literal(other)):
@@ -261,6 +265,21 @@ class Symbols:
             count = max(count, array.asked + 1 + len(array.tail), array.usual)
         hints = ["batch", "positions", "features"] + ["_"] * count
         self.ranked(array, hints[:count])
+
+
+def _rest(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """Both sides, without a number that is added to an unknown size where the whole is a number."""
+    for one, other in ((left, right), (right, left)):
+        match one:
+            case ast.BinOp(left=size, op=ast.Add(), right=number):
+                whole, part = literal(other), literal(number)
+                if is_symbol(size) and type(whole) is int and type(part) is int:
+                    return (
+                        (size, ast.Constant(whole - part))
+                        if whole > part
+                        else (left, right)
+                    )
+    return left, right
 
 
 def _without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:

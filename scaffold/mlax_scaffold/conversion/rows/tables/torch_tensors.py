@@ -271,6 +271,9 @@ _TENSORS = {
     "rand": Row("(*size)", "calc.drawn_uniform(size)"),
     "randn_like": Row("(x)", "jax.random.normal(self.key(), x.shape, x.dtype)"),
     "bernoulli": Row("(p)", "calc.drawn(p)"),
+    "multinomial": Row(
+        "(input, num_samples)", "calc.drawn_classes(input, num_samples)"
+    ),
     "tensor": Row("(value, dtype=_)", "calc.value(value, dtype)"),
     "meshgrid": Row("(*args, indexing='ij')", "calc.meshgrid(args, indexing)"),
     "swish": Row("(x)", "jax.nn.silu(x)"),
