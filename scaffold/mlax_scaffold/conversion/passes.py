@@ -32,6 +32,7 @@ from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
+from mlax_scaffold.conversion.forms.number_tensors import without_number_tensors
 from mlax_scaffold.conversion.forms.numeric_masks import without_numeric_masks
 from mlax_scaffold.conversion.forms.open_calls import (
     without_open_calls,
@@ -105,6 +106,7 @@ def with_plain_forms(
     without_device_code(origin)
     without_distributions(origin)
     without_open_pools(origin)
+    without_number_tensors(origin)
     with_settled_settings(origin)
     with_called_properties(origin)
     with_call_attributes(origin)

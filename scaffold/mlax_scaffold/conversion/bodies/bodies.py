@@ -280,6 +280,7 @@ class Bodies(Asserting):
         if parted is not None:
             made = self.returned[start:middle], self.returned[middle:]
             self.returned[start:] = parted.settled(self.symbols, *made)
+        self._given_alike(node.test, first)
         returns = bool(node.body) and isinstance(node.body[-1], ast.Return | ast.Raise)
         for local, value in first.items():
             other = self.env.get(local)

@@ -341,6 +341,7 @@ class Calling(Helping):
             index = given[1]
             if isinstance(index, Array):
                 index.of_integers()
+                self.arrays.beside(given[0], index, node)
                 taken = last == "take_along_axis"
                 return node, index.like(index.axes, "Float") if taken else given[0]
         node = of_numbers(node, given, self.builder.calculations.first_input)

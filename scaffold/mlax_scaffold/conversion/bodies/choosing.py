@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 from mlax_scaffold.conversion.bodies.looping import Looping
 from mlax_scaffold.conversion.declarations.parted_inputs import ends
+from mlax_scaffold.conversion.declarations.reading import Environment
 from mlax_scaffold.conversion.shapes.chosen_sizes import chosen_size, compares_sizes
 from mlax_scaffold.conversion.shapes.sizes import is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Value
-from mlax_scaffold.conversion.source.trees import literal, same
+from mlax_scaffold.conversion.source.trees import is_none, literal, same
 
 
 def _ranked(test: ast.expr) -> str:
@@ -82,6 +83,21 @@ class Choosing(Looping):
             array.kind = "Int"
         self.env = {**dict.fromkeys(self.env), **before}
         return True
+
+    def _given_alike(self, test: ast.expr, first: Environment) -> None:
+        """What stands for an input that is None has its shape: `h = zeros(b, n)`, `h, c = x` elsewhere."""
+        asks = isinstance(test, ast.Compare) and is_none(test.comparators[0])
+        for local, value in first.items() if asks else ():
+            other = self.env.get(local)
+            if not isinstance(value, Array) or not isinstance(other, Array):
+                continue
+            if value is other or value.lead == other.lead:
+                continue
+            open_, told = (value, other) if value.lead else (other, value)
+            if open_.axes or not self.symbols.ranked(open_, ["_"] * len(told.axes)):
+                continue
+            for mine, axis in zip(open_.axes, told.axes, strict=True):
+                self.symbols.equal(mine, axis)
 
     def _after_branches(
         self, condition: ast.expr | None, value: Value, other: Value

@@ -97,6 +97,9 @@ def _may_give(
         return isinstance(call.func, ast.Attribute) and call.func.attr in called
     if attribute in called:
         return True
+    methods = (m for c in origin.classes.values() for m in c.body)
+    if any(getattr(m, "name", "") == attribute for m in methods):
+        return False
     made = [
         getattr(getattr(part.value, "func", None), "id", "")
         for part in ast.walk(origin.tree)

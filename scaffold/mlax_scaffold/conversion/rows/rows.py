@@ -172,7 +172,7 @@ MODULES = {"jnp": "jax.numpy", "jax": "jax", "lax": "jax.lax", "math": "math"}
 """Modules that rows name."""
 
 
-_AS_IN_NUMPY = {"axis": "dim", "keepdims": "keepdim"}
+_AS_IN_NUMPY = {"axis": "dim", "keepdims": "keepdim", "input": "x"}
 
 
 class MisfitError(Exception):
@@ -291,7 +291,7 @@ def bind(
     for keyword in call.keywords:
         title = keyword.arg
         if title not in names and _AS_IN_NUMPY.get(title or "") in names:
-            # PyTorch takes the words of NumPy, too.
+            # PyTorch takes the words of NumPy, too, and rows call each tensor x.
             title = _AS_IN_NUMPY[str(title)]
         if title in names:
             bound[str(title)] = keyword.value

@@ -301,6 +301,10 @@ class ShapeFunctions:
         return Several(parts)
 
     def _expanded(self, array: Array, axis: object) -> Value:
+        widened = array.widened
+        if widened is not None and isinstance(axis, int) and axis == widened[1] + 1 > 2:
+            # New axes behind all others: `a.unsqueeze(2).unsqueeze(3)`.
+            self.symbols.ranked(array, ("batch", "channels", "", "")[:axis])
         if isinstance(axis, int) and array.lead and not array.axes:
             return array.with_axis(axis)
         if isinstance(axis, int) and array.lead and axis >= 0:

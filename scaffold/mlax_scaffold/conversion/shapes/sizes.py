@@ -268,17 +268,17 @@ class Symbols:
 
 
 def _rest(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
-    """Both sides, without a number that is added to an unknown size where the whole is a number."""
+    """Both sides, where one is an unknown size that a number is added to, or that is divided by one."""
     for one, other in ((left, right), (right, left)):
+        whole = literal(other)
         match one:
-            case ast.BinOp(left=size, op=ast.Add(), right=number):
-                whole, part = literal(other), literal(number)
-                if is_symbol(size) and type(whole) is int and type(part) is int:
-                    return (
-                        (size, ast.Constant(whole - part))
-                        if whole > part
-                        else (left, right)
-                    )
+            case ast.BinOp(left=size, op=ast.Add(), right=ast.Constant(int(part))):
+                if is_symbol(size) and type(whole) is int and whole > part:
+                    return size, ast.Constant(whole - part)
+            case ast.BinOp(left=size, op=ast.FloorDiv(), right=ast.Constant() as part):
+                known = not any(map(is_symbol, ast.walk(other)))
+                if is_symbol(size) and known:
+                    return size, folded(expression("n * a", n=part, a=other))
     return left, right
 
 
