@@ -186,3 +186,43 @@ class Thing(nn.Sequential):
     ).text
     assert "BatchNorm(self.dim)" in text
     assert "Conv(2, self.dim, self.dim, 1" in text
+
+
+def test_classes_that_a_number_makes_different_are_two():
+    text = settled(
+        """\
+class Block(nn.Module):
+    def __init__(self, dim, out, ratio, norm=None):
+        super().__init__()
+        norm = norm or nn.BatchNorm2d
+        layers = []
+        if ratio != 1:
+            layers.append(nn.Conv2d(dim, dim * ratio, 1))
+        layers.extend([nn.Conv2d(dim * ratio, out, 1), norm(out)])
+        self.conv = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim=4, table=None):
+        super().__init__()
+        if table is None:
+            table = [[1, 8], [6, 8], [6, 8]]
+        layers = []
+        for ratio, out in table:
+            layers.append(Block(dim, out, ratio=ratio))
+            dim = out
+        self.layers = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.layers(x)
+"""
+    )
+    first, second, third = (
+        line.split("= ")[1].partition("(")[0]
+        for line in text.splitlines()
+        if "self.layers_" in line and "= Block" in line
+    )
+    assert first != second == third
