@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
 from mlax_scaffold.conversion.forms.device_code import without_device_code
 from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
+from mlax_scaffold.conversion.forms.distributions import without_distributions
 from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
@@ -35,11 +36,13 @@ from mlax_scaffold.conversion.forms.merged_layers import with_merged_layers
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
+from mlax_scaffold.conversion.forms.number_tensors import without_number_tensors
 from mlax_scaffold.conversion.forms.numeric_masks import without_numeric_masks
 from mlax_scaffold.conversion.forms.open_calls import (
     without_open_calls,
     without_other_names,
 )
+from mlax_scaffold.conversion.forms.open_pools import without_open_pools
 from mlax_scaffold.conversion.forms.other_titles import without_other_titles
 from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
@@ -71,6 +74,7 @@ from mlax_scaffold.conversion.handed.functions_of_layers import (
     without_functions_of_layers,
 )
 from mlax_scaffold.conversion.handed.given_functions import without_given_functions
+from mlax_scaffold.conversion.handed.given_inputs import with_given_inputs
 from mlax_scaffold.conversion.handed.given_instances import without_given_instances
 from mlax_scaffold.conversion.handed.given_layers import without_given_layers
 from mlax_scaffold.conversion.handed.handed_layers import without_handed_layers
@@ -109,6 +113,9 @@ def with_plain_forms(
         of a configuration.
     """
     without_device_code(origin)
+    without_distributions(origin)
+    without_open_pools(origin)
+    without_number_tensors(origin)
     with_settled_settings(origin)
     with_called_properties(origin)
     without_other_titles(origin, thing)
@@ -179,6 +186,7 @@ def with_plain_forms(
     with_own_titles(origin, thing, notes)
     with_number_inputs(origin, thing, notes)
     without_settled_numbers(origin, thing, notes)
+    with_given_inputs(origin, thing)
     with_static_products(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)

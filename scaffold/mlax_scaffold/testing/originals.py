@@ -125,7 +125,7 @@ class Original:
         known = inspect.signature(thing).parameters.values()
         named = [p for p in known if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         open_ended = len(named) < len(known)
-        drawn = ("key", "rngs", *self.keys)
+        drawn = ("key", "rngs", "device", *self.keys)
         missing = [
             p.name
             for p in named

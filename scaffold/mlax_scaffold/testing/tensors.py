@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import Any
 
 import jax
@@ -14,7 +15,8 @@ from mlax_scaffold.testing.built import Built, Run, is_array
 def layer_of_torch(cls: Any, original: Any, arguments: Any, arrays: Any) -> Built:
     """A layer of PyTorch in inference; its weights are those that it would save, and buffers beside them."""
     torch = importlib.import_module("torch")
-    module, flags = cls(**arguments).eval(), original.given_flags()
+    placed = {} if _device_of(cls) else {"device": "cpu"}
+    module, flags = cls(**placed, **arguments).eval(), original.given_flags()
     saved = dict(module.state_dict())
     beside = {
         f"{path}.{name}".removeprefix("."): (part, name, value)
@@ -52,6 +54,12 @@ def layer_of_torch(cls: Any, original: Any, arguments: Any, arrays: Any) -> Buil
 
     weights = {k: np.asarray(v.detach()) for k, v in held.items()}
     return Built(weights, bound, settled)
+
+
+def _device_of(cls: Any) -> bool:
+    """Whether a class needs not be told a device: it has a default for it, or takes none."""
+    known = inspect.signature(cls).parameters.get("device")
+    return known is None or known.default is not known.empty
 
 
 def settle_norm(weights: dict[str, Any], name: str) -> None:

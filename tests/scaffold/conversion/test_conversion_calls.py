@@ -533,5 +533,5 @@ class Thing(nn.Module):
 """,
         LINEN,
     ).text
-    assert "x: Float['batch _ in_features']" in text
+    assert "x: Float['batch time in_features']" in text
     assert "Linear(self.features, 3)" in text

@@ -135,7 +135,7 @@ def test_later_reads_see_what_was_changed(start, forward, expected):
         (RELU, "y = x[:, :1]\nz = self.relu(x)\nreturn z + y", 9, "`self.relu(x)`"),
         ("", "y = x.view(-1)\ny += 1.0\nreturn self.fc(x)", 8, "`y += 1.0`"),
         (
-            "self.net = nn.Sequential(nn.LeakyReLU(0.2, True), nn.Linear(dim, dim))",
+            "self.net = nn.Sequential(nn.Hardsigmoid(True), nn.Linear(dim, dim))",
             "return torch.cat([x, self.net(x)], 1)",
             8,
             "`self.net(x)`",
@@ -232,3 +232,38 @@ class Thing(nn.Module):
     )
     assert "keep = 1 - p\n        mask = keep\n        mask += " in made.text
     assert "keep = mask" not in made.text
+
+
+def test_an_input_that_a_sequence_activates_in_place_is_the_activated_one_after_it():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.model = nn.Sequential(nn.LeakyReLU(0.2, True), nn.Conv2d(dim, dim, 1))
+
+    def forward(self, x):
+        return torch.cat([x, self.model(x)], 1)
+"""
+    ).text
+    _, forward = text.split("def forward", 1)
+    lines = [line.strip() for line in forward.splitlines()[1:4]]
+    assert lines == [
+        "result = self._model(x)",
+        "x = jax.nn.leaky_relu(x, 0.2)",
+        "return jnp.concatenate([x, result], axis=1)",
+    ]
+
+
+def test_numbers_that_are_changed_past_their_gradient_are_told():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    def forward(self, x, mask):
+        y = x * 2
+        y.data.masked_fill_(mask == 0, -float('inf'))
+        return y.softmax(dim=-1)
+"""
+    )
+    assert "jnp.where(mask == 0, -jnp.inf, y)" in made.text
+    assert any("past their gradient" in note.what for note in made.notes)

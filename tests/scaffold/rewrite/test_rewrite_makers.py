@@ -24,10 +24,6 @@ import numpy as np
 from mlax_scaffold.spec import Float, Layer, Literal, Size, lecun_normal, trainable
 from mlax_scaffold.specs.nn.layer_norm import LayerNorm
 from mlax_scaffold.specs.nn.linear import Linear
-
-
-def Square(n):
-    return Linear(n, n)
 """
 WAYS = {
     "helper_make": (
@@ -712,6 +708,8 @@ WAYS = {
     ),
     "class_if": (
         """
+        def square(n):
+            return Linear(n, n)
         """,
         """
         norm: Literal["layer", "linear"] = "layer"
@@ -722,9 +720,9 @@ WAYS = {
             elif self.features > 100:
                 make = LayerNorm
             else:
-                make = Square
+                make = square
             self.a = make(self.features)
-            self.b = (LayerNorm if self.norm == "layer" else Square)(self.features)
+            self.b = (LayerNorm if self.norm == "layer" else square)(self.features)
 
         def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
             return self.b(self.a(x))

@@ -278,6 +278,8 @@ class Bodies(Asserting):
         told = literal_test(node.test, self.builder.setup)
         if told is not None:
             return self.statements(node.body if told else node.orelse)
+        if self._for_ranks(node):
+            return [node]
         before = dict(self.env)
         condition = self._condition(node.test)
         in_setup = condition or self._told_in_setup(node.test)
@@ -306,6 +308,7 @@ class Bodies(Asserting):
         if parted is not None:
             made = self.returned[start:middle], self.returned[middle:]
             self.returned[start:] = parted.settled(self.symbols, *made)
+        self._given_alike(node.test, first)
         returns = bool(node.body) and isinstance(node.body[-1], ast.Return | ast.Raise)
         for local, value in first.items():
             other = self.env.get(local)

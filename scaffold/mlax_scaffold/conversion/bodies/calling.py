@@ -8,6 +8,7 @@ import copy
 from mlax_scaffold.conversion.bodies.helping import Helping
 from mlax_scaffold.conversion.declarations.recurrences import states_given
 from mlax_scaffold.conversion.forms.boolean_sums import of_numbers
+from mlax_scaffold.conversion.shapes.chosen_sizes import number_of
 from mlax_scaffold.conversion.shapes.helper_dtypes import (
     WHOLE,
     WIDE,
@@ -125,7 +126,7 @@ class Calling(Helping):
                 return self._inner(node), None
             case ast.Starred():
                 node.value, value = self.value(node.value)
-                return node, None
+                return node, value if isinstance(value, Shape) else None
         for child, part in ast.iter_fields(node):
             if isinstance(part, ast.expr):
                 setattr(node, child, self.value(part)[0])
@@ -205,7 +206,7 @@ class Calling(Helping):
                 shape = static_shape(self.builder.setup, node)
                 return node, Array(shape, False) if shape is not None else None
             if attribute in self.builder.fields or (known and known.kind == "derived"):
-                return node, Number(node)
+                return node, Number(number_of(self.builder.setup, node))
             return node, None
         of_layer = self._of_layer(node)
         if of_layer is not None:
@@ -345,6 +346,13 @@ class Calling(Helping):
                 return node, self.arrays.method(func.attr, owner, node, given)
             if func.attr == "reshape" and all(isinstance(g, Number) for g in given):
                 return node, self.arrays.reshaped(Array(), node.args, given)
+        if last in ("take_along_axis", "put_along_axis") and len(given) > 1:
+            index = given[1]
+            if isinstance(index, Array):
+                index.of_integers()
+                self.arrays.beside(given[0], index, node)
+                taken = last == "take_along_axis"
+                return node, index.like(index.axes, "Float") if taken else given[0]
         first = self.builder.calculations.first_input
         known = self.env.get(first)
         indices = isinstance(known, Array) and known.kind == "Int"

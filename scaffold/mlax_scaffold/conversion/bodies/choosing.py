@@ -7,17 +7,40 @@ import copy
 from collections.abc import Sequence
 
 from mlax_scaffold.conversion.bodies.looping import Looping
+from mlax_scaffold.conversion.declarations.parted_inputs import ends
+from mlax_scaffold.conversion.declarations.reading import Environment
 from mlax_scaffold.conversion.shapes.chosen_sizes import chosen_size, compares_sizes
 from mlax_scaffold.conversion.shapes.sizes import is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Value
 from mlax_scaffold.conversion.source.trees import (
     expression,
+    is_none,
     literal,
     name,
     same,
     statement,
     targets,
 )
+
+
+def _ranked(test: ast.expr) -> str:
+    """The name of an array that is asked how many axes it has; "" for another condition."""
+    match test:
+        case (
+            ast.Compare(
+                left=ast.Attribute(value=ast.Name(id=local), attr="ndim"),
+                comparators=[ast.Constant()],
+            )
+            | ast.Compare(
+                left=ast.Call(
+                    func=ast.Name(id="len"),
+                    args=[ast.Attribute(value=ast.Name(id=local), attr="shape")],
+                ),
+                comparators=[ast.Constant()],
+            )
+        ):
+            return local
+    return ""
 
 
 class Choosing(Looping):
@@ -89,6 +112,49 @@ class Choosing(Looping):
         return isinstance(node, ast.IfExp) and (
             self._makes(node.body) or self._makes(node.orelse)
         )
+
+    def _for_ranks(self, node: ast.If) -> bool:
+        """Whether a branch is for arrays of another number of axes, `if x.ndim > 2: x = x.reshape(-1, 784)`.
+
+        It is read by itself then: what it says of the array holds for those.
+        """
+        local = _ranked(node.test)
+        array = self.env.get(local)
+        if not isinstance(array, Array) or node.orelse or ends(node.body):
+            return False
+        count = node.test.comparators[0].value  # type: ignore[attr-defined]
+        equal = isinstance(node.test.ops[0], ast.Eq)  # type: ignore[attr-defined]
+        if equal and count == 1 and array.lead and not array.axes:
+            # Labels, mostly, which are one for each example.
+            self.symbols.ranked(array, ("batch",))
+        if equal and not array.lead and len(array.axes) == count:
+            node.body = self.statements(node.body) or [ast.Pass()]
+            return True
+        before = dict(self.env)
+        self.env[local] = Array([], True, array.kind)
+        self.conditions.append(ast.Constant(None))
+        node.body = self.statements(node.body) or [ast.Pass()]
+        self.conditions.pop()
+        inner = self.env.get(local)
+        if isinstance(inner, Array) and inner.kind == "Int":
+            array.kind = "Int"
+        self.env = {**dict.fromkeys(self.env), **before}
+        return True
+
+    def _given_alike(self, test: ast.expr, first: Environment) -> None:
+        """What stands for an input that is None has its shape: `h = zeros(b, n)`, `h, c = x` elsewhere."""
+        asks = isinstance(test, ast.Compare) and is_none(test.comparators[0])
+        for local, value in first.items() if asks else ():
+            other = self.env.get(local)
+            if not isinstance(value, Array) or not isinstance(other, Array):
+                continue
+            if value is other or value.lead == other.lead:
+                continue
+            open_, told = (value, other) if value.lead else (other, value)
+            if open_.axes or not self.symbols.ranked(open_, ["_"] * len(told.axes)):
+                continue
+            for mine, axis in zip(open_.axes, told.axes, strict=True):
+                self.symbols.equal(mine, axis)
 
     def _after_branches(
         self, condition: ast.expr | None, value: Value, other: Value

@@ -8,7 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from mlax_scaffold.conversion.rows.tables import METHODS
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import expression, literal, self_attribute
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_name,
+    literal,
+    self_attribute,
+)
 
 _POSITIONS = {
     **dict.fromkeys(("ReLU", "ReLU6", "SiLU", "Mish", "SELU", "Hardswish"), 0),
@@ -31,6 +36,22 @@ AGAIN = {"relu": "{}.relu()", "relu6": "{}.clamp(0, 6)"}
 """What computes the same again on its result, as a method of a tensor."""
 
 
+_ONCE = {
+    "LeakyReLU": ("leaky_relu", "negative_slope", "0.01"),
+    "ELU": ("elu", "alpha", "1.0"),
+    "SiLU": ("silu", "", ""),
+    "Mish": ("mish", "", ""),
+    "SELU": ("selu", "", ""),
+    "Hardswish": ("hardswish", "", ""),
+}
+"""What computes something else on its result: the function, and its number."""
+
+
+def again_after(kind: str) -> str:
+    """What a tensor is after a call that changed it, as a text with a place for it; "" for others."""
+    return kind if kind.startswith("torch.") else ""
+
+
 @dataclass(frozen=True)
 class Change:
     """What a call does to the tensor that it is given."""
@@ -38,7 +59,7 @@ class Change:
     result: bool
     """Whether the changed tensor is what the call returns."""
     kind: str = "other"
-    """What the tensor becomes, one of AGAIN; "other" for what is not told."""
+    """What the tensor becomes, one of AGAIN, or a text of `again_after`; "other" for what is not told."""
     sure: bool = True
     """Whether it does so in any case: an argument may say that it does not."""
 
@@ -136,9 +157,21 @@ class Changing:
             return Change(False, kind) if kind else None
         position = _POSITIONS.get(last) if full.startswith("torch.nn.") else None
         if self._inplace(node, position):
-            kind = last.lower() if last.lower() in AGAIN else "other"
+            kind = last.lower() if last.lower() in AGAIN else self._once(node, last)
             return Change(True, kind, not _depends(node, position))
         return None
+
+    def _once(self, call: ast.Call, last: str) -> str:
+        """What a module makes of a tensor that it changes, by a function."""
+        function, title, number = _ONCE.get(last, ("", "", ""))
+        if not function or self.origin.imports.get("torch") != "torch":
+            return "other"
+        given = [k.value for k in call.keywords if k.arg == title]
+        value = (given or call.args[:1])[:1] if title else []
+        if value and isinstance(literal(value[0]), ast.AST):
+            return "other"
+        number = ast.unparse(value[0]) if value else number
+        return f"torch.nn.functional.{function}({{}}{', ' + number if number else ''})"
 
     def _first(self, given: Iterable[ast.expr]) -> Change | None:
         """What a sequence does, which what it begins with does."""
@@ -254,3 +287,22 @@ class Plain(ast.NodeTransformer):
             return ast.copy_location(expression(text), node)
         func.attr = func.attr[:-1]
         return node
+
+
+def rebinds(node: ast.stmt, call: ast.Call, given: ast.expr) -> bool:
+    """Whether a statement gives a changed tensor the name that it has: `x = self.relu(x)`."""
+    if not isinstance(node, ast.Assign) or node.value is not call:
+        return False
+    return isinstance(given, ast.Name) and all(
+        is_name(t, given.id) for t in node.targets
+    )
+
+
+def set_part(node: ast.stmt) -> str:
+    """The name of a tensor of which a part is set: `x[:, 0] = 1`."""
+    match node:
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=local))]):
+            return local
+        case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=local))):
+            return local
+    return ""

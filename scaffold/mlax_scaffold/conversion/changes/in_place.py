@@ -19,7 +19,10 @@ from mlax_scaffold.conversion.changes.changing_calls import (
     Change,
     Changing,
     Plain,
+    again_after,
     is_changing,
+    rebinds,
+    set_part,
 )
 from mlax_scaffold.conversion.changes.evaluation_order import (
     earlier,
@@ -37,7 +40,6 @@ from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     expression,
-    is_name,
     name,
     names,
     self_attribute,
@@ -94,25 +96,6 @@ def _numbers(changing: Changing, function: ast.FunctionDef) -> frozenset[str]:
     return frozenset(a for a, found in told.items() if all(found))
 
 
-def _rebinds(node: ast.stmt, call: ast.Call, given: ast.expr) -> bool:
-    """Whether a statement gives a changed tensor the name that it has: `x = self.relu(x)`."""
-    if not isinstance(node, ast.Assign) or node.value is not call:
-        return False
-    return isinstance(given, ast.Name) and all(
-        is_name(t, given.id) for t in node.targets
-    )
-
-
-def _set_part(node: ast.stmt) -> str:
-    """The name of a tensor of which a part is set: `x[:, 0] = 1`."""
-    match node:
-        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=local))]):
-            return local
-        case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=local))):
-            return local
-    return ""
-
-
 def _starts(method: ast.FunctionDef) -> bool:
     return method.name in _STARTS or "init" in method.name
 
@@ -139,9 +122,11 @@ class _InPlace:
 
     def run(self) -> None:
         """Rewrite the body."""
+        for call in ast.walk(self.function):
+            self._past_gradient(call)
         found = any(
             isinstance(p, ast.AugAssign)
-            or (isinstance(p, ast.stmt) and _set_part(p))
+            or (isinstance(p, ast.stmt) and set_part(p))
             or (
                 isinstance(p, ast.Call)
                 and self.changing.of_call(p, self._looped()) is not None
@@ -153,6 +138,22 @@ class _InPlace:
             self.live = Liveness(self.function.body)
             self.function.body = self._block(self.function.body)
             ast.fix_missing_locations(self.function)
+
+    def _past_gradient(self, node: ast.AST) -> None:
+        """`x.data.masked_fill_(...)` changes the numbers of x, and `x.masked_fill_(...)` does so, too."""
+        match node:
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Attribute(value=ast.Name() as inner, attr="data"),
+                    attr=title,
+                )
+            ) if is_changing(title):
+                node.func.value = inner  # type: ignore[attr-defined]
+                self.notes.remark(
+                    node,
+                    f"`{ast.unparse(node)}` changes numbers past their gradient",
+                    "here the gradient follows it",
+                )
 
     def _looped(self) -> dict[str, str]:
         """The names of loops over lists of layers."""
@@ -236,14 +237,14 @@ class _InPlace:
             made = self.changing.of_call(call, self.modules)
             assert made is not None
             given, change = made
-            if change.result and _rebinds(node, call, given):
+            if change.result and rebinds(node, call, given):
                 self._note_change(ast.unparse(given), change)
                 after += self._others(call, ast.unparse(given), self.live.after(node))
             else:
                 before += self._changes(node, call, given, change)
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             after += self._augmented(node, node.target.id)
-        if (local := _set_part(node)) and not self.storages.is_listed(local):
+        if (local := set_part(node)) and not self.storages.is_listed(local):
             after += self._augmented(node, local)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and before:
             return [*before, *after]
@@ -326,7 +327,8 @@ class _InPlace:
                 self._refuse(call)
             return []
         local = given.id
-        told = change.sure and (change.result or change.kind in AGAIN)
+        after = again_after(change.kind) if not change.result else ""
+        told = change.sure and (change.result or change.kind in AGAIN or after)
         if not told:
             if held:
                 self._refuse(call)
@@ -337,10 +339,17 @@ class _InPlace:
             put(node, call, ast.Name(local, ast.Load()))
         elif not held:
             return []
+        elif after:
+            # It is called with what the tensor is before that.
+            title = self._free("result")
+            before += [ast.Assign([ast.Name(title, ast.Store())], copy.deepcopy(call))]
+            put(node, call, ast.Name(title, ast.Load()))
+            value = expression(after.format(local))
         else:
             value = expression(AGAIN[change.kind].format(local))
         assign = ast.Assign([ast.Name(local, ast.Store())], self._plain(value))
-        ast.fix_missing_locations(ast.copy_location(assign, call))
+        for part in (*before, assign):
+            ast.fix_missing_locations(ast.copy_location(part, call))
         return [*before, assign, *self._others(call, local, live | elsewhere)]
 
     def _first(self, node: ast.stmt, call: ast.Call, local: str) -> list[ast.stmt]:
@@ -352,14 +361,18 @@ class _InPlace:
                 continue
             if not self._held(name(local), reads(part)):
                 continue
-            title = "before"
-            while title in known:
-                title += "_"
+            title = self._free("before", known)
             known.add(title)
             assign = ast.Assign([ast.Name(title, ast.Store())], self._plain(part))
             made.append(ast.fix_missing_locations(ast.copy_location(assign, part)))
             put(node, part, ast.Name(title, ast.Load()))
         return made
+
+    def _free(self, title: str, known: Iterable[str] = ()) -> str:
+        """A name that the function does not have."""
+        while title in {*known, *names(self.function)}:
+            title += "_"
+        return title
 
     def _note_change(self, local: str, change: Change) -> None:
         """Tell callers that an argument is changed, and into what."""

@@ -273,7 +273,7 @@ class ArrayShapes(Reshaping):
         if last in ("max", "min") and given and len(numbers) == len(given):
             return Number(ast.Call(node.func, numbers, []))
         if last in MADE and "." in text:
-            return filled(first)
+            return filled(first, self.symbols)
         if last in ("concatenate", "concat", "hstack") and isinstance(first, Several):
             return self._concatenated(node, first)
         if last == "stack" and isinstance(first, Several) and first.items:
@@ -332,7 +332,7 @@ class ArrayShapes(Reshaping):
                 values = values[0].items
             return self.reshaped(first, node.args[1:], values)
         if last in ("split", "array_split"):
-            return self._split(first, node)
+            return self._split(first, node, given[1:])
         if last == "unstack":
             return self._unstacked(first, node)
         if last == "expand_dims" and len(node.args) > 1:

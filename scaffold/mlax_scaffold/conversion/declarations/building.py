@@ -28,6 +28,7 @@ from mlax_scaffold.conversion.source.trees import (
     name,
     names,
     negated,
+    replaced,
     same,
     self_attribute,
     statement,
@@ -92,6 +93,8 @@ class Builder:
     consumed: set[str] = field(default_factory=set)
     """Methods that make layers, which setup does now."""
 
+    kept: dict[str, str] = field(default_factory=dict)
+    """The attributes that locals of the constructor are kept under, where functions read them later."""
     begun_as: dict[str, ast.expr] = field(default_factory=dict)
     """What weights and states of a constructor are set to."""
 
@@ -221,6 +224,20 @@ class Builder:
         """Declare a value that is computed of hyperparameters."""
         self.attributes[attribute] = Attribute(kind)
         self.setup.append(statement(f"self.{attribute} = v", v=value))
+
+    def without_locals(self, value: ast.expr) -> ast.expr:
+        """A function that is called later, which reads what setup has given names to as attributes."""
+        bound = {
+            part.targets[0].id
+            for part in self.setup
+            if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
+        }
+        read = sorted(names(value) & bound)
+        for local in read:
+            if local not in self.kept:
+                self.kept[local] = self.free(local)
+                self.derive(self.kept[local], name(local))
+        return replaced(value, {n: expression(f"self.{self.kept[n]}") for n in read})
 
     def _write(
         self, attribute: str, value: ast.expr, condition: ast.expr | None

@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.declarations.list_loops import Item, ListLoops, Lo
 from mlax_scaffold.conversion.declarations.modules import (
     Modules,
     applied_to,
+    chained,
     is_layer,
 )
 from mlax_scaffold.conversion.source.trees import (
@@ -230,7 +231,13 @@ class Lists(FilledLists, ListLoops):
                 body += self._loop(attribute, loop, None, suffix)
                 continue
             standing = both(condition, item.condition)
-            for call in self.modules.calls(attribute, [item.value], standing, number):
+            calls = self.modules.calls(attribute, [item.value], standing, number)
+            if not called and standing is None and len(calls) != 1:
+                # A sequence, or what hands on its input, is one element of a list.
+                title = f"{attribute}_{number}"
+                self.modules.method(title, chained(calls))
+                calls = [expression(f"self._{title}")]
+            for call in calls:
                 elements.append(call)
                 made = applied_to(call, name("x"))
                 assign = ast.Assign([ast.Name("x", ast.Store())], made, lineno=0)

@@ -168,7 +168,9 @@ class Modules:
                 return self.translator.expression(value.args[0])
             if full in ("jax.checkpoint", "flax.linen.remat", "flax.nnx.remat"):
                 return self.made(value.args[0])
-        return self.translator.expression(value)
+        made = self.translator.expression(value)
+        layer = isinstance(made, ast.Call) and is_layer(made)
+        return made if layer else self.builder.without_locals(made)
 
     def elements(self, call: ast.Call) -> list[ast.expr] | None:
         """What a sequence is made of; None where it is not listed."""

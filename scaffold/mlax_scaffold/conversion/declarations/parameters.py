@@ -20,6 +20,10 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS, flags
+from mlax_scaffold.model.reserved import OF_FUNCTIONS, RESERVED
+
+_GENERATED = RESERVED - OF_FUNCTIONS - {"self", "dtype", *KEYS}
+"""Names that a field cannot have."""
 
 
 class Parameters:
@@ -138,6 +142,8 @@ class Parameters:
                 node.value, "register_parameter"
             ):
                 found["bias"] = "use_bias"
+        for title in sorted(given & _GENERATED):
+            found.setdefault(title, f"{title}_value")
         for node in ast.walk(self.builder.node):
             if isinstance(node, ast.FunctionDef) and node.name in given:
                 found[node.name] = f"{node.name}_value"

@@ -29,6 +29,7 @@ from mlax_scaffold.conversion.definitions.class_methods import (
 from mlax_scaffold.conversion.definitions.constructor import (
     Constructor,
 )
+from mlax_scaffold.conversion.definitions.early_locals import with_early_locals
 from mlax_scaffold.conversion.definitions.preparing import prepare
 from mlax_scaffold.conversion.definitions.started_methods import of_start
 from mlax_scaffold.conversion.definitions.told_shapes import told
@@ -247,7 +248,7 @@ class ClassReader(ClassMethods):
         builder = self.builder
         added = self._added(env)
         resolved = [self._resolved(s) for s in builder.setup]
-        setup = without_unread(resolved, builder.written)
+        setup = with_early_locals(without_unread(resolved, builder.written))
         for method in (forward, *builder.methods):
             method.body = [self._resolved(s) for s in method.body]
         draws = Draws(self.notes, builder.origin.functions)

@@ -241,9 +241,19 @@ def _counts(function: ast.FunctionDef) -> set[str]:
         for call in ast.walk(function)
         if isinstance(call, ast.Call) and call.args
         if ast.unparse(call.func).rpartition(".")[2] in _MADE
-        for n in ast.walk(call.args[0])
-        if isinstance(n, ast.Name)
+        for argument in call.args
+        for n in _plain_names(argument)
     }
+
+
+def _plain_names(node: ast.expr) -> list[ast.Name]:
+    """The names of arithmetic that are numbers themselves: of `x.size(0) * n` it is n."""
+    if isinstance(node, ast.Name):
+        return [node]
+    if isinstance(node, ast.BinOp | ast.Tuple | ast.List):
+        inner = [p for p in ast.iter_child_nodes(node) if isinstance(p, ast.expr)]
+        return [n for part in inner for n in _plain_names(part)]
+    return []
 
 
 def sizes_in(function: ast.FunctionDef) -> set[str]:

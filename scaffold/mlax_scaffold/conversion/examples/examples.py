@@ -87,6 +87,7 @@ def fitting(
         if value is not None:
             values[field.name] = value
     _divide(values, given or {})
+    values |= _multiples(values, setup, given or {})
     values |= _large_enough(values, setup)
     known = _with_derived(values, setup)
     defaults = {f.name: literal(f.default) for f in fields if f.default is not None}
@@ -141,6 +142,34 @@ def _asked(symbols: Symbols, array: Array) -> set[str]:
         for part in ast.walk(choice.test)
         if isinstance(part, ast.Attribute)
     }
+
+
+def _multiples(
+    values: Mapping[str, object], setup: Iterable[ast.stmt], given: Mapping[str, object]
+) -> dict[str, object]:
+    """Sizes that setup requires to be multiples of a number: `require(self.height % 16 == 0, ...)`."""
+    found: dict[str, object] = {}
+    for statement in setup:
+        match statement:
+            case ast.Expr(
+                value=ast.Call(
+                    args=[
+                        ast.Compare(
+                            left=ast.BinOp(left=size, op=ast.Mod(), right=by),
+                            ops=[ast.Eq()],
+                            comparators=[ast.Constant(value=0)],
+                        ),
+                        *_,
+                    ]
+                )
+            ):
+                title, number = self_attribute(size) or "", literal(by)
+                value = values.get(title)
+                if title in given or type(value) is not int or type(number) is not int:
+                    continue
+                if number > 0 and value % number:
+                    found[title] = -(-value // number) * number
+    return found
 
 
 def _large_enough(

@@ -1,20 +1,32 @@
-"""Images of PyTorch that are resized corner to corner, `align_corners=True`: as jax has no word for it."""
+"""Images of PyTorch that are resized by linear interpolation: corner to corner, or to a size.
+
+jax has no word for the first, and `jax.image.resize` computes weights in another dtype than the image's.
+"""
 
 from __future__ import annotations
 
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, is_none, literal
+from mlax_scaffold.conversion.source.trees import is_name, literal
 
 _TORCH = "torch_"
 """What the code that is added calls PyTorch."""
-_FUNCTION = """
+_CORNERS = """
 def resize_aligned(x, rows, columns):
     \"\"\"Images (..., rows, columns) of another size, corner to corner, by linear interpolation.\"\"\"
     last, end = x.shape[-2] - 1, x.shape[-1] - 1
     top = [i * last / max(rows - 1, 1) for i in range(rows)]
     left = [i * end / max(columns - 1, 1) for i in range(columns)]
+"""
+_MIDDLES = """
+def resize_linear(x, rows, columns):
+    \"\"\"Images (..., rows, columns) of another size, by linear interpolation between middles.\"\"\"
+    last, end = x.shape[-2] - 1, x.shape[-1] - 1
+    top = [max((i + 0.5) * (last + 1) / rows - 0.5, 0.0) for i in range(rows)]
+    left = [max((i + 0.5) * (end + 1) / columns - 0.5, 0.0) for i in range(columns)]
+"""
+_BETWEEN = """\
     above = torch_.tensor([int(at) for at in top])
     below = torch_.tensor([min(int(at) + 1, last) for at in top])
     before = torch_.tensor([int(at) for at in left])
@@ -49,7 +61,9 @@ def without_aligned_images(origin: Origin) -> None:
     if not calls.line:
         return
     added = ast.parse(f"import torch as {_TORCH}").body
-    texts = [_FUNCTION, *([_CLASS] if calls.layers else [])]
+    places = {"resize_aligned": _CORNERS, "resize_linear": _MIDDLES}
+    texts = [places[title] + _BETWEEN for title in sorted(calls.used)]
+    texts += [_CLASS] if calls.layers else []
     for text in texts:
         [node] = ast.parse(text).body
         for part in ast.walk(node):
@@ -67,6 +81,22 @@ class _Calls(ast.NodeTransformer):
         self.origin = origin
         self.layers = False
         self.line = 0
+        self.used: set[str] = set()
+        """The functions that are called then."""
+        self.pairs: set[str] = set()
+        """Locals of a function that are sizes of images."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        saved = self.pairs
+        self.pairs = {
+            part.targets[0].id
+            for part in ast.walk(node)
+            if isinstance(part, ast.Assign)
+            if isinstance(part.targets[0], ast.Name) and _is_pair(part.value)
+        }
+        self.generic_visit(node)
+        self.pairs = saved
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
@@ -81,33 +111,55 @@ class _Calls(ast.NodeTransformer):
                 given |= {"mode": ast.Constant("bilinear"), "align_corners": ast.Constant(True)}  # fmt: skip
         else:
             return node
-        if literal(given.get("align_corners")) is not True:
-            return node
+        aligned = literal(given.get("align_corners")) is True
         size, factor = given.get("size"), given.get("scale_factor")
-        if literal(given.get("mode")) != "bilinear":
+        if literal(given.get("mode")) != "bilinear" or "antialias" in given:
             return node
         if full in _UPSAMPLES:
-            if factor is None or not _whole(factor):
+            if factor is None or not aligned or not _whole(factor):
                 return node
             self.layers, self.line = True, node.lineno
+            self.used.add("resize_aligned")
             return _at(f"AlignedUpsample({ast.unparse(factor)})", node)
         x = given.get("x")
-        if not isinstance(x, ast.Name):
+        if x is None:
             return node
-        if size is not None and not is_none(size):
-            said = ast.unparse(size)
-            parts = f"({said})[-2], ({said})[-1]"
-            if isinstance(size, ast.Tuple | ast.List) and len(size.elts) == 2:
-                parts = ", ".join(map(ast.unparse, size.elts))
-            elif isinstance(size, ast.Constant):
-                parts = f"{said}, {said}"
-        elif factor is not None and _whole(factor):
+        parts = self._sizes(size) if size is not None else ""
+        if not parts and aligned and factor is not None and _whole(factor):
             by = ast.unparse(factor)
+            if not isinstance(x, ast.Name):
+                return node
             parts = f"{x.id}.shape[-2] * ({by}), {x.id}.shape[-1] * ({by})"
-        else:
+        if not parts:
             return node
         self.line = node.lineno
-        return _at(f"resize_aligned({x.id}, {parts})", node)
+        title = "resize_aligned" if aligned else "resize_linear"
+        self.used.add(title)
+        made = _at(f"{title}(x, {parts})", node)
+        assert isinstance(made, ast.Call)
+        made.args[0] = x
+        return made
+
+    def _sizes(self, size: ast.expr) -> str:
+        """The two sizes of an image that is made; "" where that is not to be told."""
+        if isinstance(size, ast.Tuple | ast.List) and len(size.elts) == 2:
+            return ", ".join(map(ast.unparse, size.elts))
+        said = ast.unparse(size)
+        if type(literal(size)) is int:
+            return f"{said}, {said}"
+        if _is_pair(size) or (isinstance(size, ast.Name) and size.id in self.pairs):
+            return f"({said})[-2], ({said})[-1]"
+        return ""
+
+
+def _is_pair(node: ast.expr) -> bool:
+    """Whether an expression is the sizes of an image: `x.shape[-2:]`, `x.size()[2:]`."""
+    if isinstance(node, ast.Tuple | ast.List):
+        return len(node.elts) == 2
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice):
+        return False
+    inner = node.value.func if isinstance(node.value, ast.Call) else node.value
+    return isinstance(inner, ast.Attribute) and inner.attr in ("shape", "size")
 
 
 def _whole(node: ast.expr) -> bool:

@@ -46,6 +46,9 @@ def composed(
         return
     call = begun[0].value
     assert isinstance(call, ast.Call)
+    if origin.qualified(base) in SEQUENTIAL:
+        for method in _methods(node):
+            _Passes().visit(method)
     if origin.qualified(base) in SEQUENTIAL and not call.args and not call.keywords:
         _in_order(origin, node, start, notes)
         return
@@ -135,6 +138,34 @@ def _is_module(origin: Origin, value: ast.expr | None) -> bool:
     last = ast.unparse(value.func).rpartition(".")[2]
     known = last in origin.functions or last in origin.classes
     return known or (last[:1].isupper() and last != "Parameter")
+
+
+class _Passes(ast.NodeTransformer):
+    """Writes `for layer in self: x = layer(x)` as the call of the sequence that it is."""
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        self.generic_visit(node)
+        own = ("self", "self.children()", "self._modules.values()")
+        match node:
+            case ast.For(
+                target=ast.Name(id=layer),
+                body=[
+                    ast.Assign(
+                        targets=[ast.Name(id=local)],
+                        value=ast.Call(
+                            func=ast.Name(id=called), args=[given], keywords=[]
+                        ),
+                    )
+                ],
+                orelse=[],
+            ) if layer == called and is_name(given, local):
+                if ast.unparse(node.iter) in own:
+                    made = statement(f"{local} = super().forward({local})")
+                    for part in ast.walk(made):
+                        if hasattr(part, "lineno"):
+                            ast.copy_location(part, node)
+                    return made
+        return node
 
 
 class _Super(ast.NodeTransformer):

@@ -23,6 +23,7 @@ from mlax_scaffold.conversion.source.config_classes import (
 from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.model.reserved import RESERVED
 
 _NAMES = (
     *("config", "configs", "cfg", "conf", "args", "hparams", "hp", "opt", "opts"),
@@ -228,7 +229,7 @@ def _free(made: Configured, setting: str) -> str:
     )
     if isinstance(start, ast.FunctionDef):
         taken |= {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
-    return f"config_{setting}" if setting in taken else setting
+    return f"config_{setting}" if setting in taken | RESERVED else setting
 
 
 def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> None:

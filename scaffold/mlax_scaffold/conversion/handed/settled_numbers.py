@@ -14,13 +14,15 @@ from mlax_scaffold.conversion.source.arguments_of import (
     stored_names,
     without_arguments,
 )
+from mlax_scaffold.conversion.source.decided import Decided
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
-from mlax_scaffold.conversion.source.known_values import Known, truth
+from mlax_scaffold.conversion.source.known_values import Known
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, same
+from mlax_scaffold.conversion.source.trees import is_name, same, self_attribute
 
-_FRAMEWORKS = ("flax", "nnx", "equinox", "haiku", "plain")
+_FRAMEWORKS = ("flax", "nnx", "equinox", "haiku", "plain", "torch")
+_CALLS = ("__call__", "forward")
 
 
 def without_settled_numbers(origin: Origin, thing: str, notes: Notes) -> None:
@@ -44,13 +46,13 @@ def without_settled_numbers(origin: Origin, thing: str, notes: Notes) -> None:
         if not _is_settled(origin, title, methods, default):
             continue
         for node, method, _ in methods:
-            if node.name == thing and method.name == "__call__":
+            if node.name == thing and method.name in _CALLS:
                 what = f"`{title}` of the call is always its default, `{ast.unparse(default)}`"
                 notes.remark(method, what, "write another spec for another one")
             without_arguments(method.args, {title})
             _hand_on_without(origin, method, title)
             known = Known({title: default}, {})
-            method.body = _Decided(known).statements(method.body)
+            method.body = Decided(known).statements(method.body)
     ast.fix_missing_locations(origin.tree)
 
 
@@ -62,18 +64,49 @@ def _is_settled(
 ) -> bool:
     """Whether the file gives it what it is anyway, by its name, and nothing binds it anew."""
     own = {id(part) for _, method, _ in methods for part in ast.walk(method)}
+    first = min(_place(method, title) for _, method, _ in methods)
+    called = {method.name for _, method, _ in methods if method.name not in _CALLS}
+    kinds = {node.name for node, method, _ in methods if method.name in _CALLS}
     for _, method, _ in methods:
         if any(title in stored_names(part) for part in method.body):
             return False
     for part in ast.walk(origin.tree):
         if not isinstance(part, ast.Call) or not _calls_layer(origin, part):
             continue
+        if len(part.args) > first and _may_give(origin, part, called, kinds):
+            return False
         for keyword in part.keywords:
             if keyword.arg == title:
                 namesake = is_name(keyword.value, title) and id(part) in own
                 if not namesake and not same(keyword.value, default):
                     return False
     return True
+
+
+def _place(method: ast.FunctionDef, title: str) -> int:
+    """At which place of a call it is given."""
+    places = [a.arg for a in method.args.args[1:]]
+    return places.index(title) if title in places else 1000
+
+
+def _may_give(
+    origin: Origin, call: ast.Call, called: set[str], kinds: set[str]
+) -> bool:
+    """Whether a call may be one of these methods, or of an object of these classes."""
+    attribute = self_attribute(call.func)
+    if attribute is None:
+        return isinstance(call.func, ast.Attribute) and call.func.attr in called
+    if attribute in called:
+        return True
+    methods = (m for c in origin.classes.values() for m in c.body)
+    if any(getattr(m, "name", "") == attribute for m in methods):
+        return False
+    made = [
+        getattr(getattr(part.value, "func", None), "id", "")
+        for part in ast.walk(origin.tree)
+        if isinstance(part, ast.Assign) and self_attribute(part.targets[0]) == attribute
+    ]
+    return not made or not all(made) or bool({*made} & kinds)
 
 
 def _calls_layer(origin: Origin, call: ast.Call) -> bool:
@@ -101,35 +134,3 @@ def _is_of_local(call: ast.Call) -> bool:
         and isinstance(func.value, ast.Name)
         and not is_name(func.value, "self")
     )
-
-
-class _Decided(ast.NodeTransformer):
-    """Statements with what is known in place, and without what is not reached then."""
-
-    def __init__(self, known: Known):
-        self.known = known
-
-    def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        made: list[ast.stmt] = []
-        for part in body:
-            new = self.visit(part)
-            made += new if isinstance(new, list) else [new]
-        return made or [ast.Pass()]
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        for title in ("body", "orelse"):
-            inner = getattr(node, title, None)
-            if isinstance(inner, list):
-                setattr(node, title, self.statements(inner) if inner else [])
-        for title, value in ast.iter_fields(node):
-            if isinstance(value, ast.expr):
-                setattr(node, title, self.known.visit(value))
-        return node
-
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        node.test = self.known.visit(node.test)
-        decided = truth(node.test)
-        if decided is None:
-            return self.generic_visit(node)
-        chosen = node.body if decided else node.orelse
-        return self.statements(chosen) if chosen else []

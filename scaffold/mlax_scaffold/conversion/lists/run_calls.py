@@ -68,6 +68,7 @@ class RunCalls:
     lists: dict[str, ast.List]
     out: list[ast.stmt]
     consumed: set[str]
+    inner: dict[str, ast.FunctionDef]
     inside: int
     title: str
     structural: bool
@@ -149,7 +150,7 @@ class RunCalls:
             return made or title in self.origin.classes
         return (
             isinstance(node, ast.Lambda)
-            or self.origin.qualified(node).startswith("torch.")
+            or self.origin.qualified(node).startswith(("torch.", "functools.partial"))
             or getattr(node, "id", "") in {*self.origin.classes, *self.origin.functions}
         )
 
@@ -209,9 +210,8 @@ class RunCalls:
             )
         if full in SEQUENTIAL or full in LAYERS:
             return None
-        function = (
-            self.origin.functions.get(func.id) if isinstance(func, ast.Name) else None
-        )
+        title = func.id if isinstance(func, ast.Name) else ""
+        function = self.inner.get(title) or self.origin.functions.get(title)
         method = self.methods.get(self_attribute(func) or "")
         if (function is None and method is None) or self.inside > 8:
             return None
@@ -256,7 +256,7 @@ class RunCalls:
         attribute = self_attribute(func)
         if not attribute or len(call.args) != 1 or attribute in self.methods:
             return None
-        layer = self._set_to(attribute)
+        layer = self.set_to(attribute)
         if layer is None or not is_trial(self.origin, call.args[0]):
             return None
         shape = probe(self.origin, call.args[0])
@@ -275,7 +275,7 @@ class RunCalls:
         shape = probe(self.origin, node.value) if node.attr == "shape" else None
         if shape is not None:
             return expression(repr(shape))
-        made = self._set_to(self_attribute(node.value) or "")
+        made = self.set_to(self_attribute(node.value) or "")
         title = getattr(made.func, "id", "") if isinstance(made, ast.Call) else ""
         owner = self.origin.classes.get(title)
         if owner is None or title == self.title or self.inside > 8:
@@ -292,7 +292,7 @@ class RunCalls:
         """What an attribute of an object is, where its constructor tells."""
         raise NotImplementedError
 
-    def _set_to(self, attribute: str) -> ast.expr | None:
+    def set_to(self, attribute: str) -> ast.expr | None:
         """What the constructor has made an attribute."""
         for part in reversed(self.out):
             match part:
@@ -313,7 +313,8 @@ class RunCalls:
             given = beside_self(given)
         bound = _bound(given, call)
         saved = self.known.names
-        self.known.names = {**self.constants, **bound}
+        around = saved if function in self.inner.values() else self.constants
+        self.known.names = {**around, **bound}
         self.inside += 1
         try:
             self.statements(without_docstring(function.body))

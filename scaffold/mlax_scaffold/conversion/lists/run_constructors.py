@@ -27,8 +27,9 @@ from mlax_scaffold.conversion.source.arguments_of import (
     method_of,
     without_parameters,
 )
+from mlax_scaffold.conversion.source.decided import Decided
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
-from mlax_scaffold.conversion.source.known_values import items_of
+from mlax_scaffold.conversion.source.known_values import Known, items_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -124,7 +125,30 @@ def take_run(origin: Origin, node: ast.ClassDef, run: Run) -> None:
         for m in node.body
         if getattr(m, "name", "") not in run.consumed - _called(node)
     ]
-    with_run_methods(node, start, run.settled(), MODULE_LISTS, origin)
+    settled = run.settled()
+    with_run_methods(node, start, settled, MODULE_LISTS, origin)
+    switches = {
+        t: v for t, v in settled.items() if _is_switch(v) and not _sets(node, start, t)
+    }
+    decided = Decided(Known({}, switches))
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method is not start and switches:
+            method.body = decided.statements(method.body)
+
+
+def _is_switch(node: ast.expr) -> bool:
+    """Whether a value is no number, and says what a method does."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool | str | None)
+
+
+def _sets(node: ast.ClassDef, start: ast.FunctionDef, title: str) -> bool:
+    """Whether a method other than the constructor sets an attribute."""
+    return any(
+        self_attribute(part) == title and isinstance(part.ctx, ast.Store)  # type: ignore[attr-defined]
+        for method in node.body
+        if method is not start
+        for part in ast.walk(method)
+    )
 
 
 def _short(value: ast.expr) -> str:

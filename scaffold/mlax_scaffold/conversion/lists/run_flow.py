@@ -13,7 +13,7 @@ from mlax_scaffold.conversion.lists.run_calls import (
     is_longer,
 )
 from mlax_scaffold.conversion.source.known_values import items_of, truth, unpacked
-from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
 
 
 class RunFlow(RunCalls):
@@ -55,18 +55,52 @@ class RunFlow(RunCalls):
             return
         saved = self.out, self.known.names
         sides: list[list[ast.stmt]] = []
+        told: list[dict[str, ast.expr]] = []
+        before = dict(self.known.attributes)
         for body in (node.body, node.orelse):
             self.out, self.known.names = [], dict(saved[1])
-            before = dict(self.known.attributes)
+            self.known.attributes = dict(before)
             self.statements(body)
-            for title, value in self.known.attributes.items():
-                if before.get(title) is not value:
-                    self.out.append(attribute_set(title, value))
-            self.known.attributes = before
             sides.append(self.out)
+            told.append({**self.known.attributes})
         self.out, self.known.names = saved
-        made = ast.If(test, sides[0] or [ast.Pass()], sides[1])
-        self.out.append(ast.copy_location(made, node))
+        self.known.attributes = before
+        for title in sorted({*told[0], *told[1]}):
+            one, other = (known.get(title) for known in told)
+            if one is before.get(title) and other is before.get(title):
+                continue
+            if one is not None and other is not None and title not in self.lists:
+                # From here on it is what the condition says.
+                before[title] = ast.copy_location(ast.IfExp(test, one, other), node)
+                continue
+            before.pop(title, None)
+            for side, value in zip(sides, (one, other), strict=True):
+                if value is not None:
+                    side.append(attribute_set(title, value))
+        if sides[0] or sides[1]:
+            made = ast.If(test, sides[0] or [ast.Pass()], sides[1])
+            self.out.append(ast.copy_location(made, node))
+
+    def item_set(self, target: ast.Subscript, made: ast.expr) -> bool:
+        """Whether an element of a list that is known is set, which is a name's alone."""
+        title = target.value.id if isinstance(target.value, ast.Name) else ""
+        value = self.known.names.get(title)
+        if value is None:
+            return False
+        at, items = literal(self.known.value(target.slice)), items_of(value)
+        known = items is not None and self.is_plain(value) and self.is_plain(made)
+        if not known or items is None or type(at) is not int:
+            raise UnknownError
+        text = ast.dump(value)
+        held = [*self.known.names.items(), *self.known.attributes.items()]
+        others = [v for n, v in held if n != title and ast.dump(v) == text]
+        if others or not -len(items) <= at < len(items):
+            # Another name of the same list would have the new element, too.
+            raise UnknownError
+        changed = [*items]
+        changed[at] = made
+        self.known.names[title] = ast.List(changed, ast.Load())
+        return True
 
     def loop(self, node: ast.For) -> None:
         """Run the passes of a loop, or leave it where they are not known."""

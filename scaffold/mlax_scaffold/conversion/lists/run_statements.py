@@ -6,6 +6,7 @@ import ast
 import copy
 from collections.abc import Collection, Mapping, Sequence
 
+from mlax_scaffold.conversion.lists.flattened_classes import START
 from mlax_scaffold.conversion.lists.run_calls import (
     LONGER,
     Continued,
@@ -13,6 +14,11 @@ from mlax_scaffold.conversion.lists.run_calls import (
     UnknownError,
 )
 from mlax_scaffold.conversion.lists.run_flow import RunFlow, attribute_set
+from mlax_scaffold.conversion.lists.run_leftovers import (
+    finished,
+    is_plain_function,
+    without_titles,
+)
 from mlax_scaffold.conversion.source.arguments_of import (
     given_to,
     method_of,
@@ -83,6 +89,8 @@ class Run(RunFlow):
         """What fills weights of parts in a way of their own."""
         self.structural = False
         self.fresh: dict[str, ast.Assign] = {}
+        self.inner: dict[str, ast.FunctionDef] = {}
+        """Functions that the constructor has for itself."""
         self.inside = self.unrolled = 0
 
     # What comes of it.
@@ -109,7 +117,7 @@ class Run(RunFlow):
         made = [s for s in self.out if id(s) not in gone | self.replaced]
         heads = [s for s in made[:2] if isinstance(s, ast.Expr)]
         made = [*heads, *kept, *made[len(heads) :]]
-        return _inlined(_behind(made, set(self.fresh)), set(self.fresh))
+        return finished(made, set(self.fresh))
 
     # Statements.
 
@@ -154,7 +162,11 @@ class Run(RunFlow):
                 self.origin.qualified(func) == "torch.no_grad"
             ):
                 self.statements(body)
-            case ast.FunctionDef() | ast.Pass() | ast.Import() | ast.ImportFrom():
+            case ast.FunctionDef(name=title):
+                if is_plain_function(node):
+                    self.inner[title] = node
+                self.out.append(copy.deepcopy(node))
+            case ast.Pass() | ast.Import() | ast.ImportFrom():
                 self.out.append(copy.deepcopy(node))
             case _:
                 self.leave(node)
@@ -187,6 +199,8 @@ class Run(RunFlow):
             return
         if attribute is not None:
             self._set_attribute(node, attribute, made)
+            return
+        if isinstance(target, ast.Subscript) and self.item_set(target, made):
             return
         pairs = unpacked(target, made)
         if pairs is not None and self.is_plain(made):
@@ -231,6 +245,10 @@ class Run(RunFlow):
         if held is not None and items is not None:
             held.elts += self.elements(items)
             return
+        if isinstance(target, ast.Subscript):
+            read = ast.Subscript(target.value, target.slice, ast.Load())
+            if self.item_set(target, self.known.value(ast.BinOp(read, op, value))):
+                return
         title = target.id if isinstance(target, ast.Name) else None
         if title in self.known.names or title in self.open:
             read = ast.Name(str(title), ast.Load())
@@ -256,7 +274,8 @@ class Run(RunFlow):
             case ast.Attribute(value=owner, attr="reverse") if self._turned(owner):
                 return
             case ast.Attribute(value=owner, attr=attr) if attr in LONGER:
-                args = [self.known.value(a) for a in call.args]
+                given = [*call.args, *(k.value for k in call.keywords)]
+                args = [self.known.value(a) for a in given]
                 if attr == "add_module" and self._add(node, owner, args):
                     return
                 held = self.list_of(owner)
@@ -278,9 +297,13 @@ class Run(RunFlow):
                 self.left.append(node)
                 return
         method = self.methods.get(self_attribute(call.func) or "")
-        if method is not None and self.makes(method):
+        if method is not None and (self.makes(method) or method.name.startswith(START)):
             self.consumed.add(method.name)
             self.body_of(method, self._arguments(call))
+            return
+        inner = self.inner.get(getattr(call.func, "id", ""))
+        if inner is not None and self.makes(inner):
+            self.body_of(inner, self._arguments(call))
             return
         self.leave(node)
 
@@ -333,50 +356,11 @@ class Run(RunFlow):
         value = self.known.names.get(owner.id) if isinstance(owner, ast.Name) else None
         stored = self.fresh.get(value.id) if isinstance(value, ast.Name) else None
         made = stored.value if stored is not None else None
+        made = made or self.set_to(self_attribute(owner) or "")
         if (
             isinstance(made, ast.Call)
             and self.origin.qualified(made.func) in SEQUENTIAL
         ):
-            made.args += self.elements(args[1:])
+            made.args = [*without_titles(made.args), *self.elements(args[1:])]
             return True
         return False
-
-
-def _behind(body: list[ast.stmt], fresh: set[str]) -> list[ast.stmt]:
-    """The statements, where lists that grew after they were set stand behind the locals that they hold."""
-    made = [*body]
-    for part in body:
-        if not isinstance(part, ast.Assign) or not self_attribute(part.targets[0]):
-            continue
-        held = names(part.value) & fresh
-        at = made.index(part)
-        last = max(
-            (i for i, s in enumerate(made) if held & {*stored_names(s)}), default=0
-        )
-        if last > at:
-            made.insert(last, made.pop(at))
-    return made
-
-
-def _inlined(body: list[ast.stmt], fresh: set[str]) -> list[ast.stmt]:
-    """The statements, where locals that are read once are written where they are read."""
-    for _ in range(len(fresh) + 1):
-        for at, part in enumerate(body):
-            if not isinstance(part, ast.Assign) or not isinstance(
-                part.targets[0], ast.Name
-            ):
-                continue
-            local = part.targets[0].id
-            reads = [
-                p
-                for s in body
-                for p in ast.walk(s)
-                if is_name(p, local) and p is not part.targets[0]
-            ]
-            if local in fresh and len(reads) == 1:
-                rest = [Known({local: part.value}, {}).visit(s) for s in body[at + 1 :]]
-                body = [*body[:at], *rest]
-                break
-        else:
-            return body
-    return body

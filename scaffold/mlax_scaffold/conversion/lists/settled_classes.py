@@ -14,6 +14,7 @@ import ast
 import copy
 from collections.abc import Mapping
 
+from mlax_scaffold.conversion.lists.flattened_classes import flattened
 from mlax_scaffold.conversion.lists.run_calls import NeededError, UnknownError
 from mlax_scaffold.conversion.lists.run_constructors import (
     makes,
@@ -32,7 +33,7 @@ from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.known_values import items_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, literal, names
+from mlax_scaffold.conversion.source.trees import is_name, literal, names, same
 
 _MOST = 64
 """A model of more classes is not written out."""
@@ -55,18 +56,20 @@ def with_settled_classes(
     node = origin.classes.get(thing)
     if node is None or not _is_read(origin, node):
         return {}
-    start = method_of(node, "__init__")
+    made = flattened(origin, node)
+    start = method_of(made, "__init__")
     if start is None or start.args.vararg is not None:
         return {}
     settling = _Settling(origin, notes, numbers)
     defaults = defaults_of(start.args)
     values = {p: v for p, v in defaults.items() if settling.settled(v)}
-    values |= values_of(origin, node, start, asked=True)
+    values |= values_of(origin, made, start, asked=True)
     if start.args.kwarg is not None:
         values[start.args.kwarg.arg] = ast.Dict([], [])
-    run, values = settling.run(node, values)
+    run, values = settling.run(made, values)
     if run is None:
         return {}
+    node.body, node.bases = made.body, made.bases
     given = [a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)]
     remark_run(notes, node, run, {p: v for p, v in values.items() if p in given})
     settling.take(node, run, values)
@@ -86,7 +89,7 @@ class _Settling:
     def __init__(self, origin: Origin, notes: Notes, numbers: bool):
         self.origin, self.notes, self.numbers = origin, notes, numbers
         self.before = {n: copy.deepcopy(c) for n, c in origin.classes.items()}
-        self.found: dict[str, tuple[str, Mapping[str, ast.expr]]] = {}
+        self.found: dict[str, list[tuple[str, Mapping[str, ast.expr]]]] = {}
         """What each way to make a class is called, and what it needs not be given."""
         self.queue: list[ast.ClassDef] = []
         self.kept = {
@@ -160,7 +163,7 @@ class _Settling:
 
     def parts(self) -> None:
         """Write the classes that those are made of that were written."""
-        while self.queue and len(self.found) < _MOST:
+        while self.queue and sum(map(len, self.found.values())) < _MOST:
             node = self.queue.pop(0)
             for method in node.body:
                 for call in ast.walk(method):
@@ -173,7 +176,7 @@ class _Settling:
         known = title in self.origin.copied
         if owner is None or known or not _is_read(self.origin, owner):
             return
-        made = copy.deepcopy(owner)
+        made = copy.deepcopy(flattened(self.origin, owner))
         start = method_of(made, "__init__")
         bound = given_to(start, call) if start is not None else None
         if start is None or bound is None:
@@ -182,15 +185,19 @@ class _Settling:
         kept = {p: v for p, v in values.items() if self.numbers or not _is_number(v)}
         said = ", ".join(f"{p}={ast.unparse(v)}" for p, v in sorted(kept.items()))
         said = f"{title}({said})"
-        if said not in self.found:
+        known = self.found.setdefault(said, [])
+        # Numbers that layers depend on are settled, too: with others it is another class.
+        numbers = {p: v for p, v in values.items() if p not in kept}
+        ways = (k for k in known if _settles(k[1], numbers))
+        name, taken = next(ways, ("", {}))
+        if not name:
             run, taken = self.run(made, values)
             if run is None:
                 return
-            made.name = self._named(title)
-            self.found[said] = made.name, taken
+            name = made.name = self._named(title)
+            known.append((name, taken))
             self._placed(made)
             self.take(made, run, taken)
-        name, taken = self.found[said]
         assert isinstance(call.func, ast.Name)
         call.func.id = name
         call.args = []
@@ -198,7 +205,7 @@ class _Settling:
 
     def _named(self, title: str) -> str:
         """The first way to make a class has its name."""
-        taken = {*(n for n, _ in self.found.values()), *self.kept}
+        taken = {*(n for ways in self.found.values() for n, _ in ways), *self.kept}
         number, made = 1, title
         while made in taken or (number > 1 and made in self.before):
             number += 1
@@ -217,6 +224,11 @@ class _Settling:
         for part in ast.walk(node):
             if isinstance(part, ast.Call) and is_name(part.func, "super"):
                 part.args = []
+
+
+def _settles(taken: Mapping[str, ast.expr], numbers: Mapping[str, ast.expr]) -> bool:
+    """Whether a class that has these values settled is the one for such numbers."""
+    return all(same(taken[p], v) for p, v in numbers.items() if p in taken)
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -210,6 +210,11 @@ class ArrayCalculations:
                 return expression("x.astype(d)", x=x, d=arg)
         return self._floating(x)
 
+    def _typed(self, x: Arg, dtype: Arg) -> Arg:
+        if missing(dtype):
+            return expression("x.dtype", x=x)
+        return self._placed(x, [], dtype)
+
     def _meshgrid(self, args: list[Arg], indexing: Arg) -> Arg:
         [first, *rest] = args
         grid = marked("jnp.meshgrid(indexing=i)", i=indexing)
@@ -264,8 +269,11 @@ class ArrayCalculations:
             x=x, p=power, d=dims, w=window, s=stride if not is_none(stride) else window, n=count,
         )  # fmt: skip
 
-    def _zero_pad(self, padding: Arg) -> Arg:
-        return self._padded(name("x"), padding, constant("constant"), constant(0))
+    def _sides_padded(self, padding: Arg, axes: Arg, mode: Arg, value: Arg) -> Arg:
+        if not isinstance(padding, ast.Tuple | ast.List):
+            # One number for all sides.
+            padding = ast.Tuple([padding] * (2 * int(str(literal(axes)))), ast.Load())
+        return self._padded(name("x"), padding, mode, value)
 
     def _padded(self, x: Arg, pad: Arg, mode: Arg, value: Arg) -> Arg:
         amounts = pad.elts if isinstance(pad, ast.Tuple | ast.List) else []

@@ -324,6 +324,12 @@ class Calculations(
     def _drawn(self, p: Arg) -> Arg:
         return marked("word_bernoulli(self.key(), p=p, shape=p.shape)", p=p)
 
+    def _drawn_classes(self, p: Arg, count: Arg) -> Arg:
+        if literal(count) != 1:
+            raise MisfitError("`num_samples` other than 1")
+        text = "jax.random.categorical(self.key(), jnp.log(p))[..., None]"
+        return marked(text, p=p)
+
     def _drawn_normal(self, sizes: list[Arg]) -> Arg:
         return self._drawn_of("normal", sizes)
 

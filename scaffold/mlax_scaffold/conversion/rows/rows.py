@@ -172,6 +172,9 @@ MODULES = {"jnp": "jax.numpy", "jax": "jax", "lax": "jax.lax", "math": "math"}
 """Modules that rows name."""
 
 
+_AS_IN_NUMPY = {"axis": "dim", "keepdims": "keepdim", "input": "x"}
+
+
 class MisfitError(Exception):
     """A call has an argument that the row has no place for."""
 
@@ -286,8 +289,12 @@ def bind(
     elif given:
         raise MisfitError(f"`{ast.unparse(given[0])}`")
     for keyword in call.keywords:
-        if keyword.arg in names:
-            bound[str(keyword.arg)] = keyword.value
+        title = keyword.arg
+        if title not in names and _AS_IN_NUMPY.get(title or "") in names:
+            # PyTorch takes the words of NumPy, too, and rows call each tensor x.
+            title = _AS_IN_NUMPY[str(title)]
+        if title in names:
+            bound[str(title)] = keyword.value
         elif keyword.arg is None or not is_silent(keyword.arg, keyword.value):
             raise MisfitError(f"`{ast.unparse(keyword)}`")
     for name, default in _defaults(parameters):

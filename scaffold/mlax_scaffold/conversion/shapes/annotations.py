@@ -117,9 +117,13 @@ def annotated(
                 shape = " ".join(open_)
         elif _leads_alone(value) and any(
             isinstance(v, Array)
-            and v.against is not None
-            and v.against.axes
-            and v.against.prefix is value.prefix
+            and any(
+                other is not None
+                and other is not value
+                and other.axes
+                and other.prefix is value.prefix
+                for other in (v, v.against)
+            )
             for v in env.values()
         ):
             shape = "*batch"

@@ -70,6 +70,19 @@ _TESTS = {
 }
 
 
+def number_of(setup: Iterable[ast.stmt], node: ast.expr) -> ast.expr:
+    """An attribute as the number that it is set to; itself where it is another one."""
+    attribute = self_attribute(node)
+    found = [
+        part.value
+        for part in setup
+        if isinstance(part, ast.Assign)
+        if self_attribute(part.targets[0]) == attribute
+    ]
+    single = len(found) == 1 and type(literal(found[0])) is int
+    return found[0] if single else node
+
+
 def literal_test(test: ast.expr, setup: Iterable[ast.stmt]) -> bool | None:
     """What a comparison of literal numbers says, and of attributes that are such; None of others."""
     match test:

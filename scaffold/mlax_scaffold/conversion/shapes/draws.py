@@ -10,6 +10,7 @@ from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.trees import (
     constant,
     expression,
+    marked,
     name,
     self_attribute,
 )
@@ -91,7 +92,9 @@ class Draws(ast.NodeTransformer):
         self.notes.remark(
             self.line,
             f"`{_plain(node)}` draws random numbers in inference too",
-            "here it does in training, and takes their mean in inference",
+            "here it does in training, and takes "
+            + ("the likeliest" if "categorical" in _plain(node) else "their mean")
+            + " in inference",
         )
 
 
@@ -118,10 +121,13 @@ def without_key(function: ast.FunctionDef) -> None:
 
 
 def mean_of(call: ast.Call) -> ast.expr | None:
-    """The mean of what a call draws, in the same shape; None for what has none."""
+    """The mean of what a call draws, in the same shape, of classes the likeliest; None for what has none."""
     full = ast.unparse(call.func).replace("@module:", "")
     text = _MEANS.get(full)
     first = _BEFORE_SHAPE.get(full, 1)
+    if full == "jax.random.categorical" and len(call.args) == 2:
+        logits = copy.deepcopy(call.args[1])
+        return marked("jnp.argmax(logits, axis=-1)", logits=logits)
     if text is None or len(call.args) < first + 2:
         return None
     low, high = (

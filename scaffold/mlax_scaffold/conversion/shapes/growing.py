@@ -30,18 +30,34 @@ class Growing(Indexing):
                     return None
             case _:
                 return None
+        if array.lead and len(array.axes) < 3 and len(grown) in (2, 3):
+            # Borders of images, mostly, behind their channels.
+            hints = ("batch", "channels", "height", "width", "depth")
+            self.symbols.ranked(array, hints[: len(grown) + 2])
         if self.symbols.axis(array, -len(grown), "time") is None:
             return None
         axes = list(array.axes)
         for i, pair in enumerate(grown, len(axes) - len(grown)):
-            if literal(pair) != (0, 0):
-                axes[i] = self.symbols.fresh("_")
+            match literal(pair):
+                case (int(first), int(last)):
+                    size = expression("a + n", a=axes[i], n=ast.Constant(first + last))
+                    axes[i] = folded(size)
+                case _:
+                    axes[i] = self.symbols.fresh("_")
         return array.like(axes)
 
     def broadcast(self, array: Array, shape: Value) -> Value:
         """An array of the shape that is told, as far as it is."""
         if isinstance(shape, Shape) and not shape.array.lead and shape.start is None:
+            if not array.lead and len(array.axes) == len(shape.array.axes):
+                self.symbols.together(shape.array, array)
             return array.like(list(shape.array.axes))
+        if isinstance(shape, Shape) and shape.start is None and not array.lead:
+            # `a[:, :, None, None].expand_as(x)`, of which x has as many axes.
+            hints = ("batch", "channels", "height", "width", "depth")
+            if shape.stop is None and len(array.axes) > 1:
+                self.symbols.ranked(shape.array, hints[: len(array.axes)])
+                return self.symbols.together(shape.array, array)
         if not isinstance(shape, Several):
             return None
         sizes = [literal(i.value) for i in shape.items if isinstance(i, Number)]

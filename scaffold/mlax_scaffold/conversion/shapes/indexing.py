@@ -38,6 +38,23 @@ class Indexing(ShapeFunctions):
         axes[at] = index.axes[0]
         return array.like(axes)
 
+    def beside(self, array: Value, index: Array, node: ast.Call) -> None:
+        """Indices along an axis have the other axes of what they choose from."""
+        at = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
+        if not isinstance(array, Array) or not isinstance(at, int):
+            return
+        inner, new = index.widened or (index, 0)
+        if array.lead and at == new == -1 and len(array.tail) == 1 and inner.lead:
+            # One for each example, whatever stands before its features.
+            inner.prefix = index.prefix = array.prefix
+        if array.lead:
+            return
+        if not self.symbols.ranked(index, ["_"] * len(array.axes)):
+            return
+        for place, (mine, axis) in enumerate(zip(index.axes, array.axes, strict=True)):
+            if place != at % len(array.axes) and literal(axis) != 1:
+                self.symbols.equal(mine, axis)
+
     def item(self, value: Value, index_node: ast.expr, index: Value) -> Value:
         """An element or a part of a value."""
         at = literal(index_node)

@@ -7,8 +7,15 @@ from collections.abc import Sequence
 
 from mlax_scaffold.conversion.shapes.growing import Growing
 from mlax_scaffold.conversion.shapes.sizes import is_symbol, product
-from mlax_scaffold.conversion.shapes.values import Array, Number, Value
+from mlax_scaffold.conversion.shapes.values import Array, Number, Shape, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
+
+
+def _axes_of(value: Value) -> list[ast.expr]:
+    """The sizes of a shape, where all are known."""
+    if not isinstance(value, Shape) or value.array.lead:
+        return []
+    return value.array.axes[value.start : value.stop]
 
 
 class Reshaping(Growing):
@@ -47,6 +54,10 @@ class Reshaping(Growing):
         begins = places.elts if isinstance(places, ast.Tuple | ast.List) else nodes
         text = ast.unparse(begins[0]) if begins else ""
         flattens = open_ == [1] and len(sizes) == 2 and text.endswith(".shape[0]")
+        mask = flattens and array.kind == "Bool"
+        if mask and self.symbols.ranked(array, ("batch", "positions")):
+            # Of positions, mostly, of which there may be a grid.
+            return array
         if flattens and array.lead and not array.axes and not array.parts:
             array.at_least_one()
             array.flat = array.flat or self.symbols.fresh("features")
@@ -117,6 +128,17 @@ class Reshaping(Growing):
     def _starred(
         self, array: Array, nodes: Sequence[ast.expr], values: list[Value]
     ) -> Value:
+        places = nodes[0].elts if isinstance(nodes[0], ast.Tuple) else nodes
+        if not isinstance(places[0], ast.Starred) and len(places) == len(values):
+            # Those of another array stand behind the first ones.
+            parts = [
+                [value.value]
+                if isinstance(value, Number)
+                else _axes_of(value) or [self.symbols.fresh("_")]
+                for value in values
+            ]
+            if all(isinstance(v, Number) or _axes_of(v) for v in values[1:]):
+                return Array([self._told(a) for p in parts for a in p], False)
         tail: list[ast.expr] = []
         for value in values[1:]:
             tail.append(

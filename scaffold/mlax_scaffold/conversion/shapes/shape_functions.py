@@ -5,31 +5,10 @@ from __future__ import annotations
 import ast
 from itertools import pairwise
 
+from mlax_scaffold.conversion.shapes.places import difference
 from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Each, Number, Several, Value
-from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
-
-
-def _difference(end: ast.expr, start: ast.expr) -> ast.expr:
-    """What is between two places; of multiples of one size, a multiple of that."""
-    if literal(start) == 0:
-        return end
-    found = [_multiple(end), _multiple(start)]
-    (many, size), (less, other) = found
-    if same(size, other):
-        number = ast.Constant(many - less)
-        return folded(expression("n * a", n=number, a=size))
-    return folded(expression("a - b", a=end, b=start))
-
-
-def _multiple(node: ast.expr) -> tuple[int, ast.expr]:
-    """How many of what a size is."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        for one, other in ((node.left, node.right), (node.right, node.left)):
-            number = literal(one)
-            if isinstance(number, int):
-                return number, other
-    return 1, node
+from mlax_scaffold.conversion.source.trees import expression, folded, literal, names
 
 
 class ShapeFunctions:
@@ -252,7 +231,7 @@ class ShapeFunctions:
         )
         return first.like(axes)
 
-    def _split(self, array: Array, node: ast.Call) -> Value:
+    def _split(self, array: Array, node: ast.Call, values: list[Value]) -> Value:
         at = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
         if isinstance(at, int) and at > 0 and array.lead and len(array.tail) == 1:
             # Whose parts these are is the last axis where nothing tells of others.
@@ -276,10 +255,16 @@ class ShapeFunctions:
                 given = keyword.value
         if isinstance(given, ast.List | ast.Tuple) and isinstance(axis, int):
             whole = getattr(node, "whole", None)
+            if whole is not None and names(whole) - {"self", *self.symbols.constants}:
+                # Locals of the body are nothing that a shape is told by.
+                whole = None
             size = self.symbols.axis(array, axis) if whole is not None else None
             if size is not None and whole is not None:
                 self.symbols.equal(size, whole)
-            return self._split_at(array, given.elts, axis)
+            told = values[0].items if values and isinstance(values[0], Several) else []
+            ends = [v.value for v in told if isinstance(v, Number)]
+            elements = ends if len(ends) == len(given.elts) else given.elts
+            return self._split_at(array, elements, axis)
         parts = literal(given)
         if not isinstance(axis, int) or (array.lead and axis >= 0):
             return None
@@ -311,11 +296,15 @@ class ShapeFunctions:
         parts: list[Value] = []
         for start, end in pairwise(places):
             axes = list(array.axes)
-            axes[axis] = _difference(end, start)
+            axes[axis] = difference(end, start)
             parts.append(array.like(axes))
         return Several(parts)
 
     def _expanded(self, array: Array, axis: object) -> Value:
+        widened = array.widened
+        if widened is not None and isinstance(axis, int) and axis == widened[1] + 1 > 2:
+            # New axes behind all others: `a.unsqueeze(2).unsqueeze(3)`.
+            self.symbols.ranked(array, ("batch", "channels", "", "")[:axis])
         if isinstance(axis, int) and array.lead and not array.axes:
             return array.with_axis(axis)
         if isinstance(axis, int) and array.lead and axis >= 0:
@@ -328,7 +317,9 @@ class ShapeFunctions:
                 self.symbols.axis(array, -i)
             axes = list(array.axes)
         axes.insert(len(axes) + axis + 1 if axis < 0 else axis, ast.Constant(1))
-        return array.like(axes)
+        made = array.like(axes)
+        made.source = array
+        return made
 
     def in_heads(self, array: Array, sizes: list[ast.expr | None]) -> bool:
         """Whether features of sequences are divided: `x.view(x.size(0), -1, heads, features // heads)`."""
@@ -340,7 +331,12 @@ class ShapeFunctions:
 
     def _squeezed(self, array: Array, node: ast.Call) -> Value:
         axis = self._axis(node, 1)
-        if not isinstance(axis, int) or (array.lead and axis >= 0):
+        if not isinstance(axis, int):
+            return None
+        if array.lead and axis == 2 and [literal(a) for a in array.axes] == [1]:
+            # The last axis, which a layer of one feature made.
+            self.symbols.ranked(array, ("batch", "positions", "features"))
+        if array.lead and axis >= 0:
             return None
         if self.symbols.axis(array, axis) is None:
             return None

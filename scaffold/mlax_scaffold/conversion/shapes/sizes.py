@@ -64,6 +64,7 @@ class Symbols:
         """Take two sizes to be the same, where one of them is unknown."""
         left, right = self._number(self.find(left)), self._number(self.find(right))
         left, right = _without_common(left, right)
+        left, right = _rest(left, right)
         if same(left, right):
             return
         one, other = _symbol(left), _symbol(right)
@@ -229,6 +230,9 @@ class Symbols:
         if left.lead and right.lead and len(left.axes) == 1 < len(right.axes):
             # What stands before a stack of matrices is one, too.
             self.axis(left, -2)
+        if not left.lead and right.lead and len(right.axes) == 2 < len(left.axes):
+            # Matrices beside matrices: of one for all, the code would have a weight.
+            self.ranked(right, ["_"] * len(left.axes))
         if not left.lead and not right.lead and len(left.axes) == len(right.axes):
             for one, other in zip(left.axes[:-2], right.axes[:-2], strict=True):
                 if 1 not in (literal(one), literal(other)):
@@ -263,6 +267,21 @@ class Symbols:
             count = max(count, array.asked + 1 + len(array.tail), array.usual)
         hints = ["batch", "positions", "features"] + ["_"] * count
         self.ranked(array, hints[:count])
+
+
+def _rest(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """Both sides, where one is an unknown size that a number is added to, or that is divided by one."""
+    for one, other in ((left, right), (right, left)):
+        whole = literal(other)
+        match one:
+            case ast.BinOp(left=size, op=ast.Add(), right=ast.Constant(int(part))):
+                if is_symbol(size) and type(whole) is int and whole > part:
+                    return size, ast.Constant(whole - part)
+            case ast.BinOp(left=size, op=ast.FloorDiv(), right=ast.Constant() as part):
+                known = not any(map(is_symbol, ast.walk(other)))
+                if is_symbol(size) and known:
+                    return size, folded(expression("n * a", n=part, a=other))
+    return left, right
 
 
 def _without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:

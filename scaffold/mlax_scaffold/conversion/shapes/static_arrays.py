@@ -5,7 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TypeVar
 
-from mlax_scaffold.conversion.shapes.values import Array, Number, Several, Value
+from mlax_scaffold.conversion.shapes.sizes import Symbols
+from mlax_scaffold.conversion.shapes.values import (
+    Array,
+    Number,
+    Several,
+    Shape,
+    Value,
+)
 from mlax_scaffold.conversion.source.trees import (
     expression,
     folded,
@@ -143,8 +150,10 @@ def _broadcast(
     return made
 
 
-def filled(sizes: Value) -> Array | None:
-    """An array that is made of sizes; None where one of them is not known."""
+def filled(sizes: Value, symbols: Symbols) -> Array | None:
+    """An array that is made of sizes; None where none of them is known."""
     items = sizes.items if isinstance(sizes, Several) else [sizes]
-    axes = [i.value for i in items if isinstance(i, Number)]
-    return Array(axes, False) if len(axes) == len(items) else None
+    known = [i.value if isinstance(i, Number) else None for i in items]
+    if not any(known) or any(isinstance(i, Shape) for i in items):
+        return None
+    return Array([a if a is not None else symbols.fresh("_") for a in known], False)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
-from mlax_scaffold.conversion.source.trees import targets
+from mlax_scaffold.conversion.source.trees import is_none, targets
 
 
 def taken_apart(method: ast.FunctionDef) -> dict[str, Several]:
@@ -16,7 +16,7 @@ def taken_apart(method: ast.FunctionDef) -> dict[str, Several]:
     steps = {p.name: p for p in method.body if isinstance(p, ast.FunctionDef)}
     bound = {t for part in ast.walk(method) for t in _bound(part)}
     found: dict[str, Several] = {}
-    for part in method.body:
+    for part in [p for s in method.body for p in _where_there(s)]:
         match part:
             case ast.Assign(targets=[ast.Tuple() as target], value=ast.Name(id=local)):
                 # One that is bound anew is taken apart where nothing else was done with it.
@@ -30,6 +30,18 @@ def taken_apart(method: ast.FunctionDef) -> dict[str, Several]:
                     if local in given and local not in bound:
                         found.setdefault(local, made)
     return found
+
+
+def _where_there(node: ast.stmt) -> list[ast.stmt]:
+    """A statement, or those for an input that is not None."""
+    match node:
+        case ast.If(
+            test=ast.Compare(
+                left=ast.Name(), ops=[ast.Is() | ast.IsNot() as op], comparators=[other]
+            )
+        ) if is_none(other):
+            return node.body if isinstance(op, ast.IsNot) else [*node.orelse, node]
+    return [node]
 
 
 def _is_array(given: ast.arg) -> bool:

@@ -85,6 +85,13 @@ class Array:
         made.widened = self, at
         return made
 
+    def of_integers(self) -> None:
+        """It holds indices, and so does what it is a view of."""
+        self.kind = "Int"
+        inner = self.widened[0] if self.widened is not None else self.source
+        if inner is not None and inner.kind != "Int":
+            inner.of_integers()
+
     def told_by(self, other: Array) -> None:
         """What is known of an array that has one more axis here, of what it is combined with."""
         if self.widened is None:

@@ -1,4 +1,4 @@
-"""What computes nothing, left out: deleted names, annotations of locals; and lists that are turned around."""
+"""What computes nothing, left out: names that are deleted, annotations, commas; and lists turned around."""
 
 from __future__ import annotations
 
@@ -52,6 +52,22 @@ class _Reversals(ast.NodeTransformer):
                 [made] = ast.parse(f"{local} = {local}[::-1]").body
                 return ast.copy_location(made, node)
         return node
+
+
+def without_tuple_statements(tree: ast.Module) -> None:
+    """Write `a.append(x), b.append(y)`, and what ends in a comma, as statements of their own, in place."""
+    for part in ast.walk(tree):
+        for field in ("body", "orelse"):
+            body = getattr(part, field, None)
+            if isinstance(body, list):
+                setattr(part, field, [s for b in body for s in _of_tuple(b)])
+
+
+def _of_tuple(node: ast.stmt) -> list[ast.stmt]:
+    match node:
+        case ast.Expr(value=ast.Tuple(elts=elements)) if elements:
+            return [ast.copy_location(ast.Expr(e), e) for e in elements]
+    return [node]
 
 
 def _deletes(node: ast.stmt) -> bool:

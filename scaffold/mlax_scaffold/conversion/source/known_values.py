@@ -7,9 +7,9 @@ import copy
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
+from mlax_scaffold.conversion.source.computed_literals import computed, written
 from mlax_scaffold.conversion.source.known_mappings import entry, mapped, spread_out
 from mlax_scaffold.conversion.source.trees import (
-    expression,
     folded,
     is_none,
     literal,
@@ -88,7 +88,7 @@ class Known(ast.NodeTransformer):
                 [copy.deepcopy(e) for _ in range(count) for e in left], ast.Load()
             )
         operate = BINARY.get(type(node.op))
-        return _computed(operate, [node.left, node.right]) or folded(node)
+        return computed(operate, [node.left, node.right]) or folded(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
@@ -108,7 +108,32 @@ class Known(ast.NodeTransformer):
             )
             if there or self.there(left):
                 return ast.Constant(isinstance(node.ops[0], ast.IsNot))
-        return _computed(COMPARE.get(type(node.ops[0])), [left, right]) or node
+        kinds = self._kind_of(left), self._kind_of(right)
+        equal = isinstance(node.ops[0], ast.Eq | ast.Is)
+        if isinstance(node.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot) and all(
+            kinds
+        ):
+            return ast.Constant((kinds[0] == kinds[1]) == equal)
+        return computed(COMPARE.get(type(node.ops[0])), [left, right]) or node
+
+    def _kind_of(self, node: ast.expr) -> str:
+        """What a class, or the class of something, is called; "" where that is not to be told."""
+        match node:
+            case ast.Call(func=ast.Name(id="type"), args=[ast.Call(func=func)]):
+                return ast.unparse(func) if self.there(func) else ""
+            case ast.Call(func=ast.Name(id="type"), args=[inner]):
+                if self.there(inner):
+                    return "type"
+                value = literal(inner)
+                known = isinstance(inner, ast.List | ast.Tuple)
+                known = known or not isinstance(value, ast.AST)
+                kind = type(inner).__name__.lower() if known else ""
+                return kind if kind in _KINDS else type(value).__name__ if known else ""
+            case ast.Name(id=title) if title in _KINDS and title not in self.names:
+                return title
+            case ast.Name() | ast.Attribute() if self.there(node):
+                return ast.unparse(node)
+        return ""
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         both = isinstance(node.op, ast.And)
@@ -247,6 +272,10 @@ class Known(ast.NodeTransformer):
             ):
                 return node.func.value  # type: ignore[attr-defined]
             case ast.Call(
+                func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")
+            ) if not node.keywords:
+                return computed(text.format, node.args) or node
+            case ast.Call(
                 func=ast.Attribute(value=owner, attr="tolist" | "copy"), args=[]
             ):
                 return owner if items_of(owner) is not None else node
@@ -266,7 +295,7 @@ class Known(ast.NodeTransformer):
                 if all(type(v) is int for v in values):
                     counts = range(*values)  # type: ignore[arg-type]
                     if len(counts) <= MOST:
-                        return ast.List([_written(i) for i in counts], ast.Load())
+                        return ast.List([written(i) for i in counts], ast.Load())
                 return None
             case "zip" if whole:
                 rows = zip(*known, strict=False)
@@ -303,7 +332,7 @@ class Known(ast.NodeTransformer):
                 for part in known[0][1:]:
                     total = self.visit(ast.BinOp(total, ast.Add(), part))
                 return total
-        return _computed(_COMPUTED.get(title), node.args)
+        return computed(_COMPUTED.get(title), node.args)
 
     def _is_instance(self, node: ast.Call) -> ast.expr | None:
         if len(node.args) != 2:
@@ -349,21 +378,3 @@ def unpacked(target: ast.expr, value: ast.expr) -> dict[str, ast.expr] | None:
             return None
         found |= inner
     return found
-
-
-def _computed(
-    operate: Callable[..., object] | None, given: Sequence[ast.expr]
-) -> ast.expr | None:
-    """What a function makes of literals; None where one is none, or it makes nothing."""
-    values = [literal(g) for g in given]
-    if operate is None or any(isinstance(v, ast.AST) for v in values):
-        return None
-    try:
-        made = operate(*values)
-    except (TypeError, ValueError, ArithmeticError, LookupError):
-        return None
-    return _written(made)
-
-
-def _written(value: object) -> ast.expr:
-    return expression(repr(value))

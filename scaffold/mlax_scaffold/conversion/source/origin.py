@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.source.deletions import (
     without_annotations,
     without_deletions,
     without_reversals,
+    without_tuple_statements,
 )
 from mlax_scaffold.conversion.source.spread_keywords import without_spread_keywords
 from mlax_scaffold.errors import UsageError, did_you_mean
@@ -65,6 +66,7 @@ class Origin:
                 "that Python can read"
             ) from error
         without_annotations(tree)
+        without_tuple_statements(tree)
         without_deletions(tree)
         without_reversals(tree)
         without_spread_keywords(tree)

@@ -213,11 +213,12 @@ def folded(node: ast.expr) -> ast.expr:
 
 
 def _multiplies(node: ast.expr, by: ast.expr) -> bool:
-    """Whether an expression is a multiple by a number that is not zero."""
+    """Whether an expression is a multiple by a number or a hyperparameter, which is not zero."""
     match node:
         case ast.BinOp(op=ast.Mult(), right=right):
             value = literal(by)
-            return type(value) is int and value != 0 and same(right, by)
+            known = type(value) is int and value != 0
+            return (known or self_attribute(by) is not None) and same(right, by)
     return False
 
 

@@ -73,6 +73,13 @@ def _dims(dims: int) -> dict[str, Row]:
     }
 
 
+_PADS = {
+    "Zero": "constant",
+    "Constant": "constant",
+    "Reflection": "reflect",
+    "Replication": "replicate",
+    "Circular": "circular",
+}
 _LAYERS = {
     "Linear": Row(
         "(in_features, out_features, bias=True)",
@@ -169,7 +176,15 @@ _LAYERS = {
         "x.reshape(*x.shape[:dim], *unflattened_size, *calc.after(dim))",
         "function",
     ),
-    "ZeroPad2d": Row("(padding)", "calc.zero_pad(padding)", "function"),
+    **{
+        f"{title}Pad{n}d": Row(
+            f"(padding{', value=0' if title == 'Constant' else ''})",
+            f"calc.sides_padded(padding, {n}, {mode!r}, {'value' if title == 'Constant' else 0})",
+            "function",
+        )
+        for title, mode in _PADS.items()
+        for n in (1, 2, 3)
+    },
 }
 LAYERS = {f"torch.nn.{name}": row for name, row in _LAYERS.items()} | {
     "flax.nnx.identity": Row("()", "x", "function"),

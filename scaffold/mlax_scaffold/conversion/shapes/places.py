@@ -1,0 +1,31 @@
+"""What is between two places along an axis."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
+
+
+def difference(end: ast.expr, start: ast.expr) -> ast.expr:
+    """How far it is from one to the other; of multiples of one size, a multiple of that."""
+    if literal(start) == 0:
+        return end
+    match end:
+        case ast.BinOp(left=left, op=ast.Add(), right=right) if same(left, start):
+            return right
+    (many, size), (less, other) = _multiple(end), _multiple(start)
+    if same(size, other):
+        number = ast.Constant(many - less)
+        return folded(expression("n * a", n=number, a=size))
+    return folded(expression("a - b", a=end, b=start))
+
+
+def _multiple(node: ast.expr) -> tuple[int, ast.expr]:
+    """How many of what a size is."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            number = literal(one)
+            if isinstance(number, int):
+                return number, other
+    return 1, node

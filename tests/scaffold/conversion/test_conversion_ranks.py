@@ -1,0 +1,239 @@
+"""What code tells of the axes of its inputs: by branches, products, indices, parts and masks."""
+
+from __future__ import annotations
+
+import pytest
+from test_conversion_forms import TORCH, converted
+
+from mlax_scaffold.conversion import Converted
+
+
+def forward_of(made: Converted) -> str:
+    """The signature of the last definition."""
+    return made.text[made.text.rindex("    def forward(") :].partition("\n")[0]
+
+
+def test_a_branch_for_other_numbers_of_axes_tells_nothing_of_the_usual_one():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(20, dim)
+
+    def forward(self, x):
+        if x.dim() > 2:
+            x = x.view(-1, 28 * 28)
+        return self.fc(x)
+"""
+    )
+    assert "784" not in forward_of(made)
+    assert "20" in forward_of(made)
+
+
+def test_labels_are_indices_of_what_they_set():
+    made = converted(
+        """\
+def one_hot(idx, n):
+    if idx.dim() == 1:
+        idx = idx.unsqueeze(1)
+    made = torch.zeros(idx.size(0), n).to(idx.device)
+    made.scatter_(1, idx, 1)
+    return made
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim + 10, 4)
+
+    def forward(self, x, c):
+        return self.fc(torch.cat((x, one_hot(c, 10)), dim=-1))
+"""
+    )
+    assert "x: Float['batch dim'], c: Int['batch']" in forward_of(made)
+    assert "jnp.zeros((idx.shape[0], n), idx.dtype)" in made.text
+
+
+def test_parts_along_axes_have_the_sizes_that_they_had():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.pool_h = nn.AdaptiveAvgPool2d((None, 1))
+        self.pool_w = nn.AdaptiveAvgPool2d((1, None))
+        self.conv = nn.Conv2d(dim, dim, 1)
+
+    def forward(self, x):
+        n, c, h, w = x.size()
+        y = torch.cat([self.pool_h(x), self.pool_w(x).permute(0, 1, 3, 2)], dim=2)
+        a, b = torch.split(self.conv(y), [h, w], dim=2)
+        return x * a * b.permute(0, 1, 3, 2)
+"""
+    )
+    assert "x: Float['n dim h w']" in forward_of(made)
+    assert "mean(x, axis=-1, keepdims=True)" in made.text
+    assert "mean(x, axis=-2, keepdims=True)" in made.text
+    assert made.trial is not None
+
+
+def test_scores_of_one_feature_and_what_they_weigh():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.energy = nn.Linear(dim, 1)
+
+    def forward(self, x, value):
+        scores = self.energy(x).squeeze(2).unsqueeze(1)
+        return torch.bmm(scores.softmax(-1), value)
+"""
+    )
+    assert "x: Float['batch axis2 dim'], value: Float['batch axis2 " in forward_of(made)
+
+
+def test_places_of_an_image_come_back_behind_its_channels():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.a = nn.Conv2d(dim, dim, 1)
+        self.b = nn.Conv2d(dim, dim, 1)
+        self.dim = dim
+
+    def forward(self, x):
+        b = x.size(0)
+        y = self.a(x).view(b, self.dim, -1).softmax(-1)
+        y = y.view(b, self.dim, *x.size()[2:])
+        return self.b(y) + x
+"""
+    )
+    assert "x: Float['batch dim height width']" in forward_of(made)
+
+
+def test_a_mask_of_any_grid_is_one_of_positions():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim, heads=2):
+        super().__init__()
+        self.heads = heads
+        self.q = nn.Linear(dim, dim)
+
+    def forward(self, x, mask=None):
+        h = self.heads
+        q = rearrange(self.q(x), 'b n (h d) -> (b h) n d', h=h)
+        sim = torch.einsum('b i d, b j d -> b i j', q, q)
+        if mask is not None:
+            mask = rearrange(mask, 'b ... -> b (...)')
+            mask = repeat(mask, 'b j -> (b h) () j', h=h)
+            sim.masked_fill_(~mask, -torch.finfo(sim.dtype).max)
+        out = torch.einsum('b i j, b j d -> b i d', sim.softmax(dim=-1), q)
+        return rearrange(out, '(b h) n d -> b n (h d)', h=h)
+""",
+        "from einops import rearrange, repeat\n" + TORCH,
+    )
+    given = forward_of(made)
+    first = given.partition("x: Float['")[2].split()
+    assert f"mask: Bool['{first[0]} {first[1]}'] | None" in given
+    assert "//" not in given
+
+
+@pytest.mark.parametrize("field", ["channel", "feature"])
+def test_an_axis_is_not_called_nearly_as_a_hyperparameter(field):
+    made = converted(
+        f"""\
+class Thing(nn.Module):
+    def __init__(self, {field}, size=3):
+        super().__init__()
+        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.conv = nn.Conv1d(1, 1, kernel_size=size, padding=size // 2)
+
+    def forward(self, x):
+        y = self.pool(x).squeeze(-1).transpose(-1, -2)
+        return x * self.conv(y).transpose(-1, -2).unsqueeze(-1).sigmoid()
+"""
+    )
+    assert f"{field}s " not in forward_of(made)
+
+
+def test_sizes_are_multiples_of_what_is_required():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, height=32, dim=4):
+        super().__init__()
+        assert height % 16 == 0, 'height has to be a multiple of 16'
+        self.fc = nn.Linear(height, dim)
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+    )
+    assert made.trial is not None
+    height = dict(made.trial.hyperparameters)["height"]
+    assert isinstance(height, int)
+    assert height % 16 == 0
+
+
+def test_a_sequence_in_a_list_is_one_element():
+    text = converted(
+        """\
+class Branch(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.conv = nn.Conv2d(dim, dim, 3, padding=1)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.convs = nn.ModuleList([
+            nn.Sequential(nn.Conv2d(dim, dim, 1), nn.BatchNorm2d(dim), nn.ReLU()),
+            nn.Identity(),
+            Branch(dim),
+        ])
+
+    def forward(self, x):
+        found = []
+        for conv in self.convs:
+            found.append(conv(x))
+        return torch.cat(found, dim=1)
+"""
+    ).text
+    assert text.count("found.append(") == 3
+    assert "found.append(self._convs_0(x))" in text
+    assert "found.append(self._convs_1(x))" in text
+
+
+def test_a_sequence_that_goes_through_itself():
+    text = converted(
+        """\
+class Pool(nn.Sequential):
+    def __init__(self, dim):
+        super().__init__(nn.AdaptiveAvgPool2d(1), nn.Conv2d(dim, dim, 1))
+
+    def forward(self, x):
+        size = x.shape[-2:]
+        for mod in self:
+            x = mod(x)
+        return F.interpolate(x, size=size, mode="bilinear", align_corners=False)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.pool = Pool(dim)
+
+    def forward(self, x):
+        return self.pool(x)
+"""
+    ).text
+    assert "x = self._base(x)" in text
+    assert "for mod" not in text
