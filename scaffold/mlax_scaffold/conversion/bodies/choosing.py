@@ -10,7 +10,7 @@ from mlax_scaffold.conversion.bodies.looping import Looping
 from mlax_scaffold.conversion.declarations.parted_inputs import ends
 from mlax_scaffold.conversion.declarations.reading import Environment
 from mlax_scaffold.conversion.shapes.chosen_sizes import chosen_size, compares_sizes
-from mlax_scaffold.conversion.shapes.sizes import is_symbol
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Value
 from mlax_scaffold.conversion.source.trees import (
     expression,

@@ -8,7 +8,7 @@ import copy
 from mlax_scaffold.conversion.bodies.repeating import Repeating
 from mlax_scaffold.conversion.lists.literal_loops import literal_passes
 from mlax_scaffold.conversion.shapes.repeated_sizes import passes
-from mlax_scaffold.conversion.shapes.sizes import is_symbol
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Each, Loop, Number, Value
 from mlax_scaffold.conversion.source.loop_parts import (
     iterated_over,

@@ -12,7 +12,8 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.declarations.reading import Environment
-from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
+from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Value
 from mlax_scaffold.conversion.source.trees import literal, names, same, self_attribute
 

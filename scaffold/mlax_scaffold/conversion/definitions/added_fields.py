@@ -8,7 +8,8 @@ from mlax_scaffold.conversion.definitions.class_fields import (
     ClassFields,
 )
 from mlax_scaffold.conversion.output.description import Field
-from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
+from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Value
 from mlax_scaffold.conversion.source.trees import (
     expression,

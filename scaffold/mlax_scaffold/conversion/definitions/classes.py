@@ -55,7 +55,8 @@ from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.shapes.node_counts import with_nodes
 from mlax_scaffold.conversion.shapes.signatures import Signature
-from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
+from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.taken_apart import taken_apart
 from mlax_scaffold.conversion.shapes.values import Array, Value, is_asked_early
 from mlax_scaffold.conversion.source.arguments_of import absent_by_default

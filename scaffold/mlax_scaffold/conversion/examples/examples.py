@@ -10,7 +10,8 @@ from mlax_scaffold.conversion.declarations.parted_inputs import case_of, setting
 from mlax_scaffold.conversion.declarations.words import NUMBERED
 from mlax_scaffold.conversion.examples.computing import computed
 from mlax_scaffold.conversion.output.description import Field
-from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
+from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import is_none, literal, self_attribute
 

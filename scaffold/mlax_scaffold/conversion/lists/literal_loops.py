@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.shapes.sizes import is_symbol
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.source.trees import literal, with_names
 
 _MOST = 8

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Sequence
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, is_silent, missing
-from mlax_scaffold.conversion.shapes.sizes import product
+from mlax_scaffold.conversion.shapes.size_equations import product
 from mlax_scaffold.conversion.source.trees import (
     constant,
     expression,

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard
 
-from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
+from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
 from mlax_scaffold.errors import did_you_mean

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlax_scaffold.conversion.shapes.sizes import product
+from mlax_scaffold.conversion.shapes.size_equations import product
 from mlax_scaffold.conversion.source.trees import expression, name
 
 Groups = Sequence[Sequence[str]]

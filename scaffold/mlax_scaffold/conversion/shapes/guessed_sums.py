@@ -9,7 +9,8 @@ import ast
 from collections.abc import Mapping
 from itertools import permutations
 
-from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
+from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Value
 
 

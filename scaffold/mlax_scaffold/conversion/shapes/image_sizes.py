@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.output.description import Field
-from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
+from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array
 from mlax_scaffold.conversion.source.trees import expression
 

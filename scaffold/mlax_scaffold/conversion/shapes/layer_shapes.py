@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.shapes.sizes import Symbols, product
+from mlax_scaffold.conversion.shapes.size_equations import product
+from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.library import layer_fields
 from mlax_scaffold.conversion.source.trees import expression, folded, is_none, literal

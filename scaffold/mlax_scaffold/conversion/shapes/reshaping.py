@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from mlax_scaffold.conversion.shapes.growing import Growing
-from mlax_scaffold.conversion.shapes.sizes import is_symbol, product
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol, product
 from mlax_scaffold.conversion.shapes.values import Array, Number, Shape, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
 

@@ -6,7 +6,8 @@ import ast
 from itertools import pairwise
 
 from mlax_scaffold.conversion.shapes.places import difference
-from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
+from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Each, Number, Several, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, names
 

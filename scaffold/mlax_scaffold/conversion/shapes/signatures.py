@@ -6,7 +6,8 @@ import ast
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from mlax_scaffold.conversion.shapes.sizes import Symbols, is_symbol, substituted
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
+from mlax_scaffold.conversion.shapes.sizes import Symbols, substituted
 from mlax_scaffold.conversion.shapes.values import Array, Prefix, Several, Value
 
 _OF_IMAGES = frozenset({"height", "width", "depth", "time"})

@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Mapping
-from typing import TypeGuard
 
+from mlax_scaffold.conversion.shapes.size_equations import (
+    is_symbol,
+    without_common,
+    without_numbers,
+)
 from mlax_scaffold.conversion.shapes.values import Array, Prefix
 from mlax_scaffold.conversion.source.trees import (
     expression,
@@ -63,8 +67,8 @@ class Symbols:
     def equal(self, left: ast.expr, right: ast.expr) -> None:
         """Take two sizes to be the same, where one of them is unknown."""
         left, right = self._number(self.find(left)), self._number(self.find(right))
-        left, right = _without_common(left, right)
-        left, right = _rest(left, right)
+        left, right = without_common(left, right)
+        left, right = without_numbers(left, right)
         if same(left, right):
             return
         one, other = _symbol(left), _symbol(right)
@@ -269,61 +273,6 @@ class Symbols:
         self.ranked(array, hints[:count])
 
 
-def _rest(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
-    """Both sides, where one is an unknown size that a number is added to, or that is divided by one."""
-    for one, other in ((left, right), (right, left)):
-        whole = literal(other)
-        match one:
-            case ast.BinOp(left=size, op=ast.Add(), right=ast.Constant(int(part))):
-                if is_symbol(size) and type(whole) is int and whole > part:
-                    return size, ast.Constant(whole - part)
-            case ast.BinOp(left=size, op=ast.FloorDiv(), right=ast.Constant() as part):
-                known = not any(map(is_symbol, ast.walk(other)))
-                if is_symbol(size) and known:
-                    return size, folded(expression("n * a", n=part, a=other))
-    return left, right
-
-
-def _without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
-    """Two sizes without what is added to both, or what both are multiplied by."""
-    match left, right:
-        case (
-            ast.BinOp(left=whole, op=ast.FloorDiv(), right=by),
-            ast.BinOp(left=other_whole, op=ast.FloorDiv(), right=other_by),
-        ) if same(by, other_by) and (is_symbol(whole) or is_symbol(other_whole)):
-            return whole, other_whole
-    one, other = _factors(left), _factors(right)
-    if len(one) > 1 and len(other) > 1:
-        for factor in list(one):
-            at = next((i for i, f in enumerate(other) if same(f, factor)), None)
-            if at is not None and not is_symbol(factor):
-                one.remove(factor)
-                other.pop(at)
-        if len(one) == 1 or len(other) == 1:
-            return product(one), product(other)
-    first, second = _doubled(left), _doubled(right)
-    if not (_is_sum(first) and _is_sum(second)):
-        return left, right
-    pairs = ((first.left, first.right), (first.right, first.left))
-    rest = ((second.left, second.right), (second.right, second.left))
-    found = [(b, d) for a, b in pairs for c, d in rest if same(a, c)]
-    return _without_common(*found[0]) if found else (left, right)
-
-
-def _factors(node: ast.expr) -> list[ast.expr]:
-    """What a size is the product of: `p**2 * c` is that of p, p and c."""
-    match node:
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _factors(left) + _factors(right)
-        case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int() as n)):
-            return [base] * n if 0 < n < 5 else [node]
-    return [node]
-
-
-def _is_sum(node: ast.expr) -> TypeGuard[ast.BinOp]:
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
-
-
 def _is_of_channels(array: Array) -> bool:
     """Whether an array is of one axis, and others are added behind it: `w[:, None, None]`."""
     sizes = [literal(axis) for axis in array.axes]
@@ -335,14 +284,6 @@ def _is_of_channels(array: Array) -> bool:
     )
 
 
-def _doubled(node: ast.expr) -> ast.expr:
-    """Twice a size, as it added to itself."""
-    match node:
-        case ast.BinOp(left=ast.Constant(value=2), op=ast.Mult(), right=size):
-            return ast.BinOp(size, ast.Add(), size)
-    return node
-
-
 def _sum(sizes: Iterable[ast.expr]) -> ast.expr:
     made: ast.expr = ast.Constant(0)
     for size in sizes:
@@ -352,26 +293,6 @@ def _sum(sizes: Iterable[ast.expr]) -> ast.expr:
 
 def _symbol(node: ast.expr) -> ast.Name | None:
     return node if isinstance(node, ast.Name) and is_symbol(node) else None
-
-
-_MARKS = ("word", "layer", "loss", "module", "own")
-
-
-def is_symbol(node: ast.AST) -> bool:
-    """Whether a node stands for an unknown size."""
-    return (
-        isinstance(node, ast.Name)
-        and node.id.startswith("@")
-        and node.id.partition(":")[0][1:] not in _MARKS
-    )
-
-
-def product(sizes: Iterable[ast.expr]) -> ast.expr:
-    """The product of sizes."""
-    made: ast.expr = ast.Constant(1)
-    for size in sizes:
-        made = expression("a * b", a=made, b=size)
-    return folded(made)
 
 
 def substituted(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:

@@ -1,0 +1,91 @@
+"""Two sizes that are equal, without what both have: expressions of hyperparameters, and symbols."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TypeGuard
+
+from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
+
+_MARKS = ("word", "layer", "loss", "module", "own")
+
+
+def is_symbol(node: ast.AST) -> bool:
+    """Whether a node stands for an unknown size."""
+    return (
+        isinstance(node, ast.Name)
+        and node.id.startswith("@")
+        and node.id.partition(":")[0][1:] not in _MARKS
+    )
+
+
+def product(sizes: Iterable[ast.expr]) -> ast.expr:
+    """The product of sizes."""
+    made: ast.expr = ast.Constant(1)
+    for size in sizes:
+        made = expression("a * b", a=made, b=size)
+    return folded(made)
+
+
+def without_numbers(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """Both sides, where one is an unknown size that a number is added to, or that is divided by one."""
+    for one, other in ((left, right), (right, left)):
+        whole = literal(other)
+        match one:
+            case ast.BinOp(left=size, op=ast.Add(), right=ast.Constant(int(part))):
+                if is_symbol(size) and type(whole) is int and whole > part:
+                    return size, ast.Constant(whole - part)
+            case ast.BinOp(left=size, op=ast.FloorDiv(), right=ast.Constant() as part):
+                known = not any(map(is_symbol, ast.walk(other)))
+                if is_symbol(size) and known:
+                    return size, folded(expression("n * a", n=part, a=other))
+    return left, right
+
+
+def without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """Two sizes without what is added to both, or what both are multiplied by."""
+    match left, right:
+        case (
+            ast.BinOp(left=whole, op=ast.FloorDiv(), right=by),
+            ast.BinOp(left=other_whole, op=ast.FloorDiv(), right=other_by),
+        ) if same(by, other_by) and (is_symbol(whole) or is_symbol(other_whole)):
+            return whole, other_whole
+    one, other = _factors(left), _factors(right)
+    if len(one) > 1 and len(other) > 1:
+        for factor in list(one):
+            at = next((i for i, f in enumerate(other) if same(f, factor)), None)
+            if at is not None and not is_symbol(factor):
+                one.remove(factor)
+                other.pop(at)
+        if len(one) == 1 or len(other) == 1:
+            return product(one), product(other)
+    first, second = _doubled(left), _doubled(right)
+    if not (_is_sum(first) and _is_sum(second)):
+        return left, right
+    pairs = ((first.left, first.right), (first.right, first.left))
+    rest = ((second.left, second.right), (second.right, second.left))
+    found = [(b, d) for a, b in pairs for c, d in rest if same(a, c)]
+    return without_common(*found[0]) if found else (left, right)
+
+
+def _factors(node: ast.expr) -> list[ast.expr]:
+    """What a size is the product of: `p**2 * c` is that of p, p and c."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _factors(left) + _factors(right)
+        case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int() as n)):
+            return [base] * n if 0 < n < 5 else [node]
+    return [node]
+
+
+def _is_sum(node: ast.expr) -> TypeGuard[ast.BinOp]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+
+
+def _doubled(node: ast.expr) -> ast.expr:
+    """Twice a size, as it added to itself."""
+    match node:
+        case ast.BinOp(left=ast.Constant(value=2), op=ast.Mult(), right=size):
+            return ast.BinOp(size, ast.Add(), size)
+    return node
