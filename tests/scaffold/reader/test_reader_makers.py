@@ -168,6 +168,22 @@ LEFT = {
         def _make(self, n):
             return Linear(n, Norm)
         """,
+    "a name that is bound twice": """
+        def setup(self):
+            dense = Linear
+            self.a = dense(3, 3)
+            dense = Norm
+            self.b = dense(3)
+        """,
+    "a name that a loop binds": """
+        def setup(self):
+            def make(n):
+                return Linear(n, n)
+
+            self.layers = []
+            for make in (Linear, Norm):
+                self.layers.append(make(3))
+        """,
     "a method that uses weights": """
         def setup(self):
             self.kernel = trainable(ones, (self.n,))

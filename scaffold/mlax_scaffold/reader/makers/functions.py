@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -120,16 +121,28 @@ def makers_of(
         setup: its method that declares.
         layers: the names of what is declared by a call: layers, and the words for arrays.
     """
-    own = {a.arg for a in setup.args.args}
-    beside = {m.name: m for m in _functions(tree.body)}
-    local = {m.name: replace(m, local=True) for m in _functions(setup.body)}
+    bound, outside = _bindings(setup), Counter[str]()
+    for statement in tree.body:
+        named = isinstance(statement, ast.FunctionDef | ast.ClassDef)
+        outside += Counter([statement.name]) if named else _bindings(statement)
+    beside = {
+        m.name: m
+        for m in _functions(tree.body)
+        if m.name not in bound
+        and outside[m.name] == max(1, _bindings(m.statement)[m.name])
+    }
+    local = {
+        m.name: replace(m, local=True)
+        for m in _functions(setup.body)
+        if bound[m.name] == _bindings(m.statement)[m.name]
+    }
     methods = {
         name: Maker(name, method)
         for method in node.body
         if isinstance(method, ast.FunctionDef) and _is_plain(method)
         for name in [f"self.{method.name}"]
     }
-    known = {n: m for n, m in beside.items() if n not in own} | local | methods
+    known = beside | local | methods
     known = {n: m for n, m in known.items() if not _calls(m, {n})}
     declaring: dict[str, Maker] = {}
     while more := {
@@ -148,6 +161,18 @@ def makers_of(
         for name in others:
             del computing[name]
     return declaring, computing
+
+
+def _bindings(node: ast.AST) -> Counter[str]:
+    """How often each name is bound in a tree: one that is bound again stands for more than one thing."""
+    found: Counter[str] = Counter()
+    for part in walk(node):
+        match part:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                found[name] += 1
+            case ast.FunctionDef(name=name):
+                found[name] += 1
+    return found
 
 
 def _functions(body: Iterable[ast.stmt]) -> Iterator[Maker]:
