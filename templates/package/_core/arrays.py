@@ -45,8 +45,12 @@ def _needs_dtype(initializer: Initializer) -> bool:
         parameters = inspect.signature(initializer).parameters
     except (TypeError, ValueError):  # it is not written in Python
         return False
-    taken = [p for p in parameters.values() if p.kind in _BY_PLACE]
-    return len(taken) > 2 and taken[2].default is inspect.Parameter.empty
+    required = [
+        p
+        for p in parameters.values()
+        if p.kind in _BY_PLACE and p.default is inspect.Parameter.empty
+    ]
+    return len(required) > 2 or "dtype" in (p.name for p in required)
 
 
 _BY_PLACE = (

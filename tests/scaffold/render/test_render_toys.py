@@ -38,8 +38,12 @@ class Masked(Block):
             "",
             ".taking('mask')",
         ),
-        ("return self.rest[0](self.first(x), mask=mask)", "", ".taking('mask')"),
-        ("return self.rest[0](self.first(x))", "", ""),
+        (
+            "return [layer(self.first(x), mask=mask) for layer in self.rest][0]",
+            "",
+            ".taking('mask')",
+        ),
+        ("return [layer(self.first(x)) for layer in self.rest][0]", "", ""),
     ],
 )
 def test_a_toy_takes_what_the_block_hands_on(body, first, rest):
