@@ -21,7 +21,10 @@ Texts = Callable[[ast.ImportFrom | None, str], str | None]
 """The text of the spec that a class is imported from (None: this very file), where there is one."""
 
 Line = tuple[str, int]
-"""A line, and the number that it has in the text of the class; 0 where it is inherited."""
+"""A line, and the number that it has in the text that was written; 0 where it is inherited.
+
+Below 0 it is that of a line which says something else there.
+"""
 
 
 def flattened(

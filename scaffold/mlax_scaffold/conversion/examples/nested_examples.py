@@ -97,14 +97,10 @@ def _given(
     It is always what it is made with where what makes it has values of that kind itself.
     """
     assert attribute.call is not None
-    call = attribute.call
-    order = [f.name for f in inner.fields]
-    places = dict(zip(order, call.args, strict=False))
-    places |= {k.arg: k.value for k in call.keywords if k.arg}
     chosen = dict(inner.example)
     found: dict[str, int] = {}
     differs = False
-    for field, given in places.items():
+    for field, given in inner.arguments(attribute.call).items():
         made = replaced(given, attribute.first)
         value = computed(made, values)
         if type(value) is not int:

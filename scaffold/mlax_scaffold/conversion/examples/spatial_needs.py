@@ -86,10 +86,7 @@ def _within(
     mark, _, title = node.func.id.partition(":")
     inner = known.get(title)
     if mark == "@own" and inner is not None and depth < 6:
-        places = [f.name for f in inner.fields]
-        pairs = [*zip(places, node.args, strict=False)]
-        pairs += [(str(k.arg), k.value) for k in node.keywords]
-        told = {n: _told(v, values) for n, v in pairs}
+        told = {n: _told(v, values) for n, v in inner.arguments(node).items()}
         given = dict(inner.example) | {k: v for k, v in told.items() if v is not None}
         yield from _windows(inner, known, given, depth + 1)
         return

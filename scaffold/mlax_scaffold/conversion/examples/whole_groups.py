@@ -100,8 +100,7 @@ def _within(
                 yield field, groups  # type: ignore[misc]
     inner = known.get(title)
     if mark == "@own" and inner is not None and depth < 6:
-        places = dict(zip([f.name for f in inner.fields], node.args, strict=False))
-        places |= {str(k.arg): k.value for k in node.keywords}
+        places = inner.arguments(node)
         fields = {f.name: literal(f.default) for f in inner.fields if f.default}
         told = {n: computed(v, values) for n, v in places.items()}
         given = {**fields, **{k: v for k, v in told.items() if v is not None}}

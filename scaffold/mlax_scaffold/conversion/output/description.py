@@ -86,6 +86,12 @@ class Described:
     dtyped: frozenset[str] = frozenset()
     """Functions beside it that are given the dtype of what they make."""
 
+    def arguments(self, call: ast.Call) -> dict[str, ast.expr]:
+        """What a call of the class gives its fields."""
+        order = [f.name for f in self.fields]
+        given = dict(zip(order, call.args, strict=False))
+        return given | {k.arg: k.value for k in call.keywords if k.arg}
+
 
 @dataclass(frozen=True)
 class Function:

@@ -342,10 +342,8 @@ class BodyChecker:
                 fix=shared(self.source, self.method, node),
             )
             return
-        functions = (
-            n for n in walk(self.source.tree) if isinstance(n, ast.FunctionDef)
-        )
-        if name in {function.name for function in functions}:
+        classes = (n for n in self.source.tree.body if isinstance(n, ast.ClassDef))
+        if name in {getattr(part, "name", "") for c in classes for part in c.body}:
             self.source.report(node, f"self.{name} cannot be used in setup", _METHODS)
             return
         hint = did_you_mean(name, sorted(self.attributes))

@@ -41,6 +41,8 @@ def check_keys(
     A key is a name that `self.key()` is assigned to, or a parameter of the type Key. Folding
     a number into it makes another.
     """
+    if not any(map(_is_key, walk(function))):
+        return
     places = _Places(function)
     bound = _bound(function, places)
     for node in walk(function):
@@ -108,12 +110,16 @@ def _bound(function: ast.FunctionDef, places: _Places) -> dict[_Name, list[ast.A
     return {named: places for named, places in found.items() if named not in others}
 
 
+def _is_key(node: ast.AST) -> bool:
+    return _is_typed(node) if isinstance(node, ast.arg) else _is_drawn(node)
+
+
 def _is_typed(parameter: ast.arg) -> bool:
     kind = parameter.annotation
     return kind is not None and unparsed(kind).partition(" ")[0] == "Key"
 
 
-def _is_drawn(value: ast.expr | None) -> bool:
+def _is_drawn(value: ast.AST | None) -> bool:
     return isinstance(value, ast.Call) and self_attribute(value.func) == "key"
 
 

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.inheritance import Line
 from mlax_scaffold.reader.makers.functions import (
     Maker,
-    choices_of,
     chosen,
     makes_each,
 )
@@ -24,11 +24,13 @@ from mlax_scaffold.reader.makers.inlining import (
     statements_of,
     value_of,
 )
-from mlax_scaffold.reader.remedies.bindings import names_in, stored_in, target_name
+from mlax_scaffold.reader.remedies.bindings import (
+    choices_in,
+    names_in,
+    stored_in,
+    target_name,
+)
 from mlax_scaffold.reader.source import parsed, self_attribute
-
-Line = tuple[str, int]
-"""A line, and its number in the text that was written; below 0 where it says something else there."""
 
 _Tree = TypeVar("_Tree", bound=ast.AST)
 
@@ -77,7 +79,7 @@ class Setup:
         declaring: dict[str, Maker],
         computing: dict[str, Maker],
     ) -> None:
-        self.choices = choices_of(node)
+        self.choices = {*choices_in(node)}
         self.declared = {*layers, *declaring}
         self.setup = setup
         self.declaring = declaring
@@ -131,7 +133,8 @@ class Setup:
             raise Unfit
         if not makes_each(table, self.declared):
             raise Unfit
-        choices = self.choices.get(target_name(called.slice) or "", ())
+        field = self_attribute(called.slice)
+        choices = {choice for name, choice in self.choices if name == field}
         made = of_table(table, called.slice, use, choices, self.names)
         return _replaced(statement, use, made)
 

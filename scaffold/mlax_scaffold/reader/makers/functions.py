@@ -251,22 +251,6 @@ def _makes(value: ast.expr, names: Collection[str]) -> bool:
     return target_name(value) in names
 
 
-def choices_of(node: ast.ClassDef) -> dict[str, set[object]]:
-    """The values of the fields that have a few: `Literal["a", "b"]`."""
-    found: dict[str, set[object]] = {}
-    for statement in node.body:
-        match statement:
-            case ast.AnnAssign(
-                target=ast.Name(id=name),
-                annotation=ast.Subscript(value=ast.Name(id="Literal"), slice=values),
-            ):
-                parts = values.elts if isinstance(values, ast.Tuple) else [values]
-                found[f"self.{name}"] = {
-                    p.value for p in parts if isinstance(p, ast.Constant)
-                }
-    return found
-
-
 def _reads(maker: Maker) -> set[str]:
     """The attributes of self that a method reads; it writes none."""
     found = set()

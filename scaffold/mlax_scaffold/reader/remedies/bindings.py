@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
+from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import Source, self_attribute
 
@@ -60,6 +61,21 @@ def bound_before(function: ast.FunctionDef, node: ast.stmt) -> set[str]:
         if name and ("." in name or getattr(n, "lineno", 0) < node.lineno):
             found.add(name)
     return found
+
+
+def choices_in(tree: ast.AST) -> Iterator[tuple[str, object]]:
+    """The choices that fields and arguments have by a `Literal`, with their names."""
+    for node in walk(tree):
+        match node:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name), annotation=annotation)
+                | ast.arg(arg=name, annotation=ast.expr() as annotation)
+            ) if isinstance(annotation, ast.Subscript) and (
+                unparsed(annotation.value) == "Literal"
+            ):
+                for part in walk(annotation.slice):
+                    if isinstance(part, ast.Constant):
+                        yield name, part.value
 
 
 def chain_of(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
-from mlax_scaffold.reader.remedies.bindings import is_elif
+from mlax_scaffold.reader.remedies.bindings import choices_in, is_elif
 from mlax_scaffold.reader.remedies.names import SPEC, uses_of_self
 from mlax_scaffold.reader.source import Source, dotted
 
@@ -167,28 +167,13 @@ def _last_choice(source: Source, chain: ast.If) -> Fix | None:
             case _:
                 return None
     names = {name for name, _ in tested}
-    every = {choice for choice in _choices(source) if choice[0] in names}
+    every = {choice for choice in choices_in(source.tree) if choice[0] in names}
     if following or branch is None or len(names) > 1 or tested != every:
         return None
     if not is_elif(source, branch):
         return None
     place = source.replace(source.start(branch), source.end(branch.test), "else")
     return Fix((place,))
-
-
-def _choices(source: Source) -> Iterator[tuple[str, object]]:
-    """The choices that the fields and arguments of a spec have by a `Literal`."""
-    for node in ast.walk(source.tree):
-        match node:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name), annotation=annotation)
-                | ast.arg(arg=name, annotation=ast.expr() as annotation)
-            ) if isinstance(annotation, ast.Subscript) and (
-                unparsed(annotation.value) == "Literal"
-            ):
-                for part in ast.walk(annotation.slice):
-                    if isinstance(part, ast.Constant):
-                        yield name, part.value
 
 
 def of_training(

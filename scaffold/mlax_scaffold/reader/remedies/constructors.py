@@ -76,7 +76,7 @@ def _edits(
 ) -> tuple[Edit, ...]:
     indent = " " * method.col_offset
     start = source.start(method)
-    if all(isinstance(s, ast.Expr | ast.Pass) for s in kept):
+    if all(map(_does_nothing, kept)):
         text = f"\n{indent}".join(lines) or "pass"
         return (source.replace(start, source.end(method), text),)
     first = kept[0]
@@ -102,6 +102,14 @@ def _is_left_out(statement: ast.stmt) -> bool:
         case ast.AnnAssign(target=target, value=ast.Name(id=name)):
             return self_attribute(target) == name
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr="__init__"))):
+            return True
+    return False
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    """Whether a statement is a docstring, or `pass`."""
+    match statement:
+        case ast.Expr(value=ast.Constant()) | ast.Pass():
             return True
     return False
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping, Sequence
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.homes import module_name
 from mlax_scaffold.reader.remedies.bodies import removed
 from mlax_scaffold.reader.source import Source
 
@@ -81,7 +81,7 @@ def _declared(
 def _named(call: ast.Call, taken: set[str]) -> str:
     assert isinstance(call.func, ast.Name)
     word = {"trainable": "weight", "state": "kept"}.get(call.func.id, call.func.id)
-    name = base = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word).lower()
+    name = base = module_name(word)
     number = 2
     while name in taken:
         name, number = f"{base}_{number}", number + 1
