@@ -116,7 +116,7 @@ def _left_over(tree: ast.Module, layers: Collection[str]) -> Iterator[tuple[int,
     for node, setup in _classes(tree):
         declaring, computing = _makers(tree, node, setup, layers)
         for maker in (*declaring.values(), *computing.values()):
-            private = maker.name.startswith(("self._",)) or maker.name in declaring
+            private = maker.name.startswith("self._") or maker.name in declaring
             scope = node if maker.is_method else setup if maker.local else tree
             own = {id(n) for n in walk(maker.statement)}
             uses = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -255,39 +255,33 @@ def _reads(maker: Maker) -> set[str]:
     """The attributes of self that a method reads; it writes none."""
     found = set()
     for part in (n for statement in maker.body for n in walk(statement)):
-        if name := self_attribute(part):
-            stored = not isinstance(part, ast.Attribute) or isinstance(
-                part.ctx, ast.Store
-            )
-            found.add("" if stored else f"self.{name}")
+        if isinstance(part, ast.Attribute) and (name := self_attribute(part)):
+            found.add(f"self.{name}" if isinstance(part.ctx, ast.Load) else "")
     return found
 
 
 def _fields(node: ast.ClassDef) -> set[str]:
-    names = (
-        target_name(target)
-        for statement in node.body
-        for target in (
-            statement.targets
-            if isinstance(statement, ast.Assign)
-            else [statement.target]
-            if isinstance(statement, ast.AnnAssign)
-            else []
-        )
-    )
-    return {f"self.{name}" for name in names if name}
+    """Those of a class, and its constants."""
+    found = set()
+    for statement in node.body:
+        match statement:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name))
+                | ast.Assign(targets=[ast.Name(id=name)])
+            ):
+                found.add(f"self.{name}")
+    return found
 
 
 def _derived(setup: ast.FunctionDef, declaring: Collection[str]) -> set[str]:
     """What `setup` computes and keeps."""
-    found: Mapping[str, bool] = {}
+    found: dict[str, bool] = {}
     for statement in walk(setup):
         if not isinstance(statement, ast.Assign):
             continue
         calls = (n for n in walk(statement.value) if isinstance(n, ast.Call))
         declares = any(target_name(c.func) in declaring for c in calls)
-        for target in statement.targets:
-            if self_attribute(target):
-                name = target_name(target) or ""
-                found = {**found, name: found.get(name, True) and not declares}
+        for name in map(self_attribute, statement.targets):
+            if name:
+                found[f"self.{name}"] = found.get(f"self.{name}", True) and not declares
     return {name for name, computed in found.items() if computed}
