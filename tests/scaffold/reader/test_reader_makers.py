@@ -77,6 +77,32 @@ PAIRS = {
                 self.a = Linear(self.n, m)
         """,
     ),
+    "parts of a list, and several results": (
+        """
+        def setup(self):
+            self.head = [*self._block(self.n, drop=0), Norm(3), *self._block(8, drop=2)]
+            self.a, self.b = self._pair()
+
+        def _block(self, n, drop=1):
+            layers = [Linear(n, n)]
+            if drop > 1:
+                layers.append(Norm(n))
+            return layers
+
+        def _pair(self):
+            scale = trainable(ones, (self.n,))
+            return scale, trainable(zeros, (self.n,))
+        """,
+        """
+        def setup(self):
+            head_1 = [Linear(self.n, self.n)]
+            head_2 = [Linear(8, 8)]
+            head_2.append(Norm(8))
+            self.head = [*head_1, Norm(3), *head_2]
+            self.a = trainable(ones, (self.n,))
+            self.b = trainable(zeros, (self.n,))
+        """,
+    ),
     "functions that call others": (
         """
         def setup(self):
@@ -167,6 +193,16 @@ LEFT = {
 
         def _make(self, n):
             return Linear(n, Norm)
+        """,
+    "several statements in a condition, or once for each item": """
+        def setup(self):
+            self.a = self._made(3) if self.deep else None
+            self.b = [self._made(n) for n in range(3)]
+
+        def _made(self, n):
+            layer = Linear(n, n)
+            layers = [layer]
+            return layers
         """,
     "a name that is bound twice": """
         def setup(self):

@@ -747,6 +747,43 @@ WAYS = {
             return self.out(x)
         """,
     ),
+    "parts": (
+        """
+        def block(n, norm=True, again=0):
+            layers = [Linear(n, n)]
+            if norm:
+                layers.append(LayerNorm(n))
+            if again > 0:
+                layers += [Linear(n, n)]
+            return layers
+        """,
+        """
+        depth: Size = 1
+
+        def setup(self):
+            self.layers = []
+            for _ in range(self.depth):
+                self._add(self.features)
+            self.scale, self.shift = self._affine(self.features)
+            self.head = [*block(self.features, norm=False), *block(self.features, again=self.depth)]
+
+        def _add(self, n):
+            self.layers.append(Linear(n, n))
+            self.layers.append(LayerNorm(n))
+
+        def _affine(self, n):
+            scale = trainable(lecun_normal(), (n, n))
+            return scale, trainable(lecun_normal(), (n, 2 * n))
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            for layer in self.layers:
+                x = jax.nn.relu(layer(x))
+            x = x @ self.scale + (x @ self.shift)[..., : self.features]
+            for layer in self.head:
+                x = layer(x)
+            return x
+        """,
+    ),
 }
 """What stands beside the class, and what stands in it."""
 

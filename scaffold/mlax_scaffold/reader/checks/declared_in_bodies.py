@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import SECTIONS, Import, Kind
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.remedies.bindings import target_name
 from mlax_scaffold.reader.remedies.hoisted import hoisted
-from mlax_scaffold.reader.source import Source, self_attribute
+from mlax_scaffold.reader.source import Source
 
 _ARRAYS = ("trainable", "state")
 
@@ -34,6 +35,14 @@ def check_declared(
         return
     first = min(calls, key=lambda call: (call.lineno, call.col_offset))
     assert isinstance(first.func, ast.Name)
+    if _is_of_setup(source, method, of_self=False):
+        source.report(
+            first.func,
+            f"`{method.name}` declares, and cannot be read where `setup` calls it",
+            "Let it return at the end of each branch, and call it in a statement, not in a condition "
+            "or for each item; one that is a single expression can be called anywhere.",
+        )
+        return
     source.report(
         first.func,
         f"`{first.func.id}` declares, which `setup` does",
@@ -55,10 +64,13 @@ def _is_stored(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-def _is_of_setup(source: Source, method: ast.FunctionDef) -> bool:
-    """Whether `setup` means to call a method, which is a finding of its own."""
+def _is_of_setup(
+    source: Source, method: ast.FunctionDef, *, of_self: bool = True
+) -> bool:
+    """Whether `setup` means to call a method, which is a finding of its own, or a function."""
+    name = f"self.{method.name}" if of_self else method.name
     return any(
-        self_attribute(node) == method.name
+        target_name(node) == name
         for function in walk(source.tree)
         if isinstance(function, ast.FunctionDef) and function.name == "setup"
         for node in walk(function)

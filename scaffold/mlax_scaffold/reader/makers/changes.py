@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass
@@ -31,6 +32,12 @@ from mlax_scaffold.reader.remedies.bindings import (
     target_name,
 )
 from mlax_scaffold.reader.source import parsed, self_attribute
+
+_SOMETIMES = (
+    *(ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+    *(ast.IfExp, ast.BoolOp),
+)
+"""What evaluates a part of it several times, or not at all."""
 
 _Tree = TypeVar("_Tree", bound=ast.AST)
 
@@ -140,22 +147,66 @@ class Setup:
 
     def _written(self, statement: ast.stmt, use: ast.Call, maker: Maker) -> Change:
         """The statements of a function in the place of the one that calls it."""
+        whole = getattr(statement, "value", None)
+        adds = isinstance(whole, ast.Call) and use in whole.args
+        target = getattr(statement, "targets", [None])[0]
+        title = (self_attribute(target) if target is not None else "") or ""
+        if whole is not use and not (isinstance(statement, ast.Expr) and adds):
+            return self._beforehand(statement, use, maker, title or "made")
 
         def with_result(value: ast.expr | None) -> list[ast.stmt]:
             if isinstance(statement, ast.Expr) and statement.value is use:
                 return [] if value is None else [ast.Expr(value)]
             if value is None:
                 raise Unfit
-            return [_with(statement, use, value)]
+            return _one_by_one(_with(statement, use, value))
 
-        whole = getattr(statement, "value", None)
-        adds = isinstance(whole, ast.Call) and use in whole.args
-        if whole is not use and not (isinstance(statement, ast.Expr) and adds):
+        made = statements_of(maker, use, self.names, with_result, title)
+        return _in_place_of(statement, self._kept_at_once(made))
+
+    def _beforehand(
+        self, statement: ast.stmt, use: ast.Call, maker: Maker, title: str
+    ) -> Change:
+        """The same before a statement in which a call is a part, whose result is a local then."""
+        if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr):
             raise Unfit
-        target = getattr(statement, "targets", [None])[0]
-        preferred = (self_attribute(target) if target is not None else "") or ""
-        made = statements_of(maker, use, self.names, with_result, preferred)
-        return _in_place_of(statement, made)
+        around = (n for n in walk(statement) if use in walk(n))
+        if any(isinstance(n, _SOMETIMES) for n in around):
+            raise Unfit
+        taken = self.names.bound | self.names.read
+        local = next(
+            n for i in itertools.count(1) if (n := f"{title}_{i}") not in taken
+        )
+
+        def with_result(value: ast.expr | None) -> list[ast.stmt]:
+            if value is None:
+                raise Unfit
+            if isinstance(value, ast.Name) and value.id == local:
+                return []
+            return [ast.Assign([ast.Name(local, ast.Store())], value, lineno=0)]
+
+        made = statements_of(maker, use, self.names, with_result, local)
+        return _in_place_of(statement, [*made, _with(statement, use, ast.Name(local))])
+
+    def _kept_at_once(self, made: list[ast.stmt]) -> list[ast.stmt]:
+        """What a local declares that one statement keeps is declared there."""
+        for place, statement in enumerate(made):
+            match statement:
+                case ast.Assign(
+                    targets=[ast.Name(id=name)], value=ast.Call(func=called) as value
+                ) if target_name(called) in self.declared:
+                    names = [n for s in made for n in walk(s) if _is_named(n, name)]
+                    later = [
+                        (i, s.value)
+                        for i, s in enumerate(made)
+                        if isinstance(s, ast.Assign) and _is_named(s.value, name)
+                    ]
+                    if len(names) == 2 and len(later) == 1:
+                        at, use = later[0]
+                        made = [*made]
+                        made[at] = _with(made[at], use, value)
+                        return self._kept_at_once(made[:place] + made[place + 1 :])
+        return made
 
     def _computed(
         self, top: ast.stmt, statement: ast.stmt, use: ast.expr, maker: Maker
@@ -189,6 +240,10 @@ class Setup:
             raise Unfit
         self.names.check(maker, names_in(maker.body) - _parameters(maker))
         return Change(top.lineno, top.lineno - 1, [local], top.col_offset, 0)
+
+
+def _is_named(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _parameters(maker: Maker) -> set[str]:
