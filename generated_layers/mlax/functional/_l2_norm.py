@@ -65,10 +65,11 @@ def l2_norm(
     def parts(x):
         """The norm, and the unit vector, which is the gradient of the norm."""
         largest = jnp.max(lax.abs(x), axis=axes, keepdims=True, initial=0.0)
-        # A divisor whose reciprocal is a normal number, too: compilers multiply by that.
+        # A bound whose inverse is a normal number, too. To divide by it would be joined by
+        # compilers with a division that x is the result of, and its divisor.
         least = float(jnp.finfo(x.dtype).tiny)
         bound = lax.stop_gradient(jnp.clip(largest, least, 0.25 / least))
-        scaled = x / bound / share
+        scaled = x * (1.0 / bound) * (1.0 / share)
         square = sum(lax.square(scaled), axis=axes, keepdims=True)
         root = lax.sqrt(jnp.where(square == 0.0, 1.0, square))
         norm = jnp.where(square == 0.0, 0.0, root * share * bound)

@@ -52,8 +52,10 @@ def l2_normalize(
     least = max(epsilon, float(jnp.finfo(wide.dtype).tiny))
     # In the gradient a length is squared: it must be near one.
     scale = range_scale(wide, axis=axis, at_least=8.0 * least, only_float16=False)
-    wide = wide / scale
-    length = jnp.maximum(l2_norm(wide, axis=axis, keepdims=True), least / scale)
+    # Exact, and no division that compilers would join with the next one.
+    inverse = 1.0 / scale
+    wide = wide * inverse
+    length = jnp.maximum(l2_norm(wide, axis=axis, keepdims=True), least * inverse)
     if jnp.finfo(wide.dtype).maxexp > 16:
         return (wide / spread(length, wide.shape)).astype(x.dtype)
     # That of many elements has no square in float16, where none of them is large.

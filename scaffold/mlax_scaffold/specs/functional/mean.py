@@ -1,5 +1,6 @@
 import math
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -11,6 +12,7 @@ from mlax_scaffold.spec import (
     Float,
     doublings,
     function,
+    range_scale,
     ratio,
     selected,
     sum,
@@ -38,13 +40,33 @@ def mean(
     wide, share = x if accum_dtype is None else x.astype(accum_dtype), None
     if where is not None:
         wide, share = selected(wide, where, axes, axis_name)
-    if jnp.finfo(wide.dtype).bits > 16:
+    info = jnp.finfo(wide.dtype)
+    # A power of two, and not below the smallest number of float16.
+    part = 2.0 ** -min(doublings(size), 24)
+
+    def average(x, part=part):
+        total = sum(x, axis=axes, keepdims=keepdims, factor=part)
+        return total * ratio(1.0 / part, size, x.dtype)
+
+    @jax.custom_jvp
+    def scaled(x):
+        # Some compilers round each product of a sum, and a part of a small number is
+        # none of float16.
+        scale = range_scale(x, axis=axes, at_least=float(info.tiny))
+        y = average(x * (1.0 / scale), min(part * 2.0**12, 1.0))
+        return y * (scale if keepdims else lax.squeeze(scale, axes))
+
+    @scaled.defjvp
+    def tangent(primals, tangents):
+        # The scale would be a factor of a gradient, which has a range of its own.
+        return scaled(*primals), average(*tangents)
+
+    if info.bits > 16:
         y = sum(wide, axis=axes, keepdims=keepdims) / size
+    elif info.maxexp > 16:
+        y = average(wide)
     else:
-        # A power of two, and not below the smallest number of float16.
-        part = 2.0 ** -min(doublings(size), 24)
-        y = sum(wide, axis=axes, keepdims=keepdims, factor=part)
-        y = y * ratio(1.0 / part, size, y.dtype)
+        y = scaled(wide)
     y = y if axis_name is None else lax.pmean(y, axis_name)
     if share is not None:
         y = y / (share if keepdims else lax.squeeze(share, axes))
