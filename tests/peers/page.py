@@ -28,9 +28,19 @@ def page(current: str = "") -> str:
 def _section(peer: Peer, current: str) -> str:
     if not peer.is_installed:
         return kept(peer, current)
+    return "\n".join([f"## {peer.module} {_version(peer)}\n", *_table(peer), ""])
+
+
+def _version(peer: Peer) -> str:
     head = peer.module.partition(".")[0]
     [distribution, *_] = packages_distributions()[head]
-    return "\n".join([f"## {peer.module} {version(distribution)}\n", *_table(peer), ""])
+    return version(distribution)
+
+
+def is_of_version(peer: Peer, current: str) -> bool:
+    """Whether the section of a peer in a page is of the version that is installed."""
+    section = _SECTION.search(kept(peer, current))
+    return section is not None and section[2] == _version(peer)
 
 
 def kept(peer: Peer, current: str) -> str:

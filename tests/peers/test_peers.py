@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import re
 import types
+import warnings
 
 import pytest
 from tests.peers import public
-from tests.peers.page import PAGE, kept, page
+from tests.peers.page import PAGE, is_of_version, kept, page
 from tests.peers.public import Peer, peers, place_of
 
 EACH = pytest.mark.parametrize("peer", peers(), ids=lambda peer: peer.module)
@@ -22,7 +23,12 @@ def installed(peer: Peer) -> Peer:
 @EACH
 def test_every_public_name_has_a_row(peer: Peer):
     missing = [name for name in installed(peer).names() if peer.row(name) is None]
-    assert not missing, f"give them rows in tests/peers/rows.toml: {missing}"
+    told = f"give them rows in tests/peers/rows.toml: {missing}"
+    if is_of_version(peer, PAGE.read_text(encoding="utf-8")):
+        assert not missing, told
+    elif missing:  # What others release breaks no suite.
+        other = f"a version of {peer.module} that is no page's"
+        warnings.warn(f"{other}: {told}", stacklevel=1)
 
 
 @EACH
@@ -43,8 +49,9 @@ def test_no_name_has_a_counterpart_and_a_reason(peer: Peer):
 
 @EACH
 def test_the_page_has_each_name(peer: Peer):
-    """What stands in it is what the rows say; the version may be another one."""
-    written = kept(peer, PAGE.read_text(encoding="utf-8"))
+    """What stands in it is what the rows say; of another version, for the names that it has, too."""
+    text = PAGE.read_text(encoding="utf-8")
+    written = kept(peer, text)
     shown = dict(re.findall(r"^\| `(.+?)` \| (.*) \|$", written, re.MULTILINE))
     rows = [peer.row(name) for name in installed(peer).names()]
     expected = {
@@ -52,6 +59,10 @@ def test_the_page_has_each_name(peer: Peer):
         for row in rows
         if row is not None
     }
+    if not is_of_version(peer, text):
+        expected = {name: row for name, row in expected.items() if name in shown}
+        shown = {name: row for name, row in shown.items() if name in expected}
+        assert shown
     assert shown == expected, "run python -m tests.peers"
 
 
