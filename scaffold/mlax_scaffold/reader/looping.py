@@ -28,13 +28,26 @@ def looped(node: ast.For | ast.comprehension) -> list[tuple[str, ast.expr]]:
     return _pairs(node.target, node.iter)
 
 
+def is_part(node: ast.AST) -> bool:
+    """Whether it is a slice of a sequence."""
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
+
+
+def of_parts(node: ast.For | ast.comprehension) -> bool:
+    """Whether a loop runs over a slice: it has fewer passes than there are layers."""
+    return any(map(is_part, ast.walk(node.iter)))
+
+
 def _pairs(target: ast.expr, iterated: ast.expr) -> list[tuple[str, ast.expr]]:
     match target, iterated:
         case ast.Tuple(elts=[_, inner]), ast.Call(
             func=ast.Name(id="enumerate"), args=[first, *_]
         ):
             return _pairs(inner, first)
-        case _, ast.Call(func=ast.Name(id="reversed"), args=[first]):
+        case _, (
+            ast.Call(func=ast.Name(id="reversed"), args=[first])
+            | ast.Subscript(value=first, slice=ast.Slice())
+        ):
             return _pairs(target, first)
         case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id="zip"), args=iterables):
             both = zip(targets, iterables, strict=False)

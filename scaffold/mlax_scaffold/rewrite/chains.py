@@ -83,6 +83,14 @@ def called_member(call: cst.Call, context: Context) -> Chain | None:
     return chain if chain.indices and chain.name in context.several else None
 
 
+def called_given(call: cst.Call, context: Context) -> Chain | None:
+    """The place of the layer that a call is of, where it is one of several that a block is given."""
+    chain = chain_of(call.func)
+    if chain is None or len(chain.indices) != 1:
+        return None
+    return chain if chain.name in context.given else None
+
+
 def members_at(chain: Chain, context: Context) -> list[Member]:
     """What may be at a place of a container, and below it."""
     return under(context.containers[chain.name].members, chain.steps)

@@ -33,7 +33,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
     changing = {n for n, traits in context.traits.items() if traits.stateful}
     changing |= {n for n, needs in context.needs.items() if needs.changes}
-    changing |= context.dynamic
+    changing |= context.dynamic | context.given
     if not changing and not context.sequences:
         return function
     taken = local_names(function) | context.taken

@@ -14,6 +14,7 @@ from mlax_scaffold.model.definition import (
     Declaration,
     Definition,
     Input,
+    Kind,
     Method,
     MethodRole,
     Reference,
@@ -80,6 +81,12 @@ class Context:
         """Names of several layers or optimizers, initialized or declared."""
         structural = frozenset(h.name for h in self.definition.structural())
         return (structural - self.dynamic - self.sub_optimizers) | self.several
+
+    @cached_property
+    def given(self) -> frozenset[str]:
+        """Names of several layers that are initialized."""
+        optimizes = self.definition.kind is Kind.OPTIMIZER
+        return frozenset() if optimizes else self.sequences - self.several
 
     @cached_property
     def sub_optimizers(self) -> frozenset[str]:

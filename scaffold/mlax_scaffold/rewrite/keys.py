@@ -15,7 +15,7 @@ from typing import TypeVar
 import libcst as cst
 
 from mlax_scaffold.model.definition import Kind, MethodRole
-from mlax_scaffold.rewrite.chains import called_member, draws_at
+from mlax_scaffold.rewrite.chains import called_given, called_member, draws_at
 from mlax_scaffold.rewrite.closures import KEY, key_renamed, takes, with_key
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
@@ -27,7 +27,7 @@ from mlax_scaffold.rewrite.nodes import (
     statement,
     with_prelude,
 )
-from mlax_scaffold.rewrite.traversal import Transformer, Visitor
+from mlax_scaffold.rewrite.traversal import Transformer, Visitor, parts
 
 Loop = TypeVar("Loop", cst.For, cst.CompFor)
 
@@ -81,6 +81,11 @@ def backwards(loop: cst.For) -> set[str]:
     return {code(target) for target, _ in _pairs(loop.target, loop.iter)} - forth
 
 
+def sliced(loop: cst.For) -> bool:
+    """Whether a loop runs over a part of its layers."""
+    return any(isinstance(part, cst.Slice) for part in parts(loop.iter))
+
+
 def _pairs(
     target: cst.BaseExpression, iterated: cst.BaseExpression, turned: bool = True
 ) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
@@ -93,6 +98,10 @@ def _pairs(
             return _pairs(inner, first.value, turned)
         case _, cst.Call(func=cst.Name("reversed"), args=[first]):
             return _pairs(target, first.value, turned) if turned else []
+        case _, cst.Subscript(
+            value=owner, slice=[cst.SubscriptElement(slice=cst.Slice())]
+        ):
+            return _pairs(target, owner, turned)
         case (
             cst.Tuple(elements=targets),
             cst.Call(func=cst.Name("zip"), args=iterables),
@@ -177,6 +186,7 @@ class _Collector(Visitor):
             or (name in self.context.sub_layers and self.context.draws(name or ""))
             or (name in self.context.needs and self.context.needs[name or ""].draws)
             or (field is not None and self.context.draws(field))
+            or called_given(node, self.context) is not None
             or (
                 (member := called_member(node, self.context))
                 and draws_at(member, self.context)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import libcst as cst
 
 from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.model.library import Traits
+from mlax_scaffold.rewrite.chains import called_given
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import (
     Hoister,
@@ -21,13 +23,14 @@ from mlax_scaffold.rewrite.hoist import (
     layer_call,
     packed,
 )
-from mlax_scaffold.rewrite.keys import backwards, looped, unkeyed
+from mlax_scaffold.rewrite.keys import backwards, looped, sliced, unkeyed
 from mlax_scaffold.rewrite.nodes import (
     bound_names,
     code,
     expression,
     fresh,
     local_names,
+    self_attribute,
     statement,
 )
 from mlax_scaffold.rewrite.traversal import Transformer
@@ -38,7 +41,32 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     if not context.sequences:
         return function
     taken = local_names(function) | context.taken
-    return cst.ensure_type(function.visit(_Loops(context, taken)), cst.FunctionDef)
+    function = cst.ensure_type(function.visit(_Loops(context, taken)), cst.FunctionDef)
+    return _indexed(function, context, taken)
+
+
+def _indexed(
+    function: cst.FunctionDef, context: Context, taken: set[str]
+) -> cst.FunctionDef:
+    """`self.layers[0](x)`, of layers that a block is given."""
+    owner = context.definition.name
+
+    def wanted(call: cst.Call) -> str | None:
+        chain = called_given(call, context)
+        return None if chain is None else f"{chain.name}_output"
+
+    def emit(call: cst.Call, target: str) -> list[str]:
+        chain = called_given(call, context)
+        assert chain is not None
+        index, name = code(chain.indices[0]), chain.name
+        states = fresh(f"{name}_states", taken)
+        layer, called = f"self.{name}[{index}]", "scopes.apply_at"
+        thread = _Layers(name, layer, index, states, called, None, owner)
+        after = f"non_trainables = non_trainables._replace({thread.after})"
+        return [*thread.before, thread.call(call, target), after]
+
+    hoister = Hoister(wanted, emit, taken)
+    return cst.ensure_type(function.visit(hoister), cst.FunctionDef)
 
 
 class _Loops(Transformer):
@@ -54,17 +82,25 @@ class _Loops(Transformer):
         fields = [(f, v) for v, f in looped(bare) if f in self.context.sequences]
         if not fields:
             return updated_node
-        updated_node = bare
+        updated_node, part = bare, sliced(bare)
         index, own = _own_index(bare), True
-        if not index or index in bound_names(bare.body):
-            index, own = fresh("i", self.taken), False
-        turned = backwards(bare)
-        loop = [
-            self._layer(
-                field, v, f"-1 - {index}" if v in turned else index, len(fields)
-            )
-            for field, v in fields
-        ]
+        if part:
+            several = len(fields) > 1
+            indices = {
+                v: fresh(f"{v}_index" if several else "i", self.taken)
+                for _, v in fields
+            }
+            updated_node = _numbered(bare, fields, indices, key, of_pass)
+        else:
+            if not index or index in bound_names(bare.body):
+                index, own = fresh("i", self.taken), False
+            turned = backwards(bare)
+            indices = {v: f"-1 - {index}" if v in turned else index for _, v in fields}
+        states: dict[str, str] = {}
+        for field, v in fields:
+            name = "states" if len(dict(fields)) == 1 else f"{v}_states"
+            states[field] = states.get(field) or fresh(name, self.taken)
+        loop = [self._layer(f, v, indices[v], states[f]) for f, v in fields]
         threads = {thread.variable: thread for thread in loop}
 
         def wanted(call: cst.Call) -> str | None:
@@ -78,9 +114,10 @@ class _Loops(Transformer):
             text = threads[code(call.func)].call(call, "_")
             return f"{text.removeprefix('_, _ = ')}[0]"
 
-        before = [line for thread in loop for line in thread.before]
+        once = {thread.field: thread for thread in loop}.values()
+        before = [line for thread in once for line in thread.before]
         body = updated_node.body
-        if key:
+        if key and not part:
             keys = fresh(f"{of_pass}s", self.taken)
             count = f"len(self.{self._counted(fields)})"
             before.append(f"{keys} = arrays.split_keys({key}, {count})")
@@ -88,13 +125,13 @@ class _Loops(Transformer):
             body = cst.ensure_type(body.visit(replaced), cst.IndentedBlock)
         body = body.visit(Hoister(wanted, emit, self.taken, inline))
         if self._optimizes:
-            states = _States({t.variable: f"{t.states}[{t.index}]" for t in loop})
-            body = cst.ensure_type(body, cst.IndentedBlock).visit(states)
+            own_states = _States({t.variable: f"{t.states}[{t.index}]" for t in loop})
+            body = cst.ensure_type(body, cst.IndentedBlock).visit(own_states)
         target, iterated = updated_node.target, updated_node.iter
-        if not own and (key or any(thread.indexed for thread in loop)):
+        if not (own or part) and (key or any(thread.indexed for thread in loop)):
             target = _enumerated_target(index, target)
             iterated = expression(f"enumerate({code(iterated)})")
-        after = ", ".join(thread.after for thread in loop if thread.after)
+        after = ", ".join(thread.after for thread in once if thread.after)
         tree = "state" if self._optimizes else "non_trainables"
         statements: list[cst.BaseStatement] = [
             *map(statement, before),
@@ -116,9 +153,8 @@ class _Loops(Transformer):
         drawing = [f for f, _ in fields if self.context.draws(f)]
         return (*drawing, *(f for f, _ in fields))[0]
 
-    def _layer(self, field: str, variable: str, index: str, looped: int) -> _Thread:
+    def _layer(self, field: str, variable: str, index: str, states: str) -> _Thread:
         """What a loop does for one of the fields that it runs over."""
-        states = fresh("states" if looped == 1 else f"{variable}_states", self.taken)
         if self._optimizes:
             return _Optimizers(field, variable, index, states)
         declared = self.context.several
@@ -256,6 +292,52 @@ def _own_index(loop: cst.For) -> str:
         ):
             return name
     return ""
+
+
+def _numbered(
+    loop: cst.For,
+    fields: Sequence[tuple[str, str]],
+    indices: dict[str, str],
+    key: str,
+    of_pass: str,
+) -> cst.For:
+    """A loop over parts of some fields, each layer with its number among all of its field.
+
+    Its key, where it has one, is split among its passes.
+    """
+    target: Any = loop.target
+    iterated: Any = loop.iter
+    for _, variable in fields:
+        pair = f"({indices[variable]}, {variable})"
+        target = target.visit(_Replaced(variable, pair))
+    for field in dict(fields):
+        iterated = iterated.visit(_Enumerated(field))
+    made, over = code(target), code(iterated)
+    if key:
+        made, over = f"{of_pass}, {made}", f"arrays.keyed({key}, {over})"
+    elif isinstance(loop.target, cst.Name):
+        made = made.removeprefix("(").removesuffix(")")
+    whole: Any = expression(made)
+    return loop.with_changes(target=whole, iter=expression(over))
+
+
+class _Enumerated(Transformer):
+    """`self.layers` becomes a list of its layers with their numbers."""
+
+    def __init__(self, field: str):
+        super().__init__()
+        self.field = field
+
+    def visit_Call(self, node: cst.Call) -> bool:
+        # Their number stays what it is.
+        return code(node.func) != "len"
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        if self_attribute(updated_node) != self.field:
+            return updated_node
+        return expression(f"list(enumerate(self.{self.field}))")
 
 
 class _Replaced(Transformer):

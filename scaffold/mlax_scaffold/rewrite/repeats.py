@@ -14,7 +14,7 @@ import libcst as cst
 from mlax_scaffold.model.definition import MethodRole, Role
 from mlax_scaffold.model.needs import parts_without_dtype
 from mlax_scaffold.model.places import Member, Step, meets
-from mlax_scaffold.rewrite.chains import Chain, called_member, read_weight
+from mlax_scaffold.rewrite.chains import Chain, called_given, called_member, read_weight
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import local_names, self_attribute
 from mlax_scaffold.rewrite.traversal import children, parts
@@ -69,7 +69,8 @@ def casts_all(context: Context) -> bool:
 def dtype_of(context: Context) -> str | None:
     """Expression of the compute dtype; of a tree, that of its first floating leaf."""
     first = context.method.positional[:1]
-    of_tree = first and context.dynamic and not context.is_own
+    layers = context.dynamic or context.given
+    of_tree = first and layers and not context.is_own
     if of_tree and context.compute_dtype is None:
         return f"arrays.floating_dtype({first[0].variable})"
     return context.compute_dtype
@@ -100,7 +101,8 @@ def _casts(context: Context, name: str, above: tuple[str, ...]) -> Counter[_Plac
         return found
     containers = {*context.containers, *context.several}
     declared = (context.sub_layers | containers) & set(context.traits)
-    names = {n for n in declared if context.traits[n].trainable} | context.dynamic
+    names = {n for n in declared if context.traits[n].trainable}
+    names |= context.dynamic | context.given
     parameters = local_names(function.params)
     counts = _Calls(context, names | set(context.needs), parameters).of(function.body)
     passes = _Calls(context, set(context.needs), parameters, given=True)
@@ -195,7 +197,7 @@ class _Calls:
         return Counter([self._place(owner)])
 
     def _called(self, node: cst.Call) -> Counter[_Place]:
-        member = called_member(node, self.context)
+        member = called_member(node, self.context) or called_given(node, self.context)
         match node.func:
             case cst.Name(value=variable) if variable in self.variables:
                 return Counter([_Place(self.variables[variable], _SOME)])
@@ -215,7 +217,8 @@ class _Calls:
         if loop is None:
             return {}
         fields = (self_attribute(part) or "" for part in parts(loop.iter))
-        lists = [n for n in fields if n in self.context.several]
+        known = self.context.several | self.context.given
+        lists = [n for n in fields if n in known]
         names = [n.value for n in parts(loop.target) if isinstance(n, cst.Name)]
         if len(lists) == 1:
             lists *= len(names)
@@ -234,6 +237,7 @@ class _Calls:
             member = read_weight(node, self.context)
             if isinstance(node, cst.Call):
                 member = called_member(node, self.context)
+                member = member or called_given(node, self.context)
             if member and any(local_names(i) & variables for i in member.indices):
                 found.add(self._place(member))
             if not isinstance(node, cst.Call):

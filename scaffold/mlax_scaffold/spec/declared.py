@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlax_scaffold.model.places import Member, Step, under
-from mlax_scaffold.model.resolved import resolved
+from mlax_scaffold.model.resolved import Change, resolved
 from mlax_scaffold.reader.containers.declared import Form, declared_in, step_of
+from mlax_scaffold.reader.containers.given import changes_of
 from mlax_scaffold.reader.containers.resolving import resolve_class
 from mlax_scaffold.reader.makers import written_out
 from mlax_scaffold.reader.numbering import numbered
@@ -105,17 +106,15 @@ def methods(owner: type[Layer]) -> dict[str, ast.FunctionDef]:
     found: dict[str, ast.FunctionDef] = {}
     for name, value in functions.items():
         (found[name],) = parse(getattr(value, "__func__", value)).body  # type: ignore[assignment]
-    if "setup" not in found:
-        return found
-    for cls in reversed(classes):
-        _with_base(found["setup"], cls, owner)
     namespace = _names(owner)
-    kind_of = functools.partial(_kind, namespace=namespace)
-    setup = found["setup"]
-    found["setup"] = _written_out(owner, found, namespace)
-    if not resolve_class(_as_class(found), kind_of, entry_points):
+    setup = found.get("setup")
+    if setup is not None:
+        for cls in reversed(classes):
+            _with_base(setup, cls, owner)
+        found["setup"] = _written_out(owner, found, namespace)
+    if not _changes(owner, _as_class(found)):
         return found
-    if len(classes) > 1 or found["setup"] is not setup:
+    if len(classes) > 1 or found.get("setup") is not setup:
         text = ast.unparse(_as_class(found))
         tree = ast.parse(text)
         first = 1
@@ -125,13 +124,21 @@ def methods(owner: type[Layer]) -> dict[str, ast.FunctionDef]:
         tree = ast.parse(text)
     node = tree.body[0]
     assert isinstance(node, ast.ClassDef)
-    tree = ast.parse(
-        resolved(text, resolve_class(node, kind_of, entry_points, text)).text
-    )
+    tree = ast.parse(resolved(text, _changes(owner, node, text)).text)
     ast.increment_lineno(tree, first - 1)
     node = tree.body[0]
     assert isinstance(node, ast.ClassDef)
     return {m.name: _bare(m) for m in node.body if isinstance(m, ast.FunctionDef)}
+
+
+def _changes(owner: type[Layer], node: ast.ClassDef, text: str = "") -> list[Change]:
+    """What to change in the methods of a layer: places of containers, names of layers that it is given."""
+    kind_of = functools.partial(_kind, namespace=_names(owner))
+    several, one = map(owner._fields_.holding, ("layers", "layer"))
+    return [
+        *resolve_class(node, kind_of, entry_points, text),
+        *changes_of(node, several, one),
+    ]
 
 
 def _written_out(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlax_scaffold.model.places import STRUCTURAL
 from mlax_scaffold.reader.evaluation import COMPREHENSIONS
+from mlax_scaffold.reader.looping import of_parts
 from mlax_scaffold.reader.numbering import Numbering, loop_fields, numbered
 from mlax_scaffold.reader.source import indexed_attribute, self_attribute
 from mlax_scaffold.spec.declared import (
@@ -214,7 +215,8 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
         places = self.found.passes.get(id(node))
         if places is not None:
             number = ast.Constant(self.found.numbers[id(node)])
-            given = [number, ast.Constant(places), node.iter, self._most(fields)]
+            given = [number, ast.Constant(places), node.iter]
+            given.append(self._most(fields, node))
             node.iter = routed(node.iter, "_passes_", given, [])
         outer, self.variables = self.variables, {**self.variables, **fields}
         node.body = [self.visit(statement) for statement in node.body]
@@ -236,7 +238,7 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
                 own = number if place == 0 else 0
                 places = self.found.passes[id(generator)]
                 given = [ast.Constant(own), ast.Constant(places), generator.iter]
-                given.append(self._most(fields))
+                given.append(self._most(fields, generator))
                 generator.iter = routed(generator.iter, "_passes_", given, [])
             self.variables = {**self.variables, **fields}
             generator.ifs = [self.visit(test) for test in generator.ifs]
@@ -254,8 +256,12 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
             return self._comprehension(node)
         return super().visit(node)
 
-    def _most(self, fields: Mapping[str, str]) -> ast.expr:
+    def _most(
+        self, fields: Mapping[str, str], loop: ast.For | ast.comprehension
+    ) -> ast.expr:
         """How many passes the key of a loop is split for: one for each layer of a list."""
+        if of_parts(loop):
+            return ast.Constant(None)
         lists = [f for f in fields.values() if list_draws(self.owner, f)]
         for field in (*lists, *fields.values()):
             return ast.parse(f"len(self.{field})", mode="eval").body

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mlax_scaffold.reader.closures import Closures, closures, effects_in
 from mlax_scaffold.reader.constructs import Effect
 from mlax_scaffold.reader.evaluation import COMPREHENSIONS
+from mlax_scaffold.reader.looping import of_parts
 from mlax_scaffold.reader.numbering import Numbering, loop_fields
 from mlax_scaffold.reader.numbering import numbered as places_of
 from mlax_scaffold.reader.source import self_attribute
@@ -107,7 +108,7 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
         places = self.found.passes.get(id(node))
         if places is not None:
             number = ast.Constant(self.found.numbers[id(node)])
-            given = [number, ast.Constant(places), node.iter, _most(fields)]
+            given = [number, ast.Constant(places), node.iter, _most(fields, node)]
             node.iter = routed(node.iter, "_passes_", given, [])
         outer, self.loops = self.loops, {**self.loops, **fields}
         node.body = [self.visit(statement) for statement in node.body]
@@ -124,7 +125,8 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
             if number is not None:
                 own = ast.Constant(0 if place else number)
                 places = ast.Constant(self.found.passes[id(generator)])
-                given = [own, places, generator.iter, _most(fields)]
+                given = [own, places, generator.iter]
+                given.append(_most(fields, generator))
                 generator.iter = routed(generator.iter, "_passes_", given, [])
             self.loops = {**self.loops, **fields}
             generator.ifs = [self.visit(test) for test in generator.ifs]
@@ -143,7 +145,7 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
         return super().visit(node)
 
 
-def _most(fields: Mapping[str, str]) -> ast.expr:
+def _most(fields: Mapping[str, str], loop: ast.For | ast.comprehension) -> ast.expr:
     """How many passes a loop over optimizers has; None for another loop."""
-    first = next(iter(fields.values()), None)
+    first = None if of_parts(loop) else next(iter(fields.values()), None)
     return ast.parse(f"len(self.{first})" if first else "None", mode="eval").body

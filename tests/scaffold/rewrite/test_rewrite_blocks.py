@@ -59,6 +59,30 @@ BLOCKS = {
                 y = y + jax.random.normal(self.key(), y.shape, y.dtype)
             return self.noise(y)
         """,
+    "parts": """
+        layers: SubLayers  #: those that are taken by their places
+        head: SubLayer  #: the last one
+
+        def setup(self):
+            self.scale = trainable(normal(1.0), ())
+
+        def _twice(self, x):
+            return self.layers[1](x) + self.layers[-1](x)
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            layers, head = self.layers, self.head
+            first, *rest = self.layers
+            x = first(x) * self.scale
+            for layer in reversed(rest):
+                x = x + layer(x)
+            for i in range(len(layers)):
+                x = layers[i](x) + i
+            half = len(self.layers) // 2
+            for down, up in zip(self.layers[:half], self.layers[half:]):
+                x = x + up(down(x))
+            y = [self.layers[i](x) for i in range(len(self.layers))]
+            return self._twice(sum(jnp.stack(y), axis=0)) + head(x) * len(rest)
+        """,
     "gated": """
         layer: SubLayer  #: a layer that says how wide it is
 
@@ -169,8 +193,9 @@ def layers_of(name: str, examples: Examples) -> dict[str, Any]:
     counter = module("nn", "counter").init(jax.random.key(1))
     noise = module("nn", "noise").init()
     one = plain.init(jax.random.key(2), features=3)
-    if name == "chosen":
-        return {"layers": [one, counter, noise]}
+    if name in ("chosen", "parts"):
+        head = {"head": counter} if name == "parts" else {}
+        return {"layers": [one, counter, noise], **head}
     if name == "deep":
         keys = jax.random.split(jax.random.key(3), 2)
         return {"layer": jax.vmap(lambda key: plain.init(key, 3))(keys), "depth": 2}
@@ -256,7 +281,7 @@ def test_what_layers_make_of_them_is_drawn_alike(examples: Examples):
     assert trainables.of_blocks.layer.layer.scale != trainables.of_blocks.scale
 
 
-@pytest.mark.parametrize("name", ["uses", "chosen"])
+@pytest.mark.parametrize("name", ["uses", "chosen", "parts"])
 def test_no_key_is_used_twice(name: str, examples: Examples):
     block = name in BLOCKS
     module: Any = examples.module("block" if block else "nn", name)

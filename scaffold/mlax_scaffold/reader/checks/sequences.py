@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.looping import loop_layers, looped
+from mlax_scaffold.reader.looping import is_part, loop_layers, looped
 from mlax_scaffold.reader.source import (
     Source,
     dotted,
@@ -117,12 +117,20 @@ class Sequences:
                 return True  # its layers as functions
         return isinstance(parent, ast.For | ast.comprehension | ast.Compare)
 
+    def _is_counted(self, node: ast.AST) -> bool:
+        match self.parents[node]:
+            case ast.Call(func=ast.Name(id="len"), args=[only]):
+                return only is node
+        return False
+
     def _may_stand(self, node: ast.expr, parent: ast.AST) -> bool:
         """Whether a sequence of layers is looped over, or counted."""
         match parent:
-            case ast.Call(func=ast.Name(id="len"), args=[only]):
-                return only is node
-            case ast.Subscript(value=owner):
+            case _ if self._is_counted(node):
+                return True
+            case ast.Subscript() if is_part(parent) and self._is_counted(parent):
+                return True
+            case ast.Subscript(value=owner) if not is_part(parent):
                 # One of them, which is called, or of which something is read.
                 use = self.parents[parent]
                 called = isinstance(use, ast.Call) and use.func is parent
@@ -130,7 +138,9 @@ class Sequences:
                 read = isinstance(use, ast.Attribute)
                 return owner is node and (called or read) and several
         outer = parent
-        while isinstance(outer, ast.Call) and dotted(outer.func) in _ITERATORS:
+        while is_part(outer) or (
+            isinstance(outer, ast.Call) and dotted(outer.func) in _ITERATORS
+        ):
             outer = self.parents[outer]
         if isinstance(outer, ast.Call | ast.keyword | ast.Assign) and (
             self.attributes.get(self_attribute(node) or "") == "layers"

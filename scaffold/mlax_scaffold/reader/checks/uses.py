@@ -257,14 +257,6 @@ class UseChecker(Sequences):
         one_of = self.attributes.get(indexed_attribute(node.func) or "")
         if self.method.name == "setup" and one_of == "layers":
             self._without_weights(node.func, unparsed(node.func))
-        elif one_of == "layers" and indexed_attribute(node.func) not in self.declared:
-            shown, several = unparsed(node.func), indexed_attribute(node.func)
-            self.source.report(
-                node.func,
-                f"`{shown}` is one of the layers that the block is given, which are called in a loop",
-                f"Write `for i, layer in enumerate(self.{several}):`, or give it the layer by a field "
-                "of its own, `first: SubLayer`.",
-            )
         elif what == "key" and (node.args or node.keywords):
             self.source.report(node, "`self.key()` takes nothing")
         elif what == "keys" and (

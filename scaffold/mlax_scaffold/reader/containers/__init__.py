@@ -9,6 +9,7 @@ from functools import cache
 from mlax_scaffold.model.definition import SECTIONS, Kind, Reference, Role
 from mlax_scaffold.model.resolved import resolved
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.containers import given
 from mlax_scaffold.reader.containers.resolving import resolve_class
 from mlax_scaffold.reader.imports import BASES, ImportReader
 from mlax_scaffold.reader.inheritance import Texts, defining_text
@@ -65,7 +66,14 @@ def resolved_source(
     changes = [
         change
         for node in classes
-        for change in resolve_class(node, kind_of, entries_of, source.text)
+        for change in (
+            *resolve_class(node, kind_of, entries_of, source.text),
+            *given.changes_of(
+                node,
+                given.fields_of(node, given.SEVERAL),
+                given.fields_of(node, given.ONE),
+            ),
+        )
     ]
     if not changes:
         return source

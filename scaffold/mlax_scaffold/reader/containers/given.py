@@ -1,0 +1,198 @@
+"""Layers that a block is given, in methods: their other names, and loops over their numbers.
+
+`for i in range(len(self.layers)): x = self.layers[i](x)` is read as
+`for i, layer in enumerate(self.layers): x = layer(x)`, and `layers = self.layers` is no statement.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from mlax_scaffold.model.resolved import Change
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.source import self_attribute
+
+SEVERAL = "SubLayers"
+"""The word of fields that hold several layers."""
+ONE = "SubLayer"
+
+
+def fields_of(node: ast.ClassDef, word: str) -> set[str]:
+    """The fields of a class that have a type."""
+    return {
+        statement.target.id
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign)
+        and isinstance(statement.target, ast.Name)
+        and unparsed(statement.annotation).removesuffix(" | None") == word
+    }
+
+
+def changes_of(
+    node: ast.ClassDef, several: Collection[str], one: Collection[str]
+) -> Iterator[Change]:
+    """What to change in the methods of a class, by the names of its fields that hold layers."""
+    fields = {*several, *one}
+    for method in node.body:
+        if fields and isinstance(method, ast.FunctionDef) and method.name != "setup":
+            yield from _Method(method, fields, {*several}).changes()
+
+
+class _Method:
+    def __init__(
+        self, method: ast.FunctionDef, fields: set[str], several: set[str]
+    ) -> None:
+        self.method = method
+        self.fields = fields
+        self.several = several
+        self.nodes = list(walk(method))
+        self.names = [n for n in self.nodes if isinstance(n, ast.Name)]
+        arguments = [n.arg for n in self.nodes if isinstance(n, ast.arg)]
+        stored = [n.id for n in self.names if isinstance(n.ctx, ast.Store)]
+        self.bound = [*arguments, *stored]
+        self.renaming: list[ast.stmt] = []
+        """Statements that only give layers other names."""
+        self.aliases: dict[str, str] = {}
+        for statement in method.body:
+            names = self._aliases(statement)
+            if names and all(self.bound.count(name) == 1 for name in names):
+                self.renaming.append(statement)
+                self.aliases |= names
+
+    def changes(self) -> Iterator[Change]:
+        replaced = [pair for loop in self._loops() for pair in self._counted(*loop)]
+        inside = {id(n) for node, _ in replaced for n in walk(node)}
+        replaced += ((statement, "pass") for statement in self.renaming)
+        replaced += (
+            (name, self.aliases[name.id])
+            for name in self.names
+            if name.id in self.aliases
+            and isinstance(name.ctx, ast.Load)
+            and id(name) not in inside
+        )
+        yield from (_change(node, text) for node, text in replaced)
+
+    def _loops(self) -> Iterator[tuple[ast.expr, ast.expr, list[ast.AST]]]:
+        """Targets, what they run over, and the nodes of their passes."""
+        for node in self.nodes:
+            match node:
+                case ast.For(target=target, iter=iterated, body=body):
+                    yield target, iterated, [n for part in body for n in walk(part)]
+                case (
+                    ast.ListComp(generators=[loop])
+                    | ast.GeneratorExp(generators=[loop])
+                ):
+                    parts = [node.elt, *loop.ifs]
+                    passes = [n for part in parts for n in walk(part)]
+                    yield loop.target, loop.iter, passes
+
+    def _aliases(self, statement: ast.stmt) -> dict[str, str]:
+        """The names that a statement gives to layers, with what each is."""
+        match statement:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)
+            ) if len(targets) == len(values):
+                found = [
+                    self._alias(*pair) for pair in zip(targets, values, strict=True)
+                ]
+                return {k: v for f in found for k, v in f.items()} if all(found) else {}
+            case ast.Assign(targets=[target], value=value):
+                return self._alias(target, value)
+        return {}
+
+    def _alias(self, target: ast.expr, value: ast.expr) -> dict[str, str]:
+        match value:
+            case ast.Call(func=ast.Name(id="list" | "tuple"), args=[inner]):
+                value = inner if self_attribute(inner) in self.several else value
+        match target:
+            case ast.Name(id=name):
+                owner = value
+                if isinstance(value, ast.Subscript) and _is_fixed(value.slice):
+                    owner = value.value
+                known = self.fields if owner is value else self.several
+                if self_attribute(owner) in known:
+                    return {name: unparsed(value)}
+            case ast.Tuple(elts=targets) if self_attribute(value) in self.several:
+                return _unpacked(targets, unparsed(value))
+        return {}
+
+    def _field(self, node: ast.expr) -> str | None:
+        """The field of several layers that an expression is."""
+        field = self_attribute(node)
+        if isinstance(node, ast.Name):
+            field = self.aliases.get(node.id, "").removeprefix("self.")
+        return field if field in self.several else None
+
+    def _counted(
+        self, target: ast.expr, iterated: ast.expr, passes: list[ast.AST]
+    ) -> list[tuple[ast.AST, str]]:
+        """What a loop over the numbers of layers becomes; nothing: it is no such loop."""
+        match target, iterated:
+            case (
+                ast.Name(id=index),
+                ast.Call(
+                    func=ast.Name(id="range"),
+                    args=[ast.Call(func=ast.Name(id="len"), args=[counted])],
+                ),
+            ):
+                pass
+            case _:
+                return []
+        field = self._field(counted)
+        taken = [
+            n
+            for n in passes
+            if isinstance(n, ast.Subscript)
+            and self._field(n.value) == field
+            and isinstance(n.slice, ast.Name)
+            and n.slice.id == index
+        ]
+        if field is None or not taken or self.bound.count(index) != 1:
+            return []
+        variable, layers = self._fresh(field), f"self.{field}"
+        indices = {id(n.slice) for n in taken}
+        uses = (n for n in passes if isinstance(n, ast.Name) and n.id == index)
+        if any(id(n) not in indices for n in uses):
+            header = f"{index}, {variable}", f"enumerate({layers})"
+        else:
+            header = variable, layers
+        return [
+            (target, header[0]),
+            (iterated, header[1]),
+            *((n, variable) for n in taken),
+        ]
+
+    def _fresh(self, field: str) -> str:
+        name = field.removesuffix("s") if field.endswith("s") else f"{field}_layer"
+        taken = {n.id for n in self.names} | set(self.bound)
+        while name in taken:
+            name = f"{name}_"
+        return name
+
+
+def _is_fixed(index: ast.expr) -> bool:
+    """Whether an index is the same wherever it stands: it has no variables."""
+    return not any(isinstance(n, ast.Name) for n in ast.walk(index))
+
+
+def _unpacked(targets: list[ast.expr], layers: str) -> dict[str, str]:
+    """What each name of `first, *rest = self.layers` is; without a star their number counts, too."""
+    found, count = {}, len(targets)
+    starred = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
+    for i, target in enumerate(targets if starred else ()):
+        name, end = target, i + 1 - count
+        text = f"{layers}[{i if i < starred[0] else i - count}]"
+        if isinstance(target, ast.Starred):
+            name, text = target.value, f"{layers}[{i or ''}:{end or ''}]"
+        if not isinstance(name, ast.Name):
+            return {}
+        found[name.id] = text
+    return found
+
+
+def _change(node: ast.AST, text: str) -> Change:
+    start = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+    end = getattr(node, "end_lineno", 1), getattr(node, "end_col_offset", 0)
+    return start, end, text
