@@ -196,6 +196,8 @@ def _bare(
         match node:
             case ast.Attribute(attr=name) if name in _FREE:
                 continue
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+                continue
             case ast.Call(func=ast.Attribute(attr="astype")):
                 continue
             case ast.Call(func=function, args=[_, *rest], keywords=given):
