@@ -161,8 +161,8 @@ def of_self(source: Source, method: ast.AST, target: ast.expr) -> Fix | None:
 def one_by_one(source: Source, statement: ast.stmt) -> Fix | None:
     """`self.a, self.b = x, y` as two statements, where neither value reads what is assigned.
 
-    The same of `self.a, self.b = self.pair`, of which they are the items, of `[Linear(n, n) for n in (3, 4)]`,
-    of what a call returns, which is a local then, and of `self.a = self.b = x`, which share x where it is a
+    The same of `self.a, self.b = self.pair`, of which they are the items, of `[Linear(n, n) for n in (3, 4)]`
+    and of what a call returns, a local then, and of `self.a = self.b = x`, which share x where it is a
     sub-layer.
     """
     before: list[str] = []

@@ -154,12 +154,15 @@ def items_of(source: Source, made: ast.expr) -> list[str] | None:
     match made:
         case ast.Call(func=ast.Name(id="list" | "tuple"), args=[inner], keywords=[]):
             return items_of(source, inner)
-        case ast.ListComp(
-            elt=elt,
-            generators=[ast.comprehension(target=target, iter=items, ifs=[])],
-        ) | ast.GeneratorExp(
-            elt=elt,
-            generators=[ast.comprehension(target=target, iter=items, ifs=[])],
+        case (
+            ast.ListComp(
+                elt=elt,
+                generators=[ast.comprehension(target=target, iter=items, ifs=[])],
+            )
+            | ast.GeneratorExp(
+                elt=elt,
+                generators=[ast.comprehension(target=target, iter=items, ifs=[])],
+            )
         ):
             passes = _passes(source, target, items)
             return None if passes is None else _texts(source, elt, passes)

@@ -51,7 +51,7 @@ def kept_sizes(definition: Definition, method: Method) -> dict[str, str]:
 
 
 def like_default(definition: Definition, h: Hyperparameter) -> str | None:
-    """A strategy of a `float`, a `str` or a sequence that says no more of itself than a default does.
+    """A strategy of a number, a `str` or a sequence that says no more of itself than a default does.
 
     A text is the default, or one that the code compares it with.
 
@@ -86,9 +86,17 @@ def like_default(definition: Definition, h: Hyperparameter) -> str | None:
             return _like(value)
         case "optional(finite_floats())":
             return f"optional({_like(value)})"
+        case "integers()" if value is None or _is_positive(value):
+            return "sizes(max=4)"
+        case "optional(integers())" if value is None or _is_positive(value):
+            return "optional(sizes(max=4))"
         case "size_sequences()" if h.default is None or value:
             return f"size_sequences(min_size={2 if _is_several(value) else 1})"
     return None
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int) and value > 0
 
 
 def _is_several(value: object) -> bool:
