@@ -15,7 +15,7 @@ PROJECT = Project("own", "specs", "own", "tests", "docs")
 SPEC = '''
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Float, Positive, Sizes, function
+from mlax_scaffold.spec import Float, Positive, Size, Sizes, function
 
 
 @function
@@ -52,6 +52,16 @@ def drawn(field: str, project: Project = PROJECT, *, spec: bool = False) -> str:
         ("int = -100", "integers()"),
         ("int | None = None", "optional(sizes(max=4))"),
         ("Positive = 0.5", "positives()"),
+        ("tuple[int, float]", "rows(sizes(max=4), positives())"),
+        ("tuple[int, float] = (-1, 0.5)", "rows(integers(), open_fractions())"),
+        (
+            "tuple[tuple[int, str], ...] = ((1, 'a'), (2, 'b'))",
+            'sequences(rows(sizes(max=4), choices("a", "b")), min_size=2)',
+        ),
+        (
+            "tuple[tuple[Size, float], ...] | None = None",
+            "optional(sequences(rows(sizes(), positives())))",
+        ),
         ("tuple[float, ...] = (0.9, 0.999)", "sequences(open_fractions(), min_size=2)"),
         ("tuple[float, ...] = (1e-30, 1.0)", "sequences(positives(), min_size=2)"),
         ("tuple[float, ...] = (0.0, 0.5)", "sequences(decays(), min_size=2)"),
