@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.exactness import word_of
 from mlax_scaffold.reader.checks.number_arguments import number_arguments
 from mlax_scaffold.reader.source import dotted, self_attribute
 
@@ -131,7 +132,8 @@ def _handed(
     member = bool(given) and given[0].arg == "self"
     states = _exact_states(tree) if "Int" in words else set()
     for caller in (n for n in walk(tree) if isinstance(n, ast.FunctionDef)):
-        inputs = {a.arg for a in caller.args.args if first_of([a], *words)}
+        arguments = (*caller.args.args, *caller.args.kwonlyargs)
+        inputs = {a.arg for a in arguments if word_of(a) in words}
         inputs |= states
         for call in (n for n in walk(caller) if inputs and isinstance(n, ast.Call)):
             called = self_attribute(call.func) if member else dotted(call.func)
