@@ -160,6 +160,7 @@ def _quoted(text: str) -> str:
 
 def row_type(names: Iterable[str]) -> HyperType:
     """The type of `tuple[int, float]`, a tuple of one value for each word."""
+    names = tuple(names)
     words = tuple(WORDS[name] for name in names)
     types = (
         ", ".join(w.argument for w in words),
@@ -167,7 +168,7 @@ def row_type(names: Iterable[str]) -> HyperType:
     )
     return HyperType(
         Word(
-            f"tuple[{', '.join(word.name for word in words)}]",
+            f"tuple[{', '.join(names)}]",
             f"a tuple of {' and '.join(word.takes for word in words)}",
             "row",
             " -> ".join(f"tuple[{given}]" for given in types),

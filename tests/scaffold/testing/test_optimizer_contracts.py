@@ -349,8 +349,8 @@ def test_hyperparameters_that_the_spec_takes_no_step_with_are_no_case(
         raise IndexError("of an axis of size 0")
 
     class Situation(OptimizerSituation):
-        @property
-        def expected(self):
+        @functools.cached_property
+        def expected(self) -> Any:
             return failing(*4 * [None]) if fails else (None, None)
 
     def first(name: str, domain: Domain):
