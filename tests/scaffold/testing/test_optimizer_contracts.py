@@ -340,7 +340,7 @@ def test_a_mask_that_selects_nothing_is_told():
 
 
 @pytest.mark.parametrize(
-    ("fails", "unsaid"), itertools.product((True, False), repeat=2)
+    ("fails", "unsaid"), list(itertools.product((True, False), repeat=2))
 )
 def test_hyperparameters_that_the_spec_takes_no_step_with_are_no_case(
     fails: bool, unsaid: bool
