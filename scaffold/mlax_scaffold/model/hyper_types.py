@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mlax_scaffold.model.word import called
@@ -15,6 +16,11 @@ AXES = "spatial_dims"
 def per_dim_elements() -> tuple[str, ...]:
     """What `PerDim[word]` takes."""
     return tuple(name for name, word in WORDS.items() if word.per_dim)
+
+
+def row_elements() -> tuple[str, ...]:
+    """What a tuple of several words may hold."""
+    return ("Size", *sequence_elements())
 
 
 def sequence_elements() -> tuple[str, ...]:
@@ -35,6 +41,8 @@ class Check:
     """What it takes before the value: the choices,"""
     element: str = ""
     """another function that checks each item,"""
+    parts: tuple[str, ...] = ()
+    """or functions that check each part of a tuple,"""
     field: str = ""
     """and a hyperparameter."""
     enumeration: str = ""
@@ -82,6 +90,9 @@ class HyperType:
             return Check("choice", choices=self.choices)
         if self.per_dim:
             return Check("per_dim", element=self.word.check, field=AXES)
+        if self.word.parts:
+            parts = tuple(part.check for part in self.word.parts)
+            return Check("rows" if self.sequence else "row", parts=parts)
         if self.sequence:
             return Check("sequence", element=self.word.check)
         return Check(self.word.check, field=AXES if self.word.per_axis else "")
@@ -145,6 +156,28 @@ class HyperType:
 def _quoted(text: str) -> str:
     """A string literal in double quotes, which the formatter would choose."""
     return json.dumps(text, ensure_ascii=False)
+
+
+def row_type(names: Iterable[str]) -> HyperType:
+    """The type of `tuple[int, float]`, a tuple of one value for each word."""
+    names = tuple(names)
+    words = tuple(WORDS[name] for name in names)
+    types = (
+        ", ".join(w.argument for w in words),
+        ", ".join(w.canonical for w in words),
+    )
+    return HyperType(
+        Word(
+            f"tuple[{', '.join(names)}]",
+            f"a tuple of {' and '.join(word.takes for word in words)}",
+            "row",
+            " -> ".join(f"tuple[{given}]" for given in types),
+            f"rows({', '.join(called(word.strategy) for word in words)})",
+            f"({', '.join(word.example for word in words)})",
+            ("1", "()"),
+            parts=words,
+        )
+    )
 
 
 def choice_type(choices: tuple[str, ...], optional: bool) -> HyperType:

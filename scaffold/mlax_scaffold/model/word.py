@@ -89,6 +89,8 @@ class Word:
     narrower: tuple[tuple[float, str, str], ...] = ()
     """Values that other words do not take, of which the rest are the same: each with how the rest is called,
     and the word."""
+    parts: tuple[Word, ...] = ()
+    """Of a tuple of one value for each of several words: the words."""
     increment: int = 0
     """Of an increasing sequence: the difference between items in an example."""
 

@@ -12,7 +12,7 @@ from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.trial_program import Failure, Frame, Missing
 from mlax_scaffold.reader.checks.scatters import report_scatter
 from mlax_scaffold.reader.origins import Origin, origin
-from mlax_scaffold.reader.remedies.axes import renamed
+from mlax_scaffold.reader.remedies.axes import LAST, renamed
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
 from mlax_scaffold.reader.remedies.names import of_jax, word
@@ -134,7 +134,8 @@ _REFUSED = "must have shape ("
 def _sized(traced: Definition, failure: Failure) -> list[Diagnostic]:
     """Axes that the types leave open, and the code does not, at the first type that has one."""
     source = Source(traced.source, traced.text)
-    names = " and ".join(f"`{a}` is `{text}`" for a, text in failure.axes.items())
+    shown = {a: "the last of `...`" if a == LAST else f"`{a}`" for a in failure.axes}
+    names = " and ".join(f"{shown[a]} is `{text}`" for a, text in failure.axes.items())
     summary = failure.message.strip().split("\n")[0]
     found = renamed(source, traced.name, failure.axes)
     if found is not None:

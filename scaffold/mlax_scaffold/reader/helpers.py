@@ -32,6 +32,7 @@ from mlax_scaffold.reader.methods import docstring, names_of
 from mlax_scaffold.reader.named_dtypes import named_dtypes
 from mlax_scaffold.reader.plain_types import plain_type
 from mlax_scaffold.reader.remedies.aliases import is_type, spelled_out
+from mlax_scaffold.reader.remedies.bodies import one_by_one
 from mlax_scaffold.reader.remedies.helpers import helper_named
 from mlax_scaffold.reader.resolution import HERE, Scope
 from mlax_scaffold.reader.small_classes import read_small_class
@@ -68,6 +69,9 @@ class HelperReader:
                 node,
                 "a constant is one name and its value",
                 "Write `NAME = value`, each in a statement of its own.",
+                fix=one_by_one(self.source, node)
+                if several or isinstance(node.value, ast.Tuple)
+                else None,
             )
             return
         if isinstance(node.value, ast.Lambda):

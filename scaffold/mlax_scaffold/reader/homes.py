@@ -7,8 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from mlax_scaffold.model.definition import Kind
+from mlax_scaffold.model.word import SPEC
+from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.files import LIBRARY_SPECS
-from mlax_scaffold.reader.imports import plugin_words
 
 
 def module_name(name: str) -> str:
@@ -32,3 +33,8 @@ def home(name: str) -> str | None:
 @cache
 def _modules(kind: Kind) -> dict[str, Path]:
     return {path.stem: path for path in (LIBRARY_SPECS / kind.section).glob("*.py")}
+
+
+def plugin_words() -> dict[str, str]:
+    """The words of plugins, and the modules that specs import them from."""
+    return {name: word.module for name, word in WORDS.items() if word.module != SPEC}

@@ -19,7 +19,16 @@ from mlax_scaffold.model.import_time import (
 )
 from mlax_scaffold.model.word import SPEC
 from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.reader.files import library_text
+from mlax_scaffold.reader.homes import home, plugin_words
 from mlax_scaffold.reader.remedies.bodies import removed
+from mlax_scaffold.reader.remedies.elsewhere import (
+    GENERATED,
+    HOW,
+    from_home,
+    under_its_name,
+    without,
+)
 from mlax_scaffold.reader.remedies.foreign import by_hand, without_import
 from mlax_scaffold.reader.source import Source
 
@@ -138,11 +147,6 @@ def spec_words(library: Iterable[str]) -> frozenset[str]:
     ) | frozenset(library)
 
 
-def plugin_words() -> dict[str, str]:
-    """The words of plugins, and the modules that specs import them from."""
-    return {name: word.module for name, word in WORDS.items() if word.module != SPEC}
-
-
 class ImportReader:
     """Collects the imports of one spec.
 
@@ -212,6 +216,13 @@ class ImportReader:
 
     def _allowed(self, node: ast.Import | ast.ImportFrom, module: str) -> bool:
         name = top(module)
+        if name in (GENERATED, "mlax_scaffold") and (
+            fix := from_home(self.source, node, node.names)
+        ):
+            self.source.report(
+                node, f"specs are not imported from `{module}`", HOW, fix=fix
+            )
+            return False
         known = name in STATIC_MODULES or name == "jax"
         other = name not in sys.stdlib_module_names and name not in _FOREIGN
         if known or (self.foreign and other and name != "mlax_scaffold"):
@@ -247,6 +258,7 @@ class ImportReader:
             alias,
             f"`{alias.name}` cannot be renamed",
             "The reader knows words by name.",
+            fix=under_its_name(self.source, alias),
         )
 
     def _word(self, node: ast.ImportFrom, alias: ast.alias) -> None:
@@ -266,8 +278,12 @@ class ImportReader:
             self.source.report(
                 alias,
                 f"mlax_scaffold.spec has no word `{name}`",
-                did_you_mean(name, sorted(known | self.words)),
-                fix=self._unused(node, alias) or self._other_word(alias, known),
+                HOW
+                if name in SECTIONS or home(name)
+                else did_you_mean(name, sorted(known | self.words)),
+                fix=self._unused(node, alias)
+                or from_home(self.source, node, [alias])
+                or self._other_word(alias, known),
             )
         elif alias.asname:
             self._renamed(alias)
@@ -288,14 +304,7 @@ class ImportReader:
         names = (n.id for n in ast.walk(self.source.tree) if isinstance(n, ast.Name))
         if bound in names:
             return None
-        at, source = node.names.index(alias), self.source
-        if len(node.names) == 1:
-            return Fix((removed(source, node),))
-        if at:
-            ends = source.end(node.names[at - 1]), source.end(alias)
-        else:
-            ends = source.start(alias), source.start(node.names[1])
-        return Fix((source.replace(*ends, ""),))
+        return Fix(tuple(without(self.source, node, [alias])))
 
     def _other_word(self, alias: ast.alias, known: Iterable[str]) -> Fix | None:
         """The word that a name is almost spelt like, wherever the spec has it."""
@@ -321,10 +330,20 @@ class ImportReader:
             )
             return
         if alias.asname:
-            self.source.report(node, "an imported spec cannot be renamed")
+            self.source.report(
+                node,
+                "an imported spec cannot be renamed",
+                f"Call it `{alias.name}`.",
+                fix=under_its_name(self.source, alias),
+            )
+            return
+        last = module.rpartition(".")[2]
+        known = top(module) != "mlax_scaffold" or library_text(section, last)
+        if not known and (fix := from_home(self.source, node, [alias])):
+            self.source.report(node, f"there is no `{module}`", HOW, fix=fix)
             return
         reference = Reference(section, alias.name)
-        file = "" if top(module) == "mlax_scaffold" else module.rpartition(".")[2]
+        file = "" if top(module) == "mlax_scaffold" else last
         pack = "" if node.level else module.rsplit(".", 2)[0]
         self._add(alias, Import(alias.name, section, alias.name, reference, file, pack))
 

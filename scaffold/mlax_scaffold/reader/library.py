@@ -29,6 +29,7 @@ from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile
 from mlax_scaffold.reader.homes import module_name
 from mlax_scaffold.reader.kept import read_all, read_once
 from mlax_scaffold.reader.keywords import MODULES
+from mlax_scaffold.reader.remedies.elsewhere import imported_from_home
 from mlax_scaffold.reader.smooth import check_smooth_at
 
 CHECKS = (
@@ -222,26 +223,26 @@ def _unresolved(
         names = [r.name for r in known if r.section == reference.section]
         hint = did_you_mean(reference.name, sorted(names))
         hint = hint or _of_unnamed(definition, imported, packs)
-        found.append(
-            definition.finding(
-                f"there is no spec of {reference}",
-                hint,
-                imported.location,
-                len(reference.name),
-            )
+        told = definition.finding(
+            f"there is no spec of {reference}",
+            hint,
+            imported.location,
+            len(reference.name),
         )
+        found.append(replace(told, fix=imported_from_home(definition, imported)))
     return found
 
 
 def _elsewhere(
     definition: Definition, imported: Import, other: Definition
 ) -> Diagnostic:
-    return definition.finding(
+    told = definition.finding(
         f"there is no {imported.name} in {imported.module}/{imported.file}.py",
         f"It is in {other.source}: import it from there.",
         imported.location,
         len(imported.name),
     )
+    return replace(told, fix=imported_from_home(definition, imported))
 
 
 def _of_unnamed(
@@ -260,7 +261,7 @@ def _of_unnamed(
 def _of_another(
     definition: Definition, imported: Import, other: Definition
 ) -> Diagnostic:
-    return definition.finding(
+    told = definition.finding(
         f"no plugin that this project names has a spec of {imported.reference} in "
         f"{imported.pack}",
         f"It is in {other.source}; or name the plugin that is meant in `plugins` of "
@@ -268,6 +269,7 @@ def _of_another(
         imported.location,
         len(imported.name),
     )
+    return replace(told, fix=imported_from_home(definition, imported))
 
 
 def _cycles(definitions: Mapping[Reference, Definition]) -> list[Diagnostic]:

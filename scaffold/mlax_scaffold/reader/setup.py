@@ -14,6 +14,7 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.expressions import Expression, Origin
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.branches import assigns
 from mlax_scaffold.reader.checks.declarations import check_arguments
 from mlax_scaffold.reader.checks.defaults import check_type
 from mlax_scaffold.reader.checks.initial_arrays import (
@@ -283,6 +284,9 @@ class SetupReader(Declaring):
         declaration = self._declaration(name, value)
         if declaration is not None and branched:
             declaration = self._of_branches(declaration)
+        elif declaration is not None and declaration.role is Role.DERIVED:
+            absent = not assigns(self.method.body, name)
+            declaration = replace(declaration, absent=absent)
         if declaration is not None:
             self.scope.attributes[name] = declaration.role.value
             self.declarations.append(

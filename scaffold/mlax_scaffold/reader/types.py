@@ -15,12 +15,19 @@ from mlax_scaffold.model.hyper_types import (
     HyperType,
     choice_type,
     per_dim_elements,
+    row_type,
     sequence_elements,
 )
 from mlax_scaffold.model.shapes import ShapeError, parse_shape
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.words import WORDS
-from mlax_scaffold.reader.remedies.types import array_type, field_type, shape_text
+from mlax_scaffold.reader.remedies.mappings import as_pairs
+from mlax_scaffold.reader.remedies.types import (
+    array_type,
+    field_type,
+    row_of,
+    shape_text,
+)
 from mlax_scaffold.reader.source import Source, is_none
 
 ARRAY_KINDS = (*KINDS, "Key", "PyTree")
@@ -60,7 +67,7 @@ def read_hyper_type(
     given = unparsed(node)
     vocabulary = (*WORDS, "Literal", "PerDim", "tuple")
     close = "" if given in vocabulary else did_you_mean(given, vocabulary)
-    fix = field_type(source, whole)
+    fix = as_pairs(source, node) or field_type(source, whole)
     last = given.rpartition(".")[2]
     if fix is None and last in ("Array", "ndarray", "Tensor", "DeviceArray"):
         source.report(
@@ -113,9 +120,8 @@ def is_array_annotation(node: ast.expr) -> bool:
 def _is_sequence(node: ast.Subscript) -> bool:
     """Whether `tuple[...]` is a sequence of hyperparameters rather than of arrays."""
     elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return bool(elements) and (
-        isinstance(elements[0], ast.Name) and elements[0].id in WORDS
-    )
+    first = elements[0] if elements else node
+    return bool(row_of(first)) or (isinstance(first, ast.Name) and first.id in WORDS)
 
 
 def _read_sequence(
@@ -126,14 +132,16 @@ def _read_sequence(
             end is ... and name in sequence_elements()
         ):
             return HyperType(WORDS[name], optional=optional, sequence=True)
+        case ast.Tuple(elts=[row, ast.Constant(value=end)]) if end is ... and (
+            names := row_of(row)
+        ):
+            return replace(row_type(names), optional=optional, sequence=True)
+    if len(set(names := row_of(node))) > 1:
+        return replace(row_type(names), optional=optional)
     hint = (
         "Write Sizes, or tuple[float, ...]; the word of a tuple is one of "
         f"{', '.join(sequence_elements())}."
     )
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
-    if len({part.id for part in parts if isinstance(part, ast.Name)}) > 1:
-        fields = ", ".join(f"`{ast.unparse(part)}`" for part in parts)
-        hint = f"The elements of a sequence have one word: write a field for each, {fields}."
     source.report(
         node,
         f"`{unparsed(node)}` is not a sequence of a word",

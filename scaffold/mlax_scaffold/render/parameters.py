@@ -26,6 +26,9 @@ def canonical(
     before = [check.enumeration] if check.enumeration else []
     before += [f"({', '.join(map(repr, check.choices))},)"] if check.choices else []
     before += [_called(check.element, function)] if check.element else []
+    if check.parts:
+        parts = ", ".join(_called(part, function) for part in check.parts)
+        before.append(f"({parts},)")
     before += [check.field] if check.field else []
     given = ", ".join([repr(owner), *before, f"{h.name}={value}"])
     if h.type.optional:

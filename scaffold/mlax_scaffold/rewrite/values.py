@@ -74,7 +74,8 @@ def _reads(node: cst.CSTNode, names: set[str]) -> bool:
             found |= node.value in names
 
         def visit_Attribute(self, node: cst.Attribute) -> bool:
-            node.value.visit(self)
+            if node.attr.value not in ("ndim", "shape"):
+                node.value.visit(self)
             return False
 
     node.visit(Names())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mlax_scaffold.model.arrays import KINDS
-from mlax_scaffold.model.hyper_types import HyperType, choice_type
+from mlax_scaffold.model.hyper_types import HyperType, choice_type, row_type
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.spec.runtime import runtime
 
@@ -75,7 +75,9 @@ def hyper_type(annotation: Any) -> HyperType:
         choices = tuple(choice for choice in given if choice is not None)
         return choice_type(choices, optional=None in given)
     if origin is tuple:
-        return replace(hyper_type(given[0]), sequence=True)
+        if given[-1] is ...:
+            return replace(hyper_type(given[0]), sequence=True)
+        return row_type(hyper_type(part).word.name for part in given)
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
         members, name = tuple(m.name for m in annotation), annotation.__name__
         return HyperType(WORDS["str"], choices=members, enumeration=name)
@@ -110,6 +112,7 @@ def canonical(
     before: list[Any] = [_enumeration(annotation)] if check.enumeration else []
     before += [check.choices] if check.choices else []
     before += [_function(check.element)] if check.element else []
+    before += [tuple(map(_function, check.parts))] if check.parts else []
     if check.field:
         if check.field not in values:
             raise TypeError(f"{owner}: {name} needs a field {check.field} before it")

@@ -67,14 +67,24 @@ class OptimizerSituation:
         found = cls(case, spec, dtype, cast(trees()[structure], dtype), inputs)
         try:
             _ = found.step
-        except ValueError as error:
+        except REFUSALS as error:
             if ASKS in str(error):
                 raise Unfit from error
-            if case.refuses(error):
+            if isinstance(error, ValueError) and case.refuses(error):
                 found.assert_spec_refuses(error)
+                raise Refused(case.hyperparameters, error) from error
+            if case.unsaid and found._spec_fails():
                 raise Refused(case.hyperparameters, error) from error
             raise
         return found
+
+    def _spec_fails(self) -> bool:
+        """Whether the code of the spec takes no step."""
+        try:
+            _ = self.expected
+        except REFUSALS:
+            return True
+        return False
 
     def assert_spec_refuses(self, told: ValueError) -> None:
         """Raise AssertionError where the spec takes hyperparameters, or a step, that are refused."""

@@ -178,6 +178,19 @@ def tuples(domain: Domain[T], length: int) -> Domain[tuple[T, ...]]:
     )
 
 
+def rows(*domains: Domain[Any]) -> Domain[tuple[Any, ...]]:
+    """`tuple[word, word]`: a value of each domain, the simplest together first, then others of each."""
+    columns = [domain.values for domain in domains]
+    others = [
+        tuple(
+            column[(turn + place) % len(column)] for place, column in enumerate(columns)
+        )
+        for turn in range(max(map(len, columns)))
+    ]
+    first = tuple(column[0] for column in columns)
+    return levels([first], [row for row in dict.fromkeys(others) if row != first])
+
+
 def paddings(spatial_dims: int, max: int = 2) -> Domain[Any]:
     """`Padding`: a word, an integer, or for each axis an integer or a pair."""
     words = choices("SAME", "VALID", "CAUSAL", "SAME_LOWER")

@@ -159,3 +159,19 @@ def test_findings_without_an_edit_offer_nothing(generated: ProjectFolder):
     content = json.loads(generated.run("generate", "--format", "json").stdout)
     assert content["mended"] == []
     assert content["errors"][0]["fix"] is None
+
+
+def test_a_layer_of_the_library_is_imported_from_there(generated: ProjectFolder):
+    own = "from specs.nn.linear import Linear\n"
+    text = SCALE.replace("\n\nclass", f"\n{own}\n\nclass", 1)
+    text = text.replace("x * self.weight", "self.map(x) * self.weight").replace(
+        "    def setup(self):\n",
+        "    def setup(self):\n        self.map = Linear(self.features, self.features)\n",
+    )
+    generated.write(PATH, text)
+    output = generated.run("generate").output
+    assert "no plugin that this project names has a spec of nn.Linear" in output
+    generated.ok("generate", "--fix")
+    library = "from mlax_scaffold.specs.nn.linear import Linear\n"
+    assert library in generated.text(PATH)
+    assert own not in generated.text(PATH)

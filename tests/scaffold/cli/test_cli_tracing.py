@@ -355,6 +355,11 @@ OPEN_AXES = {
         "        return self.lin(x) + y",
         {"b t d": "b t features", "b t wide": "b t 2*features"},
     ),
+    "The last of any axes": (
+        "self.lin = Linear(self.features, self.features)\n",
+        'x: Float["batch ..."]) -> Float["batch ..."]:\n        return self.lin(x)',
+        {"batch ...": "batch ... features"},
+    ),
     "How many there are": (
         "self.half = np.asarray(self.levels) // 2\n",
         'x: Float["*batch d"]) -> Float["*batch d"]:\n        return x * self.half',

@@ -1,4 +1,4 @@
-"""A `float` of a project of one's own is tried at numbers like its default."""
+"""A `float` or an `int` of a project of one's own is tried at numbers like its default."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROJECT = Project("own", "specs", "own", "tests", "docs")
 SPEC = '''
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Float, Positive, Sizes, function
+from mlax_scaffold.spec import Float, Positive, Size, Sizes, function
 
 
 @function
@@ -46,7 +46,22 @@ def drawn(field: str, project: Project = PROJECT, *, spec: bool = False) -> str:
         ("float = 0.0", "decays()"),
         ("float = -1.0", "finite_floats(max=-0.0625)"),
         ("float | None = None", "optional(positives())"),
+        ("int", "sizes(max=4)"),
+        ("int = 8", "sizes(max=4)"),
+        ("int = 0", "integers()"),
+        ("int = -100", "integers()"),
+        ("int | None = None", "optional(sizes(max=4))"),
         ("Positive = 0.5", "positives()"),
+        ("tuple[int, float]", "rows(sizes(max=4), positives())"),
+        ("tuple[int, float] = (-1, 0.5)", "rows(integers(), open_fractions())"),
+        (
+            "tuple[tuple[int, str], ...] = ((1, 'a'), (2, 'b'))",
+            'sequences(rows(sizes(max=4), choices("a", "b")), min_size=2)',
+        ),
+        (
+            "tuple[tuple[Size, float], ...] | None = None",
+            "optional(sequences(rows(sizes(), positives())))",
+        ),
         ("tuple[float, ...] = (0.9, 0.999)", "sequences(open_fractions(), min_size=2)"),
         ("tuple[float, ...] = (1e-30, 1.0)", "sequences(positives(), min_size=2)"),
         ("tuple[float, ...] = (0.0, 0.5)", "sequences(decays(), min_size=2)"),

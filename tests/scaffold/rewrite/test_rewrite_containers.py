@@ -202,6 +202,22 @@ LAYERS = {
                 later.append(jax.vmap(block))
             return later[0](x) + later[2](x)
         """,
+    "weights_in_dictionaries_that_a_loop_fills": """
+        def setup(self):
+            self.gates = {}
+            for gate in ("update", "reset"):
+                self.gates[gate] = {
+                    "kernel": trainable(lecun_normal(), (3, 3)),
+                    "bias": trainable(zeros, (3,)),
+                }
+
+        def _gate(self, name, x):
+            gate = self.gates[name]
+            return x @ gate["kernel"] + gate["bias"]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            return self._gate("update", x) * self._gate("reset", x)
+        """,
     "states_in_conditional_expressions": """
         deep: bool = False  #: which of two it is
 

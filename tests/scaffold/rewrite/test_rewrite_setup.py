@@ -67,6 +67,33 @@ class Flow(Layer):
         wide = self.widths[0]
         return x @ (self.kernel * mask) * self.scale * wide * self.table[wide]
 '''
+PARTLY = '''
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.spec import Float, Layer, Literal, Size
+from specs.nn.pair import Inner
+
+
+class Partly(Layer):
+    """A value that one branch alone derives, and reads for its layer."""
+
+    features: Size
+    kind: Literal["a", "b"] = "a"
+
+    def setup(self):
+        if self.kind == "a":
+            self.inner = Inner(self.features)
+        else:
+            self.table = np.eye(self.features)
+            self.inner = Inner(self.table.shape[0])
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        y = self.inner(x)
+        if self.table is None:
+            return y
+        return 2 * y @ jnp.asarray(self.table, x.dtype)
+'''
 KEPT = '''
 from mlax_scaffold.spec import Optimizer, Scheduled, Size, moment, zeros
 
@@ -200,6 +227,7 @@ class User(Layer):
 '''
 SPECS = (
     SpecFile("specs/nn/flow.py", "nn", FLOW),
+    SpecFile("specs/nn/partly.py", "nn", PARTLY),
     SpecFile("specs/nn/constant.py", "nn", CONSTANT),
     SpecFile("specs/nn/pair.py", "nn", PAIR),
     SpecFile("specs/nn/user.py", "nn", USER),
@@ -224,6 +252,17 @@ def test_equals_the_spec(examples: Examples, kind: str, depth: int):
     layer.initialize(jax.random.key(0))
     assert_matches(layer.trainables["kernel"], trees[0].kernel, jnp.float32)
     assert_matches(layer(X), module.fwd(X, *trees)[0], jnp.float32)
+
+
+@pytest.mark.parametrize(("kind", "factor"), [("a", 2.0), ("b", 4.0)])
+def test_what_a_branch_derives_is_none_in_others(
+    examples: Examples, kind: str, factor: float
+):
+    module = examples.module("nn", "partly")
+    trees = module.init(jax.random.key(0), 3, kind=kind)
+    assert (trees[2].table is None) == (kind == "a")
+    y, _ = module.fwd(X, *trees)
+    assert_matches(factor * X, y, jnp.float32)
 
 
 def test_hyperparameters_are_static_whatever_setup_derives(examples: Examples):

@@ -37,6 +37,7 @@ BODIES = {
     "computed for some fields": "share = step / 3 if self.base > 1 else 0.1\n"
     "        value = self.base * share\n"
     "        return jnp.where(step > 100, 1.0, value)",
+    "of the shape of the step": "return jnp.broadcast_to(0.1 * self.base, step.shape)",
     "searched": "at = jnp.searchsorted(jnp.asarray(self.milestones), step)\n"
     "        return self.base * 0.1**at",
 }

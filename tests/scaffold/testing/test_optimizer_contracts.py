@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import operator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +24,9 @@ from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
 from mlax_scaffold.testing.oracle import Spec, find_spec
+from mlax_scaffold.testing.picks import Refused
 from mlax_scaffold.testing.refusals import assert_names_masks
+from mlax_scaffold.testing.strategies import Domain
 
 HALF = jnp.bfloat16
 
@@ -334,3 +337,26 @@ def test_a_mask_that_selects_nothing_is_told():
     renamed = dataclasses.replace(optional, name="Lions")
     with pytest.raises(AssertionError, match="expected a UserWarning that says so"):
         assert_names_masks(renamed, spec("lion"), Lion.init)
+
+
+@pytest.mark.parametrize(
+    ("fails", "unsaid"), list(itertools.product((True, False), repeat=2))
+)
+def test_hyperparameters_that_the_spec_takes_no_step_with_are_no_case(
+    fails: bool, unsaid: bool
+):
+    def failing(gradients, state, params, hyperparams):
+        raise IndexError("of an axis of size 0")
+
+    class Situation(OptimizerSituation):
+        @functools.cached_property
+        def expected(self) -> Any:
+            return failing(*4 * [None]) if fails else (None, None)
+
+    def first(name: str, domain: Domain):
+        return domain.levels[0][0]
+
+    spec = Spec(Path(__file__), Path(__file__).parent)
+    told = Refused if fails and unsaid else IndexError
+    with pytest.raises(told):
+        Situation.pick(case(step=failing, unsaid=unsaid), spec, first)

@@ -35,6 +35,10 @@ from mlax_scaffold.testing.dims import shapes_of
         ),
         (strategies.axes(3), lambda v: np.zeros((1, 2, 3)).sum(v).ndim < 3),
         (strategies.sequences(strategies.just(1)), lambda v: 1 <= len(v) <= 3),
+        (
+            strategies.rows(strategies.sizes(), strategies.booleans()),
+            lambda v: len(v) == 2 and v[0] >= 1 and isinstance(v[1], bool),
+        ),
         (strategies.float_dtypes(x64=False), lambda v: v.itemsize <= 4),
         (strategies.scheduled(), lambda v: hash(v) is not None),
     ],

@@ -10,7 +10,7 @@ from mlax_scaffold.model.complex_numbers import names_complex
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
-from mlax_scaffold.reader.checks.likeness import FLOATING, first_of
+from mlax_scaffold.reader.checks.likeness import floating_of
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.source import Source
 
@@ -95,4 +95,4 @@ def _like(source: Source, method: ast.FunctionDef) -> str | None:
     given = (*method.args.posonlyargs, *method.args.args)
     if method.name in ("setup", "setup_tree"):
         return None
-    return first_of(given, *FLOATING, "Complex") or computed_dtype(source, method)
+    return floating_of(source.tree, given, "Complex") or computed_dtype(source, method)

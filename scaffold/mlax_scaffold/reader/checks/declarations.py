@@ -10,12 +10,16 @@ from mlax_scaffold.model.definition import SECTIONS, Import, Kind
 from mlax_scaffold.model.import_time import Refused, check_initializer, is_initializer
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.remedies.names import SPEC, of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _SIZES = ("Size", "Count", "int")
 _MADE = frozenset(f"jax.numpy.{name}" for name in ("empty", "full", "ones", "zeros"))
 """Functions that make arrays of one number: what begins so is a weight or a state, perhaps."""
+_AXES = ("in_axis", "out_axis")
+_FANS = ("glorot", "he", "kaiming", "lecun", "xavier")
+"""Those that initializers are named after which scale by the numbers of inputs and outputs."""
 _IDENTITY = ".functional.identity"
 """What an identity matrix is taken for: it has the name of one."""
 
@@ -69,6 +73,16 @@ def check_arguments(source: Source, call: ast.Call, imports: Imports) -> None:
             f"`{name}` makes an initializer: `{name}()`",
             fix=Fix((source.replace(end, end, "()"),)),
         )
+    elif (made := _of_matrices(initializer, imports)) and _is_vector(shape):
+        end = source.end(made)
+        at = end[0], end[1] - 1
+        axes = f"{', ' if made.args or made.keywords else ''}in_axis=-1, out_axis=()"
+        source.report(
+            initializer,
+            f"`{unparsed(made.func)}` is for arrays of two axes or more, and the shape has one",
+            "The number of inputs is the size of that axis: `in_axis=-1, out_axis=()`.",
+            fix=Fix((source.replace(at, at, axes),)),
+        )
     if _is_size(source, shape):
         text = unparsed(shape)
         source.report(
@@ -109,6 +123,25 @@ def _of_arrays(node: ast.expr, imports: Imports) -> bool:
     imported = imports.get(node.id) if isinstance(node, ast.Name) else None
     found = imported and imported.reference
     return bool(found) and SECTIONS[found.section] is Kind.FUNCTION
+
+
+def _of_matrices(node: ast.expr, imports: Imports) -> ast.Call | None:
+    """The call that makes an initializer whose deviation depends on the sizes of two axes."""
+    if not isinstance(node, ast.Call) or any(k.arg in _AXES for k in node.keywords):
+        return None
+    owner, _, name = (qualified(node.func, imports) or "").rpartition(".")
+    if not owner.endswith("initializers"):
+        return None
+    return (
+        node if name == "variance_scaling" or name.partition("_")[0] in _FANS else None
+    )
+
+
+def _is_vector(shape: ast.expr) -> bool:
+    match shape:
+        case ast.Tuple(elts=[size]) | ast.List(elts=[size]):
+            return not isinstance(size, ast.Starred)
+    return False
 
 
 def _makes(node: ast.expr, meanings: Mapping[str, str]) -> bool:

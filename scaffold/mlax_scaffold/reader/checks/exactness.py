@@ -284,13 +284,27 @@ def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
 
 
 @functools.lru_cache(maxsize=64)
+def word_of(argument: ast.arg) -> str | None:
+    """The word of the array that an argument is, which may be None."""
+    match argument.annotation:
+        case (
+            ast.Subscript(value=ast.Name(id=word))
+            | ast.BinOp(
+                left=ast.Subscript(value=ast.Name(id=word)),
+                op=ast.BitOr(),
+                right=ast.Constant(value=None),
+            )
+        ):
+            return word
+    return None
+
+
 def exact_inputs(method: ast.FunctionDef) -> frozenset[str]:
     """The inputs that are annotated as integers or booleans, and that nothing binds again."""
     inputs = {
         a.arg
         for a in (*method.args.args, *method.args.kwonlyargs)
-        if isinstance(a.annotation, ast.Subscript)
-        and dotted(a.annotation.value) in ("Int", "Bool")
+        if word_of(a) in ("Int", "Bool")
     }
     own = set(map(id, (*method.args.args, *method.args.kwonlyargs)))
     for node in walk(method):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.likeness import FLOATING, array_given, first_of
+from mlax_scaffold.reader.checks.likeness import array_given, floating_of
 from mlax_scaffold.reader.checks.ranges import ranges_without_dtype
 from mlax_scaffold.reader.checks.widening import untyped_call
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
@@ -67,14 +67,18 @@ def handed_dtype(
             if dtype is None and caller not in seen:
                 pending.append(caller)
                 seen.append(caller)
-            edits.append(_last(source, call, dtype or "dtype"))
+            given = dtype or "dtype"
+            by_name = call.keywords or _by_name(function)
+            edits.append(_last(source, call, f"dtype={given}" if by_name else given))
             first = first or dtype or "dtype"
     return first, edits
 
 
 def _takes_dtype(function: ast.FunctionDef) -> bool:
     """Whether a function can have a parameter for the dtype behind its others."""
-    if function.name in _WITHOUT or function.decorator_list:
+    if function.name in _WITHOUT:
+        return False
+    if function.decorator_list and not _is_static(function):
         return False
     names = {n.id for n in walk(function) if isinstance(n, ast.Name)}
     names |= {a.arg for a in function.args.args}
@@ -82,33 +86,49 @@ def _takes_dtype(function: ast.FunctionDef) -> bool:
 
 
 def _with_parameter(source: Source, function: ast.FunctionDef) -> Edit:
-    given = function.args.args
-    if given:
-        end = source.end(given[-1])
+    given = function.args
+    if _by_name(function):
+        last = [*given.args, *given.defaults, *given.kwonlyargs, *given.kw_defaults]
+        end = max(source.end(part) for part in last if part is not None)
+        star = "" if given.kwonlyargs else "*, "
+        return source.replace(end, end, f", {star}dtype")
+    if given.args:
+        end = source.end(given.args[-1])
         return source.replace(end, end, ", dtype")
     line, column = source.start(function)
     column += source.text_of(function).index("(") + 1
     return source.replace((line, column), (line, column), "dtype")
 
 
+def _by_name(function: ast.FunctionDef) -> bool:
+    """Whether a parameter more is given by name: others have defaults, or are given so, too."""
+    return bool(function.args.defaults or function.args.kwonlyargs)
+
+
+def _is_static(function: ast.FunctionDef) -> bool:
+    return [dotted(d) for d in function.decorator_list] == ["staticmethod"]
+
+
 def _takes_more(given: ast.arguments) -> bool:
     """Whether a parameter cannot be put behind the last."""
-    odd = given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs
+    odd = given.vararg or given.kwarg or given.posonlyargs
     typed = any(isinstance(a.annotation, ast.Subscript) for a in given.args)
-    return bool(odd or given.defaults or typed)
+    return bool(odd or typed)
 
 
 def _calls(
     source: Source, function: ast.FunctionDef
 ) -> list[tuple[ast.FunctionDef, ast.Call]]:
     """Each call of a function, with what calls it; none where one cannot be given more, or it is a value."""
-    member = any(a.arg == "self" for a in function.args.args)
+    member = _is_static(function) or any(a.arg == "self" for a in function.args.args)
     found: list[tuple[ast.FunctionDef, ast.Call]] = []
     for caller in _functions(source.tree):
         for call in (n for n in walk(caller) if isinstance(n, ast.Call)):
             if _name(call.func, member) != function.name:
                 continue
-            if any(isinstance(a, ast.Starred) for a in call.args) or call.keywords:
+            if any(isinstance(a, ast.Starred) for a in call.args):
+                return []
+            if any(k.arg is None for k in call.keywords):
                 return []
             found.append((caller, call))
     called = [call.func for _, call in found]
@@ -136,7 +156,7 @@ def _dtype(
     given = (*caller.args.args, *caller.args.kwonlyargs)
     if any(argument.arg == "dtype" for argument in given):
         return "dtype"
-    array = first_of(given, *FLOATING) or array_given(tree, caller, imports)
+    array = floating_of(tree, given) or array_given(tree, caller, imports)
     return f"{array}.dtype" if array is not None else None
 
 

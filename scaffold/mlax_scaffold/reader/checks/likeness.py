@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.exactness import word_of
 from mlax_scaffold.reader.checks.number_arguments import number_arguments
 from mlax_scaffold.reader.source import dotted, self_attribute
 
@@ -34,6 +35,37 @@ def first_of(arguments: Iterable[ast.arg], *words: str) -> str | None:
     return None
 
 
+def floating_of(
+    tree: ast.Module, arguments: Iterable[ast.arg], *words: str
+) -> str | None:
+    """The first floating array that arguments are, or that is a field of one: `graph.nodes`."""
+    words = (*FLOATING, *words)
+    for argument in arguments:
+        if first_of([argument], *words):
+            return argument.arg
+        if isinstance(argument.annotation, ast.Name):
+            field = _first_field(tree, argument.annotation.id, words)
+            if field is not None:
+                return argument.arg + field
+    return None
+
+
+def _first_field(tree: ast.Module, name: str, words: tuple[str, ...]) -> str | None:
+    """How the first floating array of a NamedTuple or a TypedDict of the module is read."""
+    for statement in tree.body:
+        match statement:
+            case ast.ClassDef(bases=[base]) if statement.name == name:
+                for part in statement.body:
+                    match part:
+                        case ast.AnnAssign(
+                            target=ast.Name(id=field),
+                            annotation=ast.Subscript(value=ast.Name(id=word)),
+                        ) if word in words:
+                            of_dict = (dotted(base) or "").endswith("TypedDict")
+                            return f'["{field}"]' if of_dict else f".{field}"
+    return None
+
+
 def like_of(
     call: ast.Call,
     tree: ast.Module,
@@ -48,7 +80,7 @@ def like_of(
     is given none, a weight.
     """
     given = (*method.args.posonlyargs, *method.args.args)
-    floating = first_of(given, *FLOATING)
+    floating = floating_of(tree, given)
     if floating is not None:
         return floating
     names = [a.arg for a in given]
@@ -100,7 +132,8 @@ def _handed(
     member = bool(given) and given[0].arg == "self"
     states = _exact_states(tree) if "Int" in words else set()
     for caller in (n for n in walk(tree) if isinstance(n, ast.FunctionDef)):
-        inputs = {a.arg for a in caller.args.args if first_of([a], *words)}
+        arguments = (*caller.args.args, *caller.args.kwonlyargs)
+        inputs = {a.arg for a in arguments if word_of(a) in words}
         inputs |= states
         for call in (n for n in walk(caller) if inputs and isinstance(n, ast.Call)):
             called = self_attribute(call.func) if member else dotted(call.func)

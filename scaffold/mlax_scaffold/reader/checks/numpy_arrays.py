@@ -12,7 +12,7 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import qualified
-from mlax_scaffold.reader.checks.likeness import FLOATING, exact_arguments, first_of
+from mlax_scaffold.reader.checks.likeness import exact_arguments, floating_of
 from mlax_scaffold.reader.checks.number_arguments import number_arguments
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
@@ -136,7 +136,7 @@ def computed_dtype(source: Source, method: ast.FunctionDef) -> str | None:
     given = [argument for argument in arguments if argument.arg != "self"]
     if any(argument.arg == "dtype" for argument in given):
         return "dtype"
-    floating = first_of(given, *FLOATING)
+    floating = floating_of(source.tree, given)
     if floating is not None:
         return f"{floating}.dtype"
     if any(argument.annotation is not None for argument in given):
@@ -195,6 +195,8 @@ def _bare(
         node = pending.pop(0)
         match node:
             case ast.Attribute(attr=name) if name in _FREE:
+                continue
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
                 continue
             case ast.Call(func=ast.Attribute(attr="astype")):
                 continue

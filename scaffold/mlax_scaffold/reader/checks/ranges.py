@@ -14,11 +14,10 @@ from mlax_scaffold.reader.checks.exactness import is_integer, only_value, qualif
 from mlax_scaffold.reader.checks.handed import handed_by_callers
 from mlax_scaffold.reader.checks.integers import Integers
 from mlax_scaffold.reader.checks.likeness import (
-    FLOATING,
     UPDATED,
     array_handed,
     exact_arguments,
-    first_of,
+    floating_of,
 )
 from mlax_scaffold.reader.remedies.bodies import typed_like
 from mlax_scaffold.reader.remedies.names import of_jax
@@ -365,7 +364,7 @@ def _plain(node: ast.expr) -> bool:
 def _like(source: Source, method: ast.FunctionDef) -> str | None:
     """The first array that a method or a function takes."""
     given = [a for a in method.args.args if a.arg != "self"]
-    floating = first_of(given, *FLOATING)
+    floating = floating_of(source.tree, given)
     if floating is not None:
         return floating
     if any(isinstance(a.annotation, ast.Subscript) for a in given):

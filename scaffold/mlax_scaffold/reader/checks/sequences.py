@@ -62,7 +62,7 @@ class Sequences:
                 f"`{unparsed(node)}` cannot be assigned in this way",
                 f"Bind a name, and write `{unparsed(node)} = ...` after it.",
             )
-        elif self.attributes.get(name) == "trainable":
+        elif self.attributes.get(name) == "trainable" and self.method.name != "setup":
             self.source.report(
                 node,
                 f"self.{name} holds weights, which cannot be assigned here",

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import
-from mlax_scaffold.reader.checks.exactness import is_exact, qualified
+from mlax_scaffold.reader.checks.exactness import is_exact, only_value, qualified
 from mlax_scaffold.reader.checks.floats import is_float, of_floats
 from mlax_scaffold.reader.checks.likeness import like_of
 from mlax_scaffold.reader.checks.numpy_arrays import of_numpy_floats
@@ -179,7 +179,8 @@ def _is_untyped(
 ) -> bool:
     """Whether a call makes an array of floats, and is given no dtype."""
     called = qualified(call.func, imports) or ""
-    at = UNTYPED.get(called)
+    places = {UNTYPED.get(name) for name in _meant(call.func, imports, method)}
+    at = places.pop() if len(places) == 1 else None
     if called == "jax.numpy.full" and len(call.args) > 1:
         at = 2 if is_float(call.args[1], imports) else None
     if called == "jax.numpy.arange" and any(is_float(a, imports) for a in call.args):
@@ -196,6 +197,27 @@ def _is_untyped(
     if any(isinstance(a, ast.Starred) for a in call.args):
         return False
     return not any(k.arg is None for k in call.keywords)
+
+
+def _meant(
+    function: ast.expr, imports: Mapping[str, Import], method: ast.FunctionDef
+) -> list[str]:
+    """The functions that a call may be of: one of a dictionary, or of a condition, under any name."""
+    match function:
+        case ast.Name(id=name) if name not in imports:
+            return [
+                meant
+                for value in only_value(name, method)
+                if isinstance(value, ast.Subscript | ast.IfExp | ast.Attribute)
+                for meant in _meant(value, imports, method)
+            ]
+        case ast.Subscript(value=ast.Dict(values=values)):
+            return [n for value in values for n in _meant(value, imports, method)]
+        case ast.IfExp(body=first, orelse=second):
+            return [
+                n for value in (first, second) for n in _meant(value, imports, method)
+            ]
+    return [qualified(function, imports) or ""]
 
 
 NARROW = {"jax.numpy.cumsum": "cumsum", "jax.ops.segment_sum": "segment_sum"}

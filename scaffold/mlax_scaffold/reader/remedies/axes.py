@@ -10,6 +10,9 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.arrays import KINDS
 from mlax_scaffold.reader.source import Source
 
+LAST = "any_axis"
+"""What tests call the axis that stands for `...` behind others."""
+
 
 def renamed(
     source: Source, owner: str, axes: Mapping[str, str]
@@ -22,6 +25,8 @@ def renamed(
     for text in _texts(source.tree, owner):
         written = source.text_of(text)
         new = _replaced(written, axes)
+        if LAST in axes and str(text.value).endswith(" ..."):
+            new = f"{new[:-1]} {axes[LAST]}{new[-1]}"
         if new != written:
             first = first or text
             edits.append(source.edit(text, new))

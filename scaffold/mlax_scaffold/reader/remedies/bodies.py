@@ -8,6 +8,7 @@ from collections.abc import Collection
 from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.names import SPEC, of_jax
+from mlax_scaffold.reader.remedies.unrolling import items_of
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _UPDATES = {
@@ -160,8 +161,9 @@ def of_self(source: Source, method: ast.AST, target: ast.expr) -> Fix | None:
 def one_by_one(source: Source, statement: ast.stmt) -> Fix | None:
     """`self.a, self.b = x, y` as two statements, where neither value reads what is assigned.
 
-    The same of `self.a, self.b = self.pair`, of which they are the items, of what a call returns, which is
-    a local then, and of `self.a = self.b = x`, which share x where it is a sub-layer.
+    The same of `self.a, self.b = self.pair`, of which they are the items, of `[Linear(n, n) for n in (3, 4)]`
+    and of what a call returns, a local then, and of `self.a = self.b = x`, which share x where it is a
+    sub-layer.
     """
     before: list[str] = []
     match statement:
@@ -180,6 +182,11 @@ def one_by_one(source: Source, statement: ast.stmt) -> Fix | None:
         ):
             values = [pair]
             texts = [f"{source.text_of(pair)}[{i}]" for i in range(len(targets))]
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=made) if len(
+            items_of(source, made) or ()
+        ) == len(targets):
+            values = [made]
+            texts = items_of(source, made) or []
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
             values = [value]
             used = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)}

@@ -8,6 +8,7 @@ import re
 
 from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.arrays import KINDS
+from mlax_scaffold.model.hyper_types import row_elements
 from mlax_scaffold.model.shapes import ShapeError, parse_shape
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.words import WORDS
@@ -193,6 +194,10 @@ def _field_of(owner: str, inner: ast.expr) -> str | None:
         one = _field(kept[0]) if len(kept) == 1 else None
         return one and (f"{one} | None" if len(kept) < len(parts) else one)
     if owner in _SEQUENCES:
+        if len(parts) - _is_dots(parts[-1]) == 1 and (row := _row(parts[0])):
+            return f"tuple[{row}, ...]"
+        if len(set(names := _names(parts))) > 1:
+            return f"tuple[{', '.join(names)}]"
         words = {_field(p) for p in parts if not _is_dots(p)}
         [word] = words if len(words) == 1 else [None]
         if word in ("int", "Size"):
@@ -208,6 +213,39 @@ def _field_of(owner: str, inner: ast.expr) -> str | None:
     if owner == "Literal":
         return f"Literal[{unparsed(inner)}]"
     return None
+
+
+def row_of(node: ast.expr) -> tuple[str, ...]:
+    """The words of `tuple[int, float]`; none where it is no tuple of one value for each of several words."""
+    match node:
+        case ast.Subscript(value=ast.Name(id="tuple"), slice=ast.Tuple(elts=parts)):
+            names = [part.id for part in parts if isinstance(part, ast.Name)]
+            known = len(names) == len(parts) and {*names} <= {*row_elements()}
+            return tuple(names) if known else ()
+    return ()
+
+
+def _row(node: ast.expr) -> str | None:
+    """A tuple of a value for each of several types, with words for the types."""
+    match node:
+        case ast.Subscript(value=owner, slice=ast.Tuple(elts=parts)) if (
+            _name(owner) in _SEQUENCES
+        ):
+            return row_text(parts)
+    return None
+
+
+def row_text(types: list[ast.expr]) -> str | None:
+    """The tuple of a value for each of several types; None where one is no word."""
+    names = _names(types)
+    return f"tuple[{', '.join(names)}]" if names else None
+
+
+def _names(parts: list[ast.expr]) -> list[str]:
+    """The words of types, where each has one that may stand in a tuple."""
+    names = [_field(part) or "" for part in parts if not _is_dots(part)]
+    known = len(names) == len(parts) and {*names} <= {*row_elements()}
+    return names if known else []
 
 
 def _is_key(source: Source, node: ast.expr) -> bool:

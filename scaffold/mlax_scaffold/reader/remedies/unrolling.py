@@ -78,6 +78,10 @@ def _rows(items: ast.expr) -> list[ast.expr] | None:
     match items:
         case ast.List(elts=rows) | ast.Tuple(elts=rows):
             return None if any(isinstance(r, ast.Starred) for r in rows) else rows
+        case ast.Call(
+            func=ast.Name(id="range"), args=[ast.Constant(value=int(number))]
+        ) if number <= _MOST:
+            return [ast.Constant(i) for i in range(number)]
         case ast.Call(func=ast.Name(id="zip"), args=columns):
             several = [_rows(c) for c in columns]
             known = [c for c in several if c is not None]
@@ -145,12 +149,40 @@ def _statements(
     return f"\n{' ' * (column - 1)}".join(texts)
 
 
+def items_of(source: Source, made: ast.expr) -> list[str] | None:
+    """The items of a comprehension over what is written down; None where the text does not tell them."""
+    match made:
+        case ast.Call(func=ast.Name(id="list" | "tuple"), args=[inner], keywords=[]):
+            return items_of(source, inner)
+        case (
+            ast.ListComp(
+                elt=elt,
+                generators=[ast.comprehension(target=target, iter=items, ifs=[])],
+            )
+            | ast.GeneratorExp(
+                elt=elt,
+                generators=[ast.comprehension(target=target, iter=items, ifs=[])],
+            )
+        ):
+            passes = _passes(source, target, items)
+            return None if passes is None else _texts(source, elt, passes)
+    return None
+
+
+def _texts(
+    source: Source, item: ast.expr, passes: list[dict[str, str]]
+) -> list[str] | None:
+    start, end = source.start(item), source.end(item)
+    texts = [_replaced(source, [item], start, end, names) for names in passes]
+    found = [text for text in texts if text is not None]
+    return found if len(found) == len(texts) else None
+
+
 def _items(
     source: Source, made: ast.ListComp, passes: list[dict[str, str]]
 ) -> str | None:
-    start, end = source.start(made.elt), source.end(made.elt)
-    texts = [_replaced(source, [made.elt], start, end, names) for names in passes]
-    return None if None in texts else f"[{', '.join(t for t in texts if t)}]"
+    texts = _texts(source, made.elt, passes)
+    return None if texts is None else f"[{', '.join(texts)}]"
 
 
 def _replaced(

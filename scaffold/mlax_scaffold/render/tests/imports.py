@@ -51,6 +51,7 @@ _STRATEGIES = sorted(
         "open_fractions",
         "optional",
         "per_dim",
+        "rows",
         "sequences",
     }
 )

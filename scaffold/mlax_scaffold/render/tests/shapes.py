@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mlax_scaffold.model.definition import ArrayType, Definition, Input, Method
 from mlax_scaffold.model.shapes import Conditional, Shape
+from mlax_scaffold.reader.remedies.axes import LAST
 
 _TREE = "*batch features"
 """The shape of an array that stands for a tree."""
@@ -99,7 +100,8 @@ def _patterns(inputs: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
     """Label and shape of every array of the inputs.
 
     Arrays of any shape must broadcast against one another: where all are of any shape they get the
-    same, and `...` beside named axes stands for no axis. A tree has one axis `batch` where an array has.
+    same, and `...` before named axes stands for no axis, behind them for one. A tree has one axis
+    `batch` where an array has.
     """
     flat = _flat_inputs(inputs)
     if any("batch" in text.split() for _, text in flat):
@@ -107,6 +109,7 @@ def _patterns(inputs: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
     free = {text for _, text in flat} == {"..."}
     for label, text in flat:
         words = [w for w in text.split() if w != "..."]
+        words += [LAST] * text.endswith(" ...")
         yield label, "*any_axes" if free else " ".join(words)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mlax_scaffold.model.definition import Definition, Hyperparameter, Method
 from mlax_scaffold.model.expressions import Expression, named
+from mlax_scaffold.model.hyper_types import HyperType
 from mlax_scaffold.model.shapes import Named, Variadic
 from mlax_scaffold.render.tests.names import local
 
@@ -51,7 +52,7 @@ def kept_sizes(definition: Definition, method: Method) -> dict[str, str]:
 
 
 def like_default(definition: Definition, h: Hyperparameter) -> str | None:
-    """A strategy of a `float`, a `str` or a sequence that says no more of itself than a default does.
+    """A strategy of a number, a `str` or a sequence that says no more of itself than a default does.
 
     A text is the default, or one that the code compares it with.
 
@@ -65,6 +66,8 @@ def like_default(definition: Definition, h: Hyperparameter) -> str | None:
     except ValueError:
         value = None
     strategy = h.type.strategy
+    if h.type.word.parts:
+        return _rows_like(h.type, value)
     if strategy == _NUMBERS and isinstance(value, tuple | list) and value:
         strategy = f"sequences({_like_all(value)})"
     if strategy == "size_sequences()" and max(counts, default=0) > 2:
@@ -86,9 +89,17 @@ def like_default(definition: Definition, h: Hyperparameter) -> str | None:
             return _like(value)
         case "optional(finite_floats())":
             return f"optional({_like(value)})"
+        case "integers()" if value is None or _is_positive(value):
+            return "sizes(max=4)"
+        case "optional(integers())" if value is None or _is_positive(value):
+            return "optional(sizes(max=4))"
         case "size_sequences()" if h.default is None or value:
             return f"size_sequences(min_size={2 if _is_several(value) else 1})"
     return None
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int) and value > 0
 
 
 def _is_several(value: object) -> bool:
@@ -131,6 +142,35 @@ def _like(value: object) -> str:
         case int() | float() if value < 1:
             return "open_fractions()"
     return "positives()"
+
+
+def _rows_like(kind: HyperType, value: object) -> str | None:
+    """Tuples of numbers like those that stand at each place of a default."""
+    rows = value if kind.sequence else [value]
+    width = len(kind.word.parts)
+    given = rows if isinstance(rows, list | tuple) else ()
+    known = [
+        row for row in given if isinstance(row, list | tuple) and len(row) == width
+    ]
+    columns = zip(*known, strict=True) if known else [()] * width
+    strategies = [
+        _part_like(part.strategy, values)
+        for part, values in zip(kind.word.parts, columns, strict=True)
+    ]
+    found = f"rows({', '.join(strategies)})"
+    if kind.sequence:
+        found = f"sequences({found}{', min_size=2' if len(known) > 1 else ''})"
+    return f"optional({found})" if kind.optional else found
+
+
+def _part_like(strategy: str, values: Sequence[object]) -> str:
+    if strategy == _FLOATS:
+        return _like_all(values) if values else "positives()"
+    if strategy == "integers()" and all(map(_is_positive, values)):
+        return "sizes(max=4)"
+    if strategy == "names()" and values:
+        return f"choices({', '.join(dict.fromkeys(map(json.dumps, values)))})"
+    return strategy
 
 
 _NUMBERS = "sequences(finite_floats())"

@@ -2,7 +2,7 @@
 # No spec changes this file.
 """Sizes, axes and paddings: hyperparameters that are sequences."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from jax.export import is_symbolic_dim
@@ -70,6 +70,37 @@ def sequence(owner: str, element: Callable[..., T], /, **value: Any) -> tuple[T,
     return tuple(
         element(owner, **{f"{name}[{i}]": part}) for i, part in enumerate(given)
     )
+
+
+def row(
+    owner: str, parts: tuple[Callable[..., Any], ...], /, **value: Any
+) -> tuple[Any, ...]:
+    """A tuple of one value for each of several checks."""
+    name, given = named(value)
+    if (
+        not isinstance(given, Sequence)
+        or isinstance(given, str)
+        or len(given) != len(parts)
+    ):
+        raise invalid(owner, name, f"a sequence of {len(parts)} values", given)
+    return tuple(
+        part(owner, **{f"{name}[{i}]": item})
+        for i, (part, item) in enumerate(zip(parts, given, strict=True))
+    )
+
+
+def rows(
+    owner: str, parts: tuple[Callable[..., Any], ...], /, **value: Any
+) -> tuple[tuple[Any, ...], ...]:
+    """A tuple of such tuples; those of a mapping are its items."""
+    name, given = named(value)
+    if isinstance(given, Mapping):
+        given = tuple(given.items())
+
+    def of_one(owner: str, /, **value: Any) -> tuple[Any, ...]:
+        return row(owner, parts, **value)
+
+    return sequence(owner, of_one, **{name: given})
 
 
 def boundaries(owner: str, /, **value: Any) -> tuple[int, ...]:
