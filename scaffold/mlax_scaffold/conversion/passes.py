@@ -34,6 +34,9 @@ from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_funct
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
 from mlax_scaffold.conversion.forms.merged_layers import with_merged_layers
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
+from mlax_scaffold.conversion.forms.module_functions import (
+    without_module_functions,
+)
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
 from mlax_scaffold.conversion.forms.number_tensors import without_number_tensors
@@ -49,6 +52,7 @@ from mlax_scaffold.conversion.forms.parallel_assignments import (
 )
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
 from mlax_scaffold.conversion.forms.run_cells import without_runs
+from mlax_scaffold.conversion.forms.sampled_images import without_sampled_images
 from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.forms.sequence_first import without_sequence_first
 from mlax_scaffold.conversion.forms.shape_sums import without_shape_sums
@@ -113,6 +117,8 @@ def with_plain_forms(
         of a configuration.
     """
     without_device_code(origin)
+    without_module_functions(origin)
+    without_sampled_images(origin)
     without_distributions(origin)
     without_open_pools(origin)
     without_number_tensors(origin)

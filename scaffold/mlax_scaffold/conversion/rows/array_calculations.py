@@ -67,6 +67,15 @@ class ArrayCalculations:
             return with_keywords(
                 marked("word_sum(jnp.abs(x))", x=x), axis=axis, keepdims=keepdims
             )
+        if ast.unparse(order).endswith(("inf", "float('inf')")):
+            word = "min" if ast.unparse(order).startswith("-") else "max"
+            return with_keywords(
+                marked(f"jnp.{word}(jnp.abs(x))", x=x), axis=axis, keepdims=keepdims
+            )
+        if isinstance(value, int | float) and value > 0:
+            powers = marked("word_sum(jnp.abs(x) ** p)", x=x, p=order)
+            made = with_keywords(powers, axis=axis, keepdims=keepdims)
+            return expression("s ** (1 / p)", s=made, p=order)
         raise MisfitError(f"a norm of order `{ast.unparse(order)}`")
 
     def _tuple(self, sizes: Sequence[Arg]) -> Arg:
@@ -173,11 +182,6 @@ class ArrayCalculations:
         at = with_keywords(marked(f"jnp.arg{word}(x)", x=x), axis=dim, keepdims=keepdim)
         return ast.Tuple([values, at], ast.Load())
 
-    def _top_k(self, x: Arg, k: Arg, dim: Arg) -> Arg:
-        if literal(dim) != -1:
-            raise MisfitError("`dim` other than the last axis")
-        return marked("lax.top_k(x, k)", x=x, k=k)
-
     def _size(self, x: Arg, dim: Arg) -> Arg:
         return (
             expression("x.shape", x=x)
@@ -188,6 +192,15 @@ class ArrayCalculations:
     def _scaled(self, x: Arg, other: Arg, alpha: Arg) -> Arg:
         text = "x + other" if literal(alpha) == 1 else "x + alpha * other"
         return expression(text, x=x, other=other, alpha=alpha)
+
+    def _less(self, x: Arg, other: Arg, alpha: Arg) -> Arg:
+        text = "x - other" if literal(alpha) == 1 else "x - alpha * other"
+        return expression(text, x=x, other=other, alpha=alpha)
+
+    def _quotient(self, x: Arg, other: Arg, rounding: Arg) -> Arg:
+        kinds = {None: "x / other", "floor": "x // other"}
+        text = kinds.get(str(literal(rounding)) if not is_none(rounding) else None)
+        return marked(text or "jnp.trunc(x / other)", x=x, other=other)
 
     def _count(self, dtype: Arg) -> Arg | None:
         """A dtype of integers or booleans; None of floating ones, which are that of the input here."""
@@ -324,28 +337,6 @@ class ArrayCalculations:
             marked("jnp.pad(x, p)", x=x, p=pads), mode=filled, constant_values=values
         )
 
-    def _cross_entropy(
-        self, logits: Arg, target: Arg, ignored: Arg, reduction: Arg
-    ) -> Arg:
-        # Classes are the second axis of PyTorch, which is the last of two.
-        losses = marked("loss_ce(jnp.moveaxis(x, 1, -1), t)", x=logits, t=target)
-        losses = replaced(
-            losses,
-            {"loss_ce": name("@loss:softmax_cross_entropy_with_integer_labels")},
-        )
-        if literal(ignored) == -100:
-            return self._reduced(losses, reduction)
-        if literal(reduction) not in ("mean", "sum"):
-            raise MisfitError(f"`reduction={ast.unparse(reduction)}`")
-        text = f"word_{literal(reduction)}(v, where=t != i)"
-        return marked(text, v=losses, t=target, i=ignored)
-
-    def _reduced(self, x: Arg, reduction: Arg) -> Arg:
-        kind = literal(reduction)
-        if kind not in ("mean", "sum", "none"):
-            raise MisfitError(f"`reduction={ast.unparse(reduction)}`")
-        return x if kind == "none" else marked(f"word_{kind}(x)", x=x)
-
     def _linear(self, x: Arg, weight: Arg, bias: Arg) -> Arg:
         y = expression("x @ w.T", x=x, w=weight)
         return y if is_none(bias) else expression("y + b", y=y, b=self._if_any(bias))
@@ -373,6 +364,16 @@ class ArrayCalculations:
     def _last_axes(self, shape: Arg) -> Arg | None:
         if isinstance(shape, ast.Tuple | ast.List) and len(shape.elts) > 1:
             return constant(tuple(range(-len(shape.elts), 0)))
+        match shape:
+            case ast.Subscript(
+                value=ast.Attribute(value=x, attr="shape"),
+                slice=ast.Slice(lower=ast.expr() as start, upper=None, step=None),
+            ):
+                # The axes from one on: `x.shape[1:]`.
+                first = literal(start)
+                if isinstance(first, int) and first < 0:
+                    return constant(tuple(range(first, 0)))
+                return marked("tuple(range(a, x.ndim))", a=start, x=x)
         return None
 
 
