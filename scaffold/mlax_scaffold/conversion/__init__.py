@@ -10,6 +10,12 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from mlax_scaffold.conversion.definitions.assumed_axes import (
+    AXES,
+    NOTHING,
+    Assumed,
+    unknown_inputs,
+)
 from mlax_scaffold.conversion.definitions.functions import (
     function_definition,
     library_of,
@@ -34,7 +40,7 @@ from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.vocabulary import flags
 from mlax_scaffold.errors import UsageError
 
-__all__ = ["FURTHEST", "ConversionError", "Converted", "Note", "convert"]
+__all__ = ["AXES", "FURTHEST", "ConversionError", "Converted", "Note", "convert"]
 
 
 FURTHEST = 3
@@ -86,6 +92,7 @@ def convert(
     kind: str = "LAYER",
     taken: Collection[str] = (),
     run: int = 0,
+    axes: int = 0,
 ) -> Converted:
     """The spec of a class or a function of a file.
 
@@ -98,6 +105,7 @@ def convert(
         taken: names that definitions have already, which those beside it may not have.
         run: how far constructors are run at least, up to `FURTHEST`: what becomes of a layer is of fewer
             hyperparameters then.
+        axes: how many axes inputs have of which nothing in the code tells how many; 0 for any number.
 
     Raises:
         UsageError: the file is not Python, or has no such thing, or one of another kind.
@@ -111,7 +119,12 @@ def convert(
                 raise
             continue
         if made.whole:
-            return made
+            assumed = unknown_inputs(made.text, axes) if axes else {}
+            if not assumed:
+                return made
+            return _converted(
+                path, text, thing, name, kind, taken, run=further, assumed=assumed
+            )
         first = first or made
     assert first is not None
     return first
@@ -126,8 +139,9 @@ def _converted(
     taken: Collection[str],
     *,
     run: int = 0,
+    assumed: Assumed = NOTHING,
 ) -> Converted:
-    """The spec; with constructors run as far as that is asked for."""
+    """The spec; with constructors run as far as that is asked for, and inputs of these axes."""
     origin, notes = Origin.read(path, text), Notes()
     if kind == "LAYER":
         with_made_class(origin, thing)
@@ -159,7 +173,7 @@ def _converted(
     elif isinstance(node, ast.ClassDef) and is_layer_class(origin, node):
         framework = framework_of(origin, node) if node is not pair else ""
         framework = framework or ("haiku" if _of_haiku(origin, node) else "plain")
-        spec = Program(origin, notes, name, taken).layers(node, framework)
+        spec = Program(origin, notes, name, taken, assumed).layers(node, framework)
     else:
         raise UsageError(
             f"{path}:{node.lineno}: {thing} is no layer: expected a class with a method "

@@ -66,6 +66,7 @@ from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
+from mlax_scaffold.conversion.forms.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.weightless_layers import (
     without_weightless_layers,
 )
@@ -118,6 +119,7 @@ def with_plain_forms(
     """
     without_device_code(origin)
     without_module_functions(origin)
+    without_weight_names(origin)
     without_sampled_images(origin)
     without_distributions(origin)
     without_open_pools(origin)

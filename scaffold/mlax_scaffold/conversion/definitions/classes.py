@@ -18,6 +18,11 @@ from mlax_scaffold.conversion.declarations.weight_dtypes import (
     of_positions,
     weight_of,
 )
+from mlax_scaffold.conversion.definitions.assumed_axes import (
+    NOTHING,
+    Assumed,
+    with_assumed_axes,
+)
 from mlax_scaffold.conversion.definitions.class_fields import (
     static_type,
 )
@@ -93,11 +98,13 @@ class ClassReader(ClassMethods):
         results: dict[str, Signature],
         title: str,
         rules: tuple[Rule, ...] = (),
+        assumed: Assumed = NOTHING,
     ):
         prepare(origin, node, notes)
         self.node, self.framework, self.notes = node, framework, notes
         self.builder = Builder(origin, node, framework, notes, own, title)
         self.builder.rules = rules
+        self.title, self.assumed = title, assumed
         self.builder.translator.declared = frozenset(
             self_attribute(part) or ""
             for part in ast.walk(node)
@@ -196,6 +203,7 @@ class ClassReader(ClassMethods):
         env |= {k: v for k, v in (taken_apart(forward) | carried).items() if k in env}
         if self.framework == "equinox":
             env |= {s: Array([], False) for s in scalars_given(forward) & env.keys()}
+        with_assumed_axes(self.symbols, self.assumed, self.title, env)
         with_nodes(self.symbols, forward, env)
         for value in [env[given] for given in added_inputs(forward) & env.keys()]:
             if isinstance(value, Array) and value.kind == "Bool":

@@ -193,6 +193,9 @@ class Constructor(DerivedValues):
             return
         if initialized(builder, call, condition):
             return
+        if self._fills_weight(call):
+            self._left_out(call)
+            return
         builder.notes.refuse(
             call,
             f"`{ast.unparse(call)}` has no counterpart in setup",

@@ -13,10 +13,10 @@ _PLACES = {
     True: "(grid[..., 0] + 1) / 2 * (width - 1), (grid[..., 1] + 1) / 2 * (height - 1)",
     False: "((grid[..., 0] + 1) * width - 1) / 2, ((grid[..., 1] + 1) * height - 1) / 2",
 }
-"""The columns and rows of places between -1 and 1: those of the outer elements' middles, or of their sides."""
+"""The columns and rows of places between -1 and 1: those of outer middles, or of outer sides."""
 _SAMPLE = """
 def sample_{name}(x, grid):
-    \"\"\"Images (batch, channels, height, width) at places (batch, rows, columns, 2) between their elements.\"\"\"
+    \"\"\"Images (batch, channels, height, width) at places (batch, rows, columns, 2).\"\"\"
     height, width = x.shape[2], x.shape[3]
     column, row = {places}
     left, top = torch_.floor(column), torch_.floor(row)
