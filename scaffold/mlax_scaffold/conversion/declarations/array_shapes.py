@@ -185,6 +185,9 @@ class ArrayShapes(Reshaping):
             return None
         self.symbols.equal(last, inner)
         self.symbols.batched(left, right)
+        if not left.lead and not right.lead and len(right.axes) > 2 < len(left.axes):
+            first = self.symbols.broadcast(left.axes[:-2], right.axes[:-2])
+            return Array([*first, left.axes[-2], out], False)
         return left.like([*left.axes[:-1], out])
 
     def method(

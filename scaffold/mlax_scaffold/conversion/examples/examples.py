@@ -364,6 +364,14 @@ _SIDES = (
 """Heights and widths of images, in the order in which they are tried."""
 
 
+def _is_there(size: ast.expr, known: Mapping[str, object]) -> bool:
+    """Whether nothing that a size is the product of is less than one: two sides may be so at once."""
+    if isinstance(size, ast.BinOp) and isinstance(size.op, ast.Mult):
+        return _is_there(size.left, known) and _is_there(size.right, known)
+    value = computed(size, known)
+    return not isinstance(value, int) or value > 0
+
+
 def _side(symbols: Symbols, values: Mapping[str, object]) -> int:
     """A height that makes the sizes that have to be the same the same: those before `Linear`."""
     demands = [
@@ -386,6 +394,8 @@ def _side(symbols: Symbols, values: Mapping[str, object]) -> int:
     smallest = 2 ** min(stages, 5)
     for side in (s for s in _SIDES if s >= smallest):
         known = {**values, **dict.fromkeys(symbols.hints, side)}
-        if all(computed(a, known) == computed(b, known) for a, b in told):
+        if all(computed(a, known) == computed(b, known) for a, b in told) and all(
+            _is_there(size, known) for pair in told for size in pair
+        ):
             return side
     return max(_SIDES[0], smallest)

@@ -229,6 +229,19 @@ class Symbols:
             if literal(axis) != 1:
                 self.equal(mine, axis)
 
+    def broadcast(
+        self, left: list[ast.expr], right: list[ast.expr]
+    ) -> list[ast.expr]:
+        """The axes of what two arrays are broadcast to, which are as long but for those of one element."""
+        longer, other = (left, right) if len(left) >= len(right) else (right, left)
+        made = list(longer)
+        for i in range(1, len(other) + 1):
+            if literal(self.find(made[-i])) == 1:
+                made[-i] = other[-i]
+            elif literal(self.find(other[-i])) != 1:
+                self.equal(made[-i], other[-i])
+        return made
+
     def batched(self, left: Array, right: Array) -> None:
         """Take two stacks of matrices, whose axes are known, to be of the same batches."""
         if left.lead and right.lead and len(left.axes) == 1 < len(right.axes):

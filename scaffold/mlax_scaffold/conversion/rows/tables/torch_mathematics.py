@@ -132,7 +132,7 @@ METHODS = {
     ),
     "fill_diagonal": Row(
         "(x, fill_value)",
-        "jnp.where(jnp.eye(*x.shape, dtype=bool), fill_value, x)",
+        "jnp.where(jnp.eye(*x.shape, dtype=bool), jnp.asarray(fill_value, x.dtype), x)",
     ),
 }
 """Methods of tensors; x is the tensor."""
