@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 
 from mlax_scaffold.conversion.definitions.assumed_axes import (
     AXES,
+    DOCUMENTED,
     NOTHING,
     Assumed,
     unknown_inputs,
 )
+from mlax_scaffold.conversion.definitions.documented_axes import documented_inputs
 from mlax_scaffold.conversion.definitions.functions import (
     function_definition,
     library_of,
@@ -29,8 +31,9 @@ from mlax_scaffold.conversion.forms.made_classes import with_made_class
 from mlax_scaffold.conversion.forms.named_results import without_named_results
 from mlax_scaffold.conversion.forms.repeats import called_once
 from mlax_scaffold.conversion.handed.config_fields import Configured, dotted
+from mlax_scaffold.conversion.output.builtin_sums import without_builtin_sums
 from mlax_scaffold.conversion.output.choices import with_choices
-from mlax_scaffold.conversion.output.description import Described, Trial
+from mlax_scaffold.conversion.output.description import Described, SpecText, Trial
 from mlax_scaffold.conversion.output.leftovers import refuse_leftovers
 from mlax_scaffold.conversion.output.printing import Printer, renamed_locals
 from mlax_scaffold.conversion.passes import with_plain_forms
@@ -61,6 +64,17 @@ class Converted:
     def whole(self) -> bool:
         """Whether all could be carried over."""
         return not any(note.blocks for note in self.notes)
+
+
+def _trees(spec: SpecText) -> list[ast.AST]:
+    """All that a spec is printed of."""
+    found: list[ast.AST] = list(spec.beside)
+    for definition in spec.definitions:
+        if isinstance(definition, Described):
+            found += [*definition.setup, *definition.methods]
+        else:
+            found.append(definition.node)
+    return found
 
 
 def _of_haiku(origin: Origin, node: ast.AST) -> bool:
@@ -105,7 +119,8 @@ def convert(
         taken: names that definitions have already, which those beside it may not have.
         run: how far constructors are run at least, up to `FURTHEST`: what becomes of a layer is of fewer
             hyperparameters then.
-        axes: how many axes inputs have of which nothing in the code tells how many; 0 for any number.
+        axes: how many axes inputs have of which nothing in the code tells how many; 0 for any number,
+            `DOCUMENTED` for those that docstrings tell.
 
     Raises:
         UsageError: the file is not Python, or has no such thing, or one of another kind.
@@ -119,7 +134,9 @@ def convert(
                 raise
             continue
         if made.whole:
-            assumed = unknown_inputs(made.text, axes) if axes else {}
+            assumed = unknown_inputs(made.text, axes) if axes > 0 else {}
+            if axes == DOCUMENTED:
+                assumed = documented_inputs(text, thing, name)
             if not assumed:
                 return made
             return _converted(
@@ -182,6 +199,7 @@ def _converted(
         )
     refuse_leftovers(origin, notes, spec)
     spec = with_choices(spec)
+    without_builtin_sums(_trees(spec))
     for definition in spec.definitions:
         methods = (
             definition.methods

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Final
 
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Value
+from mlax_scaffold.conversion.source.trees import expression
 
-AXES: Final = (2, 3, 4)
+DOCUMENTED: Final = -1
+"""Stands for the axes that docstrings tell."""
+AXES: Final = (DOCUMENTED, 2, 3, 4)
 """How many axes are tried, one after the other."""
 _NAMES = {
     1: ("batch",),
@@ -56,13 +59,22 @@ def unknown_inputs(text: str, axes: int) -> dict[tuple[str, str], tuple[str, ...
 
 
 def with_assumed_axes(
-    symbols: Symbols, assumed: Assumed, title: str, env: dict[str, Value]
+    symbols: Symbols,
+    assumed: Assumed,
+    title: str,
+    env: dict[str, Value],
+    fields: Collection[str] = (),
 ) -> None:
-    """Give inputs these axes; those of one name are one."""
-    sizes: dict[str, ast.expr] = {}
+    """Give inputs these axes; those of one name are one, and the hyperparameter of that name."""
+    sizes: dict[str, ast.expr] = {n: expression(f"self.{n}") for n in fields}
     for given, value in env.items():
         names = assumed.get((title, given))
         if names is None or not isinstance(value, Array) or value.axes:
             continue
-        axes = [sizes.setdefault(n, symbols.fresh(n)) for n in names]
+        axes = [
+            ast.Constant(int(n))
+            if n.isdecimal()
+            else sizes.setdefault(n, symbols.fresh(n))
+            for n in names
+        ]
         env[given] = Array(axes, False, value.kind)

@@ -17,7 +17,6 @@ from mlax_scaffold.conversion.source.trees import (
     docstring,
     expression,
     is_none,
-    name,
     replaced,
     self_attribute,
     targets,

@@ -341,7 +341,8 @@ def _shape(
         known = symbols.find(axis)
         if isinstance(known, ast.Name) and is_symbol(known):
             hint = symbols.hints.get(known.id, "")
-            free = spatial.get(hint, 2 if not sizes else 4)
+            few = not sizes or _COUNTS.search(hint)
+            free = spatial.get(hint, 2 if few else 4)
             sizes.append(chosen.setdefault(known.id, free))
             continue
         for part in ast.walk(known):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Sequence
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, is_silent, missing
@@ -211,8 +212,11 @@ class ArrayCalculations:
 
     def _floating(self, x: Arg) -> Arg:
         # What is computed here has the dtype of the input; of a comparison, numbers are made.
-        if isinstance(x, ast.Compare | ast.BoolOp):
-            return expression(f"x.astype({self.first_input}.dtype)", x=x)
+        root = _root(x)
+        counted = root != self.first_input and _COUNTED.search(root)
+        if counted or isinstance(x, ast.Compare | ast.BoolOp):
+            own = expression(f"{self.first_input}.dtype")
+            return expression("v.astype(d)", v=x, d=own)
         return x
 
     def _placed(self, x: Arg, args: list[Arg], dtype: Arg) -> Arg:
@@ -378,6 +382,23 @@ class ArrayCalculations:
 
 
 Arg = ast.expr
+
+
+_COUNTED = re.compile(
+    r"mask|(^|_)(ids?|idx|index|indices|positions?|pos|lengths?|lens?|tokens|counts?)$"
+)
+"""Names of what may hold integers, or what is true."""
+
+
+def _root(node: Arg) -> str:
+    """The name that parts and views are taken of; "" for none."""
+    while isinstance(node, ast.Subscript | ast.Attribute | ast.Call):
+        if isinstance(node, ast.Call):
+            if not isinstance(node.func, ast.Attribute):
+                return ""
+            node = node.func
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_axis(node: Arg) -> bool:

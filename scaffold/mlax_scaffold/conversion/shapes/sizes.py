@@ -229,9 +229,7 @@ class Symbols:
             if literal(axis) != 1:
                 self.equal(mine, axis)
 
-    def broadcast(
-        self, left: list[ast.expr], right: list[ast.expr]
-    ) -> list[ast.expr]:
+    def broadcast(self, left: list[ast.expr], right: list[ast.expr]) -> list[ast.expr]:
         """The axes of what two arrays are broadcast to, which are as long but for those of one element."""
         longer, other = (left, right) if len(left) >= len(right) else (right, left)
         made = list(longer)

@@ -17,8 +17,9 @@ def counts(function: ast.FunctionDef, argument: str) -> bool:
     found = False
     for part in ast.walk(function):
         match part:
-            case ast.Attribute(value=ast.Name(id=title)) | ast.Subscript(
-                value=ast.Name(id=title)
+            case (
+                ast.Attribute(value=ast.Name(id=title))
+                | ast.Subscript(value=ast.Name(id=title))
             ) if title == argument:
                 return False
             case ast.Call(func=func, args=args):
