@@ -199,11 +199,7 @@ _INDICES = re.compile(
 
 def kind_of(argument: ast.arg) -> str:
     text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
-    if (
-        "Int" in text
-        or "Long" in text
-        or _INDICES.fullmatch(argument.arg)
-    ):
+    if "Int" in text or "Long" in text or _INDICES.fullmatch(argument.arg):
         return "Int"
     # A mask of heads is multiplied.
     if "Bool" in text or (

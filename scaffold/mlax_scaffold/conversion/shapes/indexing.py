@@ -83,6 +83,11 @@ class Indexing(ShapeFunctions):
         if isinstance(value, Several):
             if isinstance(at, int) and -len(value.items) <= at < len(value.items):
                 return value.items[at]
+            if isinstance(index_node, ast.Slice):
+                ends = (index_node.lower, index_node.upper, index_node.step)
+                told = [None if e is None else literal(e) for e in ends]
+                if all(t is None or type(t) is int for t in told):
+                    return Several(value.items[slice(*told)])  # type: ignore[misc]
             return None
         if isinstance(value, Record):
             return value.items.get(at) if isinstance(at, str | int) else None
