@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
 from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
 from mlax_scaffold.conversion.forms.called_properties import with_called_properties
+from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_functions
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
@@ -25,6 +26,7 @@ from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
 from mlax_scaffold.conversion.forms.function_fields import with_function_fields
 from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
+from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
 from mlax_scaffold.conversion.forms.input_titles import with_own_titles
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.forms.kept_keys import without_kept_keys
@@ -70,6 +72,7 @@ from mlax_scaffold.conversion.forms.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.weightless_layers import (
     without_weightless_layers,
 )
+from mlax_scaffold.conversion.handed.called_flags import without_called_flags
 from mlax_scaffold.conversion.handed.config_fields import Configured, with_settings
 from mlax_scaffold.conversion.handed.default_functions import without_default_functions
 from mlax_scaffold.conversion.handed.demanded_defaults import without_demanded_defaults
@@ -96,6 +99,7 @@ from mlax_scaffold.conversion.lists.later_layers import with_wrapping_layers
 from mlax_scaffold.conversion.lists.run_constructors import with_run_constructors
 from mlax_scaffold.conversion.lists.settled_classes import with_settled_classes
 from mlax_scaffold.conversion.lists.settled_loops import with_settled_loops
+from mlax_scaffold.conversion.lists.wrapped_lists import without_wrapped_lists
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -120,6 +124,10 @@ def with_plain_forms(
     without_device_code(origin)
     without_module_functions(origin)
     without_weight_names(origin)
+    with_image_ranks(origin)
+    without_chosen_functions(origin)
+    without_wrapped_lists(origin)
+    without_called_flags(origin, thing)
     without_sampled_images(origin)
     without_distributions(origin)
     without_open_pools(origin)

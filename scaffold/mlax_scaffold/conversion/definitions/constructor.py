@@ -152,6 +152,9 @@ class Constructor(DerivedValues):
         text = ast.unparse(func)
         if text.startswith(_QUIET) or text.endswith(".__init__"):
             return
+        if text.endswith(".reset_parameters") and not self_attribute(func):
+            # A part begins so anyway.
+            return
         attribute = self_attribute(func)
         if attribute == "register_buffer" and call.args:
             place = str(getattr(call.args[0], "value", ""))
@@ -169,7 +172,11 @@ class Constructor(DerivedValues):
             return
         if self._ruled(ast.copy_location(ast.Expr(call), call)):
             return
-        if attribute in ("apply", "post_init", "save_hyperparameters"):
+        of_self = bool(call.args) and is_name(call.args[0], "self")
+        known = getattr(func, "id", "") in builder.origin.functions
+        if attribute in ("apply", "post_init", "save_hyperparameters") or (
+            of_self and known
+        ):
             builder.notes.remark(
                 call,
                 f"`{ast.unparse(call)}` is left out",

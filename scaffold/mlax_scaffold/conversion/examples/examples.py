@@ -80,7 +80,7 @@ def fitting(
         value = (given or {}).get(field.name, _value(field, text))
         if value is None and re.search(rf"\bint\([^)]*\bself\.{field.name}\b", text):
             # A share of a size, which is to be one at least.
-            value = literal(field.default) if field.default is not None else None
+            value = _default(field)
         if value is None and field.default is None and "None" not in field.word:
             if field.word not in _FUNCTIONS:
                 return ()
@@ -91,7 +91,7 @@ def fitting(
     values |= _multiples(values, setup, given or {})
     values |= _large_enough(values, setup)
     known = _with_derived(values, setup)
-    defaults = {f.name: literal(f.default) for f in fields if f.default is not None}
+    defaults = {f.name: _default(f) for f in fields if f.default is not None}
     side = _side(symbols, known)
     shapes: dict[str, object] = {}
     chosen: dict[str, int] = {}
@@ -116,6 +116,15 @@ def fitting(
             if nested is not None:
                 shapes[name] = nested
     return (*values.items(), *shapes.items())
+
+
+def _default(field: Field) -> object:
+    """What a field is by default, of arithmetic too; None for what is no number or literal."""
+    found = literal(field.default)
+    if not isinstance(found, ast.AST):
+        return found
+    assert field.default is not None
+    return computed(field.default, {})
 
 
 def _nested(
@@ -258,7 +267,7 @@ def _text(setup: Iterable[ast.stmt], methods: Iterable[ast.FunctionDef]) -> str:
 def _value(field: Field, text: str) -> object:
     """A small value of a field, of which a text reads so many as it does."""
     word, name = field.word, field.name
-    default = literal(field.default) if field.default is not None else None
+    default = _default(field)
     if word.startswith(("Size", "Count", "int")) and not word.startswith("Sizes"):
         if isinstance(default, int) and not isinstance(default, bool) and default <= 8:
             return default if default > 0 or word != "Size" else 8

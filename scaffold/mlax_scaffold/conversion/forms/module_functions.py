@@ -15,7 +15,7 @@ from mlax_scaffold.conversion.rows.tables.torch_functional import (
 )
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.trees import literal, self_attribute
 
 _FUNCTIONAL = "functional_"
 """What the code that is added calls PyTorch's functions."""
@@ -110,7 +110,7 @@ def _made(
                 kept: list[ast.stmt] = []
                 keywords = _keywords(title, call)
                 for keyword in keywords:
-                    if isinstance(keyword.value, ast.Constant):
+                    if not isinstance(literal(keyword.value), ast.AST):
                         continue
                     if self_attribute(keyword.value) is not None:
                         continue

@@ -195,6 +195,10 @@ FUNCTIONS = {
     ),
     "torch.empty_like": Row("(x, dtype=_)", "jnp.zeros_like(x, calc.count(dtype))"),
     "torch.empty": Row("(*size, dtype=_)", "calc.filled('zeros', size, dtype)"),
+    **{
+        f"torch.{n}": Row("(value)", "calc.value(value, _)")
+        for n in ("Tensor", "FloatTensor", "LongTensor")
+    },
     "torch.logspace": Row(
         "(start, end, steps, base=10.0)", "jnp.logspace(start, end, steps, base=base)"
     ),
