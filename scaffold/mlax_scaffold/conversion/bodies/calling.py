@@ -279,11 +279,11 @@ class Calling(Helping):
                     node.func = self._reference(known.attribute)
                 return self._applied(node, known.attribute)
         match func:
-            case ast.Attribute(value=ast.Subscript(value=ast.Attribute(attr="at"))):
+            case ast.Attribute(
+                value=ast.Subscript(value=ast.Attribute(attr="at") as place) as part
+            ):
                 # An array of which a part is set.
-                part = func.value
-                assert isinstance(part.value, ast.Attribute)
-                part.value.value, whole = self.value(part.value.value)
+                place.value, whole = self.value(place.value)
                 part.slice, _ = self.value(part.slice)
                 node.args, _ = self._arguments(node.args)
                 return node, whole

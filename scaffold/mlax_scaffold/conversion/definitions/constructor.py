@@ -152,9 +152,6 @@ class Constructor(DerivedValues):
         text = ast.unparse(func)
         if text.startswith(_QUIET) or text.endswith(".__init__"):
             return
-        if text.endswith(".reset_parameters") and not self_attribute(func):
-            # A part begins so anyway.
-            return
         attribute = self_attribute(func)
         if attribute == "register_buffer" and call.args:
             place = str(getattr(call.args[0], "value", ""))
@@ -172,16 +169,7 @@ class Constructor(DerivedValues):
             return
         if self._ruled(ast.copy_location(ast.Expr(call), call)):
             return
-        of_self = bool(call.args) and is_name(call.args[0], "self")
-        known = getattr(func, "id", "") in builder.origin.functions
-        if attribute in ("apply", "post_init", "save_hyperparameters") or (
-            of_self and known
-        ):
-            builder.notes.remark(
-                call,
-                f"`{ast.unparse(call)}` is left out",
-                "weights begin as their declarations say: give them initializers there",
-            )
+        if self._begins_otherwise(call):
             return
         if attribute is not None:
             own = next(
@@ -199,9 +187,6 @@ class Constructor(DerivedValues):
         if self.lists.appended(call, condition):
             return
         if initialized(builder, call, condition):
-            return
-        if self._fills_weight(call):
-            self._left_out(call)
             return
         builder.notes.refuse(
             call,

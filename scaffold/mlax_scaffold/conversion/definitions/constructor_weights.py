@@ -21,7 +21,9 @@ from mlax_scaffold.conversion.declarations.parameters import (
 )
 from mlax_scaffold.conversion.declarations.weight_containers import Containers
 from mlax_scaffold.conversion.definitions.buffer_dtypes import is_counted_or_true
+from mlax_scaffold.conversion.forms.initial_rules import called
 from mlax_scaffold.conversion.rows.array_leaves import draws
+from mlax_scaffold.conversion.rows.tables.initializers import IN_PLACE
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
 from mlax_scaffold.conversion.source.trees import (
     expression,
@@ -115,6 +117,27 @@ class DeclaredWeights(Parameters):
             f"`{ast.unparse(node)}` is left out: the weight begins with other numbers",
             "give the weight an initializer that makes these numbers",
         )
+
+    def _begins_otherwise(self, call: ast.Call) -> bool:
+        """Whether a call does nothing but change the numbers that weights begin with, which is told."""
+        func, builder = call.func, self.builder
+        if isinstance(func, ast.Attribute) and func.attr == "reset_parameters":
+            # A part begins so anyway.
+            return not is_name(func.value, "self")
+        of_self = bool(call.args) and is_name(call.args[0], "self")
+        known = getattr(func, "id", "") in builder.origin.functions
+        quiet = ("apply", "post_init", "save_hyperparameters")
+        if self_attribute(func) in quiet or (of_self and known):
+            builder.notes.remark(
+                call,
+                f"`{ast.unparse(call)}` is left out",
+                "weights begin as their declarations say: give them initializers there",
+            )
+            return True
+        if called(func) not in IN_PLACE and self._fills_weight(call):
+            self._left_out(call)
+            return True
+        return False
 
     def _fills_weight(self, call: ast.Call) -> bool:
         """Whether a call does nothing but fill a weight: `self.fc.bias.data.copy_(...)`."""

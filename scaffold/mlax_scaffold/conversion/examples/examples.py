@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.declarations.parted_inputs import case_of, settings_of
 from mlax_scaffold.conversion.declarations.words import NUMBERED
-from mlax_scaffold.conversion.examples.computing import computed
+from mlax_scaffold.conversion.examples.computing import computed, default_of, is_there
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
@@ -80,7 +80,7 @@ def fitting(
         value = (given or {}).get(field.name, _value(field, text))
         if value is None and re.search(rf"\bint\([^)]*\bself\.{field.name}\b", text):
             # A share of a size, which is to be one at least.
-            value = _default(field)
+            value = default_of(field.default)
         if value is None and field.default is None and "None" not in field.word:
             if field.word not in _FUNCTIONS:
                 return ()
@@ -91,7 +91,7 @@ def fitting(
     values |= _multiples(values, setup, given or {})
     values |= _large_enough(values, setup)
     known = _with_derived(values, setup)
-    defaults = {f.name: _default(f) for f in fields if f.default is not None}
+    defaults = {f.name: default_of(f.default) for f in fields if f.default is not None}
     side = _side(symbols, known)
     shapes: dict[str, object] = {}
     chosen: dict[str, int] = {}
@@ -116,15 +116,6 @@ def fitting(
             if nested is not None:
                 shapes[name] = nested
     return (*values.items(), *shapes.items())
-
-
-def _default(field: Field) -> object:
-    """What a field is by default, of arithmetic too; None for what is no number or literal."""
-    found = literal(field.default)
-    if not isinstance(found, ast.AST):
-        return found
-    assert field.default is not None
-    return computed(field.default, {})
 
 
 def _nested(
@@ -267,7 +258,7 @@ def _text(setup: Iterable[ast.stmt], methods: Iterable[ast.FunctionDef]) -> str:
 def _value(field: Field, text: str) -> object:
     """A small value of a field, of which a text reads so many as it does."""
     word, name = field.word, field.name
-    default = _default(field)
+    default = default_of(field.default)
     if word.startswith(("Size", "Count", "int")) and not word.startswith("Sizes"):
         if isinstance(default, int) and not isinstance(default, bool) and default <= 8:
             return default if default > 0 or word != "Size" else 8
@@ -374,14 +365,6 @@ _SIDES = (
 """Heights and widths of images, in the order in which they are tried."""
 
 
-def _is_there(size: ast.expr, known: Mapping[str, object]) -> bool:
-    """Whether nothing that a size is the product of is less than one: two sides may be so at once."""
-    if isinstance(size, ast.BinOp) and isinstance(size.op, ast.Mult):
-        return _is_there(size.left, known) and _is_there(size.right, known)
-    value = computed(size, known)
-    return not isinstance(value, int) or value > 0
-
-
 def _side(symbols: Symbols, values: Mapping[str, object]) -> int:
     """A height that makes the sizes that have to be the same the same: those before `Linear`."""
     demands = [
@@ -405,7 +388,7 @@ def _side(symbols: Symbols, values: Mapping[str, object]) -> int:
     for side in (s for s in _SIDES if s >= smallest):
         known = {**values, **dict.fromkeys(symbols.hints, side)}
         if all(computed(a, known) == computed(b, known) for a, b in told) and all(
-            _is_there(size, known) for pair in told for size in pair
+            is_there(size, known) for pair in told for size in pair
         ):
             return side
     return max(_SIDES[0], smallest)

@@ -58,27 +58,6 @@ class ArrayCalculations:
         factor = "n / (n - 1)" if literal(kind) == "var" else "(n / (n - 1)) ** 0.5"
         return expression(f"v * ({factor})", v=call, n=number)
 
-    def _norm(self, x: Arg, order: Arg, axis: Arg, keepdims: Arg) -> Arg:
-        value = literal(order) if is_given(order) else 2
-        if value in (2, 2.0, "fro"):
-            return with_keywords(
-                marked("word_l2_norm(x)", x=x), axis=axis, keepdims=keepdims
-            )
-        if value in (1, 1.0):
-            return with_keywords(
-                marked("word_sum(jnp.abs(x))", x=x), axis=axis, keepdims=keepdims
-            )
-        if ast.unparse(order).endswith(("inf", "float('inf')")):
-            word = "min" if ast.unparse(order).startswith("-") else "max"
-            return with_keywords(
-                marked(f"jnp.{word}(jnp.abs(x))", x=x), axis=axis, keepdims=keepdims
-            )
-        if isinstance(value, int | float) and value > 0:
-            powers = marked("word_sum(jnp.abs(x) ** p)", x=x, p=order)
-            made = with_keywords(powers, axis=axis, keepdims=keepdims)
-            return expression("s ** (1 / p)", s=made, p=order)
-        raise MisfitError(f"a norm of order `{ast.unparse(order)}`")
-
     def _tuple(self, sizes: Sequence[Arg]) -> Arg:
         if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
             return ast.Tuple(sizes[0].elts, ast.Load())
@@ -193,15 +172,6 @@ class ArrayCalculations:
     def _scaled(self, x: Arg, other: Arg, alpha: Arg) -> Arg:
         text = "x + other" if literal(alpha) == 1 else "x + alpha * other"
         return expression(text, x=x, other=other, alpha=alpha)
-
-    def _less(self, x: Arg, other: Arg, alpha: Arg) -> Arg:
-        text = "x - other" if literal(alpha) == 1 else "x - alpha * other"
-        return expression(text, x=x, other=other, alpha=alpha)
-
-    def _quotient(self, x: Arg, other: Arg, rounding: Arg) -> Arg:
-        kinds = {None: "x / other", "floor": "x // other"}
-        text = kinds.get(str(literal(rounding)) if not is_none(rounding) else None)
-        return marked(text or "jnp.trunc(x / other)", x=x, other=other)
 
     def _count(self, dtype: Arg) -> Arg | None:
         """A dtype of integers or booleans; None of floating ones, which are that of the input here."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.rows.array_calculations import Arg, with_keywords
+from mlax_scaffold.conversion.rows.array_calculations import (
+    Arg,
+    is_given,
+    with_keywords,
+)
 from mlax_scaffold.conversion.rows.rows import MisfitError
 from mlax_scaffold.conversion.source.trees import (
     expression,
@@ -19,6 +23,36 @@ from mlax_scaffold.conversion.source.trees import (
 
 class FunctionalCalculations:
     """Functions that rows tell of more than a text does."""
+
+    def _less(self, x: Arg, other: Arg, alpha: Arg) -> Arg:
+        text = "x - other" if literal(alpha) == 1 else "x - alpha * other"
+        return expression(text, x=x, other=other, alpha=alpha)
+
+    def _quotient(self, x: Arg, other: Arg, rounding: Arg) -> Arg:
+        kinds = {None: "x / other", "floor": "x // other"}
+        text = kinds.get(str(literal(rounding)) if not is_none(rounding) else None)
+        return marked(text or "jnp.trunc(x / other)", x=x, other=other)
+
+    def _norm(self, x: Arg, order: Arg, axis: Arg, keepdims: Arg) -> Arg:
+        value = literal(order) if is_given(order) else 2
+        if value in (2, 2.0, "fro"):
+            return with_keywords(
+                marked("word_l2_norm(x)", x=x), axis=axis, keepdims=keepdims
+            )
+        if value in (1, 1.0):
+            return with_keywords(
+                marked("word_sum(jnp.abs(x))", x=x), axis=axis, keepdims=keepdims
+            )
+        if ast.unparse(order).endswith(("inf", "float('inf')")):
+            word = "min" if ast.unparse(order).startswith("-") else "max"
+            return with_keywords(
+                marked(f"jnp.{word}(jnp.abs(x))", x=x), axis=axis, keepdims=keepdims
+            )
+        if isinstance(value, int | float) and value > 0:
+            powers = marked("word_sum(jnp.abs(x) ** p)", x=x, p=order)
+            made = with_keywords(powers, axis=axis, keepdims=keepdims)
+            return expression("s ** (1 / p)", s=made, p=order)
+        raise MisfitError(f"a norm of order `{ast.unparse(order)}`")
 
     def _logit(self, x: Arg, epsilon: Arg) -> Arg:
         if not is_none(epsilon):
