@@ -8,6 +8,7 @@ from __future__ import annotations
 from mlax_scaffold.conversion.changes.changed_buffers import without_changed_buffers
 from mlax_scaffold.conversion.changes.changed_weights import without_changed_weights
 from mlax_scaffold.conversion.changes.in_place import without_in_place
+from mlax_scaffold.conversion.changes.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
@@ -68,7 +69,6 @@ from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
-from mlax_scaffold.conversion.forms.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.weightless_layers import (
     without_weightless_layers,
 )

@@ -186,7 +186,7 @@ class Constructor(DerivedValues):
                 return
         if self.lists.appended(call, condition):
             return
-        if initialized(builder, call, condition):
+        if initialized(builder, call, condition) or self._fills_weight(call):
             return
         builder.notes.refuse(
             call,

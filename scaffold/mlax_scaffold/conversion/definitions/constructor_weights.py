@@ -21,9 +21,7 @@ from mlax_scaffold.conversion.declarations.parameters import (
 )
 from mlax_scaffold.conversion.declarations.weight_containers import Containers
 from mlax_scaffold.conversion.definitions.buffer_dtypes import is_counted_or_true
-from mlax_scaffold.conversion.forms.initial_rules import called
 from mlax_scaffold.conversion.rows.array_leaves import draws
-from mlax_scaffold.conversion.rows.tables.initializers import IN_PLACE
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
 from mlax_scaffold.conversion.source.trees import (
     expression,
@@ -134,13 +132,10 @@ class DeclaredWeights(Parameters):
                 "weights begin as their declarations say: give them initializers there",
             )
             return True
-        if called(func) not in IN_PLACE and self._fills_weight(call):
-            self._left_out(call)
-            return True
         return False
 
     def _fills_weight(self, call: ast.Call) -> bool:
-        """Whether a call does nothing but fill a weight: `self.fc.bias.data.copy_(...)`."""
+        """Whether a call does nothing but fill a weight, `self.fc.bias.data.copy_(...)`, which is told."""
         found = changed_in(call)
         if not found or not isinstance(call.func, ast.Attribute):
             return False
@@ -150,7 +145,10 @@ class DeclaredWeights(Parameters):
         root = rooted(inner)
         known = self.builder.attributes.get(self_attribute(root) or "")
         weight = known is not None and known.kind in ("weight", "state")
-        return found == [root] and (weight or is_deep(root))
+        if found != [root] or not (weight or is_deep(root)):
+            return False
+        self._left_out(call)
+        return True
 
     def _may_be_none(self, local: str) -> bool:
         """Whether a local of the constructor is None in one of its branches."""
