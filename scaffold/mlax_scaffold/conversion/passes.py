@@ -72,6 +72,7 @@ from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.forms.weightless_layers import (
     without_weightless_layers,
 )
+from mlax_scaffold.conversion.handed.always_functions import without_always_functions
 from mlax_scaffold.conversion.handed.called_flags import without_called_flags
 from mlax_scaffold.conversion.handed.config_fields import Configured, with_settings
 from mlax_scaffold.conversion.handed.default_functions import without_default_functions
@@ -96,6 +97,7 @@ from mlax_scaffold.conversion.handed.told_arguments import without_told_argument
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
 from mlax_scaffold.conversion.lists.later_layers import with_wrapping_layers
+from mlax_scaffold.conversion.lists.parted_sequences import without_parted_sequences
 from mlax_scaffold.conversion.lists.run_constructors import with_run_constructors
 from mlax_scaffold.conversion.lists.settled_classes import with_settled_classes
 from mlax_scaffold.conversion.lists.settled_loops import with_settled_loops
@@ -128,6 +130,9 @@ def with_plain_forms(
     without_chosen_functions(origin)
     without_wrapped_lists(origin)
     without_called_flags(origin, thing)
+    without_always_functions(origin, thing, notes)
+    if not run:
+        without_parted_sequences(origin)
     without_sampled_images(origin)
     without_distributions(origin)
     without_open_pools(origin)

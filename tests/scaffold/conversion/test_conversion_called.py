@@ -197,3 +197,70 @@ def test_a_mask_that_is_added_in_part_is_one_of_numbers():
         )
     ).text
     assert "attention_mask: Float[" in text
+
+
+MAKES = """\
+def default_conv(before, after, size, bias=True):
+    return nn.Conv2d(before, after, size, padding=size // 2, bias=bias)
+
+
+"""
+
+
+def test_functions_and_activations_that_are_always_handed_are_written_where_they_are_used():
+    made = converted(
+        MAKES
+        + module(
+            "Block",
+            "m = []\nfor i in range(2):\n    m.append(conv(dim, dim, size))\n"
+            "    if i == 0:\n        m.append(act)\nself.body = nn.Sequential(*m)",
+            "x: return self.body(x) + x",
+            "conv, dim, size, act=nn.ReLU(True)",
+        )
+        + module(
+            "Thing",
+            "act = nn.GELU()\nself.block = Block(conv, dim, 3, act=act)",
+            "x: return self.block(x)",
+            "dim, conv=default_conv",
+        )
+    )
+    assert "self.block = Block(self.dim, 3)" in made.text
+    assert "gelu(x, approximate=False)" in made.text
+    assert "relu" not in made.text.replace("gelu", "")
+    [note] = made.notes
+    assert note.what == "`conv` is always its default, `default_conv`"
+
+
+def test_functions_that_are_handed_now_and_then_stay():
+    made = convert(
+        "thing.py",
+        TORCH
+        + MAKES
+        + MAKES.replace("default_conv", "other_conv").replace("size // 2", "0")
+        + module(
+            "Block", "self.fc = conv(dim, dim, 3)", "x: return self.fc(x)", "conv, dim"
+        )
+        + module(
+            "Thing",
+            "self.a = Block(default_conv, dim)\nself.b = Block(other_conv, dim)",
+            "x: return self.b(self.a(x))",
+        ),
+        "Thing",
+        "FromThing",
+    )
+    assert "padding=3 // 2" not in made.text or not made.whole
+
+
+def test_a_sequence_that_is_as_long_as_told_in_part_is_called_part_by_part():
+    text = converted(
+        module(
+            "Thing",
+            "body = [nn.Linear(dim, dim) for _ in range(depth)]\n"
+            "body.append(nn.LayerNorm(dim))\nself.body = nn.Sequential(*body)",
+            "x: return self.body(x) + x",
+            "dim, depth",
+        )
+    ).text
+    assert "for _ in range(self.depth)]" in text
+    assert "return self._body_last(self._body(x)) + x" in text
+    assert "depth: Size" in text
