@@ -10,6 +10,14 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from mlax_scaffold.conversion.definitions.assumed_axes import (
+    AXES,
+    DOCUMENTED,
+    NOTHING,
+    Assumed,
+    unknown_inputs,
+)
+from mlax_scaffold.conversion.definitions.documented_axes import documented_inputs
 from mlax_scaffold.conversion.definitions.functions import (
     function_definition,
     library_of,
@@ -23,8 +31,9 @@ from mlax_scaffold.conversion.forms.made_classes import with_made_class
 from mlax_scaffold.conversion.forms.named_results import without_named_results
 from mlax_scaffold.conversion.forms.repeats import called_once
 from mlax_scaffold.conversion.handed.config_fields import Configured, dotted
+from mlax_scaffold.conversion.output.builtin_sums import without_builtin_sums
 from mlax_scaffold.conversion.output.choices import with_choices
-from mlax_scaffold.conversion.output.description import Described, Trial
+from mlax_scaffold.conversion.output.description import Described, SpecText, Trial
 from mlax_scaffold.conversion.output.leftovers import refuse_leftovers
 from mlax_scaffold.conversion.output.printing import Printer, renamed_locals
 from mlax_scaffold.conversion.passes import with_plain_forms
@@ -34,7 +43,7 @@ from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.vocabulary import flags
 from mlax_scaffold.errors import UsageError
 
-__all__ = ["FURTHEST", "ConversionError", "Converted", "Note", "convert"]
+__all__ = ["AXES", "FURTHEST", "ConversionError", "Converted", "Note", "convert"]
 
 
 FURTHEST = 3
@@ -55,6 +64,17 @@ class Converted:
     def whole(self) -> bool:
         """Whether all could be carried over."""
         return not any(note.blocks for note in self.notes)
+
+
+def _trees(spec: SpecText) -> list[ast.AST]:
+    """All that a spec is printed of."""
+    found: list[ast.AST] = list(spec.beside)
+    for definition in spec.definitions:
+        if isinstance(definition, Described):
+            found += [*definition.setup, *definition.methods]
+        else:
+            found.append(definition.node)
+    return found
 
 
 def _of_haiku(origin: Origin, node: ast.AST) -> bool:
@@ -86,6 +106,7 @@ def convert(
     kind: str = "LAYER",
     taken: Collection[str] = (),
     run: int = 0,
+    axes: int = 0,
 ) -> Converted:
     """The spec of a class or a function of a file.
 
@@ -98,6 +119,8 @@ def convert(
         taken: names that definitions have already, which those beside it may not have.
         run: how far constructors are run at least, up to `FURTHEST`: what becomes of a layer is of fewer
             hyperparameters then.
+        axes: how many axes inputs have of which nothing in the code tells how many; 0 for any number,
+            `DOCUMENTED` for those that docstrings tell.
 
     Raises:
         UsageError: the file is not Python, or has no such thing, or one of another kind.
@@ -111,7 +134,14 @@ def convert(
                 raise
             continue
         if made.whole:
-            return made
+            assumed = unknown_inputs(made.text, axes) if axes > 0 else {}
+            if axes == DOCUMENTED:
+                assumed = documented_inputs(text, thing, name)
+            if not assumed:
+                return made
+            return _converted(
+                path, text, thing, name, kind, taken, run=further, assumed=assumed
+            )
         first = first or made
     assert first is not None
     return first
@@ -126,8 +156,9 @@ def _converted(
     taken: Collection[str],
     *,
     run: int = 0,
+    assumed: Assumed = NOTHING,
 ) -> Converted:
-    """The spec; with constructors run as far as that is asked for."""
+    """The spec; with constructors run as far as that is asked for, and inputs of these axes."""
     origin, notes = Origin.read(path, text), Notes()
     if kind == "LAYER":
         with_made_class(origin, thing)
@@ -159,7 +190,7 @@ def _converted(
     elif isinstance(node, ast.ClassDef) and is_layer_class(origin, node):
         framework = framework_of(origin, node) if node is not pair else ""
         framework = framework or ("haiku" if _of_haiku(origin, node) else "plain")
-        spec = Program(origin, notes, name, taken).layers(node, framework)
+        spec = Program(origin, notes, name, taken, assumed).layers(node, framework)
     else:
         raise UsageError(
             f"{path}:{node.lineno}: {thing} is no layer: expected a class with a method "
@@ -168,6 +199,7 @@ def _converted(
         )
     refuse_leftovers(origin, notes, spec)
     spec = with_choices(spec)
+    without_builtin_sums(_trees(spec))
     for definition in spec.definitions:
         methods = (
             definition.methods

@@ -81,12 +81,20 @@ class Conversion:
 
 
 def converted(
-    source: Source, name: str, kind: Kind, taken: Iterable[str] = (), run: int = 0
+    source: Source,
+    name: str,
+    kind: Kind,
+    taken: Iterable[str] = (),
+    run: int = 0,
+    axes: int = 0,
 ) -> Conversion:
-    """The spec of what a source names, formatted; with constructors run so far, at least."""
+    """The spec of what a source names, formatted; with constructors run so far, at least.
+
+    Inputs of which nothing tells how many axes they have get so many, where that is told.
+    """
     text, known = source.text(), frozenset(taken)
-    made = convert(source.path, text, source.thing, name, kind.name, known, run)
-    if made.whole and made.trial is None and kind.is_layer and run == 0:
+    made = convert(source.path, text, source.thing, name, kind.name, known, run, axes)
+    if made.whole and made.trial is None and kind.is_layer and not run and not axes:
         # With constructors run further it may be known what the original can be compared with.
         others = (
             convert(source.path, text, source.thing, name, kind.name, known, further)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from mlax_scaffold.conversion import FURTHEST, ConversionError
+from mlax_scaffold.conversion import AXES, FURTHEST, ConversionError
 from mlax_scaffold.errors import (
     ConflictError,
     FindingsError,
@@ -97,6 +97,8 @@ class Creation:
     """Tells what was chosen where the request leaves a choice."""
     run_so_far: int = 0
     """How far constructors of the code are run at least, from which the spec is made."""
+    axes: int = 0
+    """How many axes inputs have of which nothing in that code tells how many; 0 for any number."""
 
     def plan(self) -> Plan:
         """What would be written. Proves and writes nothing."""
@@ -134,12 +136,16 @@ class Creation:
             raise
         except FindingsError:
             before = self.request.source and self._converted().text
-            for further in range(1, FURTHEST + 1 if before else 0):
-                other = replace(self, run_so_far=further)
+            seen = {before}
+            others = [
+                *(replace(self, axes=axes) for axes in AXES),
+                *(replace(self, run_so_far=n) for n in range(1, FURTHEST + 1)),
+            ]
+            for other in others if before else ():
                 try:
                     made = other._converted()
-                    if made.refusal is None and made.text != before:
-                        before = made.text
+                    if made.refusal is None and made.text not in seen:
+                        seen.add(made.text)
                         return attempt(other)
                 except (FindingsError, UsageError):
                     continue
@@ -280,7 +286,9 @@ class Creation:
         request, workspace = self.request, self.workspace
         source = Source.read(str(request.source))
         taken = set(names_in((*workspace.own, *workspace.built_in)))
-        return converted(source, request.name, request.kind, taken, self.run_so_far)
+        return converted(
+            source, request.name, request.kind, taken, self.run_so_far, self.axes
+        )
 
     def _archetype(self) -> str:
         request = self.request

@@ -76,12 +76,20 @@ def tensors(run: Run) -> Run:
     def called(*x: Any, **given: Any) -> Any:
         with torch.no_grad():
             y = run(
-                *(torch.from_numpy(np.array(a)) for a in x),
+                *(_tensor(torch, a) for a in x),
                 **{
-                    k: torch.from_numpy(np.array(v)) if is_array(v) else v
-                    for k, v in given.items()
+                    k: _tensor(torch, v) if is_array(v) else v for k, v in given.items()
                 },
             )
         return jax.tree.map(np.asarray, y)
 
     return called
+
+
+def _tensor(torch: Any, array: Any) -> Any:
+    """A tensor of an array, or of each in a tuple; indices are as wide as PyTorch has them."""
+    if isinstance(array, tuple):
+        return tuple(_tensor(torch, a) for a in array)
+    made = np.array(array)
+    wide = made.astype(np.int64) if made.dtype == np.int32 else made
+    return torch.from_numpy(wide)

@@ -97,8 +97,10 @@ WEIGHTS = {
 def test_numbers_of_a_weight_that_a_constructor_sets_are_listed(changes):
     given = body(changes, "return self.fc(x)")
     made = convert("thing.py", TORCH + given, "Thing", "FromThing")
-    [note] = [n for n in made.notes if n.blocks]
+    assert made.whole
+    [note] = made.notes
     assert WEIGHTS[changes] in note.what
+    assert "begins with other numbers" in note.what
     assert WEIGHTS[changes] in (TORCH + given).splitlines()[note.line - 1]
 
 

@@ -129,13 +129,8 @@ class Applying(Scanning):
                 "leave the argument out, or write what it computes",
             )
             return node, result
-        if isinstance(made, ast.Subscript) and isinstance(result, Several):
-            index = literal(made.slice)
-            if isinstance(index, int):
-                return made, result.items[index]
-            turned = ast.unparse(made.slice) == "::-1"
-            if turned:
-                return made, Several(result.items[::-1])
+        if isinstance(made, ast.Subscript):
+            return made, _part_of(made, result)
         if isinstance(made, ast.Tuple):
             return made, Several([result, None])
         return made, result
@@ -188,3 +183,15 @@ class Applying(Scanning):
 
 def _is_key(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) or "self.key()" in ast.unparse(node)
+
+
+def _part_of(made: ast.expr, result: Value) -> Value:
+    """What is taken of the result of a call: `f(x, carry)[1][::-1]`."""
+    if not isinstance(made, ast.Subscript):
+        return result
+    inner, index = _part_of(made.value, result), literal(made.slice)
+    if isinstance(inner, Several) and isinstance(index, int):
+        return inner.items[index]
+    if isinstance(inner, Several) and ast.unparse(made.slice) == "::-1":
+        return Several(inner.items[::-1])
+    return inner

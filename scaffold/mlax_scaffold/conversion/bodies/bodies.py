@@ -257,6 +257,12 @@ class Bodies(Asserting):
             return [None, *wrapped]
         if isinstance(value, Several) and len(value.items) == count:
             return value.items
+        if isinstance(value, Array) and not value.lead and not starred:
+            # Its elements along the first axis.
+            first = literal(self.symbols.find(value.axes[0])) if value.axes else None
+            if first == count:
+                rest = value.axes[1:]
+                return [Array([*rest], False, value.kind) for _ in range(count)]
         if isinstance(value, Number) and self_attribute(value.value) is not None:
             # `height, width = self.resolution`
             places = map(ast.Constant, range(count))

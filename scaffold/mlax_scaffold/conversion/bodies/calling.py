@@ -50,7 +50,7 @@ class Calling(Helping):
                     return expression(f"self.{value.attribute}"), value
                 count = getattr(node, "rank", 0)
                 if count and isinstance(value, Array) and value.lead:
-                    self.symbols.ranked(value, ("batch", *["_"] * (count - 1)))
+                    self.symbols.ranked(value, _names(count))
                 return node, value
             case ast.Constant(value=int() | float()):
                 return node, Number(node)
@@ -278,6 +278,15 @@ class Calling(Helping):
                 if isinstance(known, Module):
                     node.func = self._reference(known.attribute)
                 return self._applied(node, known.attribute)
+        match func:
+            case ast.Attribute(
+                value=ast.Subscript(value=ast.Attribute(attr="at") as place) as part
+            ):
+                # An array of which a part is set.
+                place.value, whole = self.value(place.value)
+                part.slice, _ = self.value(part.slice)
+                node.args, _ = self._arguments(node.args)
+                return node, whole
         attribute = self_attribute(func)
         weight = self.weights.called(node, attribute or "")
         if weight is not None:
@@ -363,6 +372,14 @@ class Calling(Helping):
     def _is_weight(self, node: ast.expr) -> bool:
         known = self.builder.attributes.get(self_attribute(node) or "")
         return known is not None and known.kind == "weight"
+
+
+def _names(count: int) -> tuple[str, ...]:
+    """Names of so many axes; of those of an image where the number is negative."""
+    sides = {3: ("time",), 4: ("height", "width"), 5: ("depth", "height", "width")}
+    if -count in sides:
+        return ("batch", "channels", *sides[-count])
+    return ("batch", *["_"] * (count - 1))
 
 
 def _array_of(shape: ast.expr) -> Value:

@@ -117,8 +117,11 @@ class Storages:
                 if own is not None:
                     return Held(f"self.{own}")
                 return Held("", self.of(node.value).all)
-            case ast.Subscript(value=value):
+            case ast.Subscript(value=value, slice=index):
                 held = self.of(value)
+                if not held.listed and not held.number and self._by_tensor(index):
+                    # What is taken by indices, or by a mask, is a copy.
+                    return Held(str(id(node)))
                 return Held("", held.all, held.number)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 numbers = all(self.of(p).number for p in parts)
@@ -147,6 +150,23 @@ class Storages:
             case ast.Call():
                 return self._of_call(node)
         return Held(str(id(node)))
+
+    def _by_tensor(self, index: ast.expr) -> bool:
+        """Whether an index is a tensor for certain, or has one: `x[mask > 0]`, `x[rows[0], columns[0]]`."""
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        for part in parts:
+            match part:
+                case ast.Compare():
+                    return True
+                case ast.Call(func=func) if self.origin.qualified(func).startswith(
+                    "torch."
+                ):
+                    return True
+                case ast.Subscript(value=ast.Name(id=local)):
+                    held = self.known.get(local, Held())
+                    if held.exact.startswith("@") and not held.number | held.listed:
+                        return True
+        return False
 
     def _any(self, parts: Iterable[ast.expr]) -> frozenset[str]:
         return frozenset().union(*(self.of(p).all for p in parts))

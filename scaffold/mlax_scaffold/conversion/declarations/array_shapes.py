@@ -25,19 +25,8 @@ if TYPE_CHECKING:
     from mlax_scaffold.conversion.declarations.reading import Reading
 
 _REDUCTIONS = (
-    "mean",
-    "sum",
-    "max",
-    "min",
-    "prod",
-    "var",
-    "std",
-    "l2_norm",
-    "logsumexp",
-    "amax",
-    "any",
-    "all",
-    "argmax",
+    *("mean", "sum", "max", "min", "prod", "var"),
+    *("std", "l2_norm", "logsumexp", "amax", "any", "all", "argmax"),
 )
 _ALIKE = frozenset(
     (
@@ -185,7 +174,8 @@ class ArrayShapes(Reshaping):
             return None
         self.symbols.equal(last, inner)
         self.symbols.batched(left, right)
-        return left.like([*left.axes[:-1], out])
+        stacked = self.symbols.stacked(left, right, out)
+        return stacked or left.like([*left.axes[:-1], out])
 
     def method(
         self, attr: str, owner: Value, node: ast.Call, given: list[Value]

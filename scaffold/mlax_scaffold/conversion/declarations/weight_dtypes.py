@@ -29,7 +29,14 @@ def weight_of(attributes: Mapping[str, Attribute]) -> str | None:
     found = next((n for n, layer in there if layer == "@layer:Embed"), None)
     if found is not None:
         return f"self.{found}.embedding"
-    return f"self.{there[0][0]}.{_WEIGHTS[there[0][1]]}" if there else None
+    if there:
+        return f"self.{there[0][0]}.{_WEIGHTS[there[0][1]]}"
+    own = next((n for n, known in attributes.items() if _is_weight(known)), None)
+    return None if own is None else f"self.{own}"
+
+
+def _is_weight(known: Attribute) -> bool:
+    return known.kind == "weight" and known.condition is None
 
 
 def in_dtype_of(forward: ast.FunctionDef, first: str, dtype: ast.expr) -> None:

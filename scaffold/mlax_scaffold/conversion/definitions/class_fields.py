@@ -191,26 +191,15 @@ def partial_of(origin: Origin, node: ast.expr | None) -> ast.Call | None:
     return ast.Call(node.args[0], node.args[1:], node.keywords)
 
 
+_INDICES = re.compile(
+    r"(\w*_)?(ids|indices)|idx|tokens|labels|positions|edge_(index|idx)"
+)
+"""Names of inputs that hold indices."""
+
+
 def kind_of(argument: ast.arg) -> str:
     text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
-    if (
-        "Int" in text
-        or "Long" in text
-        or argument.arg
-        in (
-            *(
-                "tokens",
-                "ids",
-                "input_ids",
-                "indices",
-                "idx",
-                "labels",
-                "token_ids",
-                "positions",
-                "edge_index",
-            ),
-        )
-    ):
+    if "Int" in text or "Long" in text or _INDICES.fullmatch(argument.arg):
         return "Int"
     # A mask of heads is multiplied.
     if "Bool" in text or (

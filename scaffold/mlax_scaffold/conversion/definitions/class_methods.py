@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.declarations.weight_dtypes import weight_of
 from mlax_scaffold.conversion.definitions.added_fields import AddedFields
 from mlax_scaffold.conversion.forms.decorators import refuse_decorators
 from mlax_scaffold.conversion.lists.key_loops import holds_keys
+from mlax_scaffold.conversion.source.counting import counts
 from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -15,7 +17,6 @@ from mlax_scaffold.conversion.source.trees import (
     docstring,
     expression,
     is_none,
-    name,
     replaced,
     self_attribute,
     targets,
@@ -136,9 +137,11 @@ class ClassMethods(AddedFields):
         first = calculations.first_input
         attributes = around.attributes
         if inputs and first not in {a.arg for a in inputs}:
-            calculations.first_input = inputs[0].arg
+            arrays = [a.arg for a in inputs if not counts(function, a.arg)]
+            own_weight = weight_of(self.builder.attributes)
+            calculations.first_input = (*arrays, own_weight or inputs[0].arg)[0]
             # Arrays have the dtype of what this method is given.
-            own = {first: name(inputs[0].arg)}
+            own = {first: expression(calculations.first_input)}
             around.attributes = {k: replaced(v, own) for k, v in attributes.items()}
         around.locals = {**flags([g for g in given if g not in kept])}
         around.keys = self._keys_of(function, given)

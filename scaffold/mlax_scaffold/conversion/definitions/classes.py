@@ -18,6 +18,11 @@ from mlax_scaffold.conversion.declarations.weight_dtypes import (
     of_positions,
     weight_of,
 )
+from mlax_scaffold.conversion.definitions.assumed_axes import (
+    NOTHING,
+    Assumed,
+    with_assumed_axes,
+)
 from mlax_scaffold.conversion.definitions.class_fields import (
     static_type,
 )
@@ -57,7 +62,7 @@ from mlax_scaffold.conversion.shapes.node_counts import with_nodes
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
-from mlax_scaffold.conversion.shapes.taken_apart import taken_apart
+from mlax_scaffold.conversion.shapes.taken_apart import taken_apart, with_edges
 from mlax_scaffold.conversion.shapes.values import Array, Value, is_asked_early
 from mlax_scaffold.conversion.source.arguments_of import absent_by_default
 from mlax_scaffold.conversion.source.interfaces import Interface
@@ -93,11 +98,13 @@ class ClassReader(ClassMethods):
         results: dict[str, Signature],
         title: str,
         rules: tuple[Rule, ...] = (),
+        assumed: Assumed = NOTHING,
     ):
         prepare(origin, node, notes)
         self.node, self.framework, self.notes = node, framework, notes
         self.builder = Builder(origin, node, framework, notes, own, title)
         self.builder.rules = rules
+        self.title, self.assumed = title, assumed
         self.builder.translator.declared = frozenset(
             self_attribute(part) or ""
             for part in ast.walk(node)
@@ -193,9 +200,12 @@ class ClassReader(ClassMethods):
                 "swap what haiku calls LSTMState(hidden, cell)",
             )
         carried |= pairs_given(builder.recurrences, forward)
+        env = with_edges(self.symbols, env)
         env |= {k: v for k, v in (taken_apart(forward) | carried).items() if k in env}
         if self.framework == "equinox":
             env |= {s: Array([], False) for s in scalars_given(forward) & env.keys()}
+        sizes = [f.name for f in builder.fields.values() if f.word == "Size"]
+        with_assumed_axes(self.symbols, self.assumed, self.title, env, sizes)
         with_nodes(self.symbols, forward, env)
         for value in [env[given] for given in added_inputs(forward) & env.keys()]:
             if isinstance(value, Array) and value.kind == "Bool":

@@ -169,12 +169,7 @@ class Constructor(DerivedValues):
             return
         if self._ruled(ast.copy_location(ast.Expr(call), call)):
             return
-        if attribute in ("apply", "post_init", "save_hyperparameters"):
-            builder.notes.remark(
-                call,
-                f"`{ast.unparse(call)}` is left out",
-                "weights begin as their declarations say: give them initializers there",
-            )
+        if self._begins_otherwise(call):
             return
         if attribute is not None:
             own = next(
@@ -191,7 +186,7 @@ class Constructor(DerivedValues):
                 return
         if self.lists.appended(call, condition):
             return
-        if initialized(builder, call, condition):
+        if initialized(builder, call, condition) or self._fills_weight(call):
             return
         builder.notes.refuse(
             call,

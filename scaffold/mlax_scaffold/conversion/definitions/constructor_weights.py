@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.changes.changed_buffers import is_deep, rooted
+from mlax_scaffold.conversion.changes.changed_buffers import (
+    changed_in,
+    is_deep,
+    rooted,
+)
 from mlax_scaffold.conversion.declarations.initial import (
     Initial,
     initial,
@@ -100,13 +104,51 @@ class DeclaredWeights(Parameters):
             if root is target and not isinstance(node, ast.AugAssign):
                 continue
             if weight or is_deep(root):
-                self.builder.notes.refuse(
-                    node,
-                    f"`{ast.unparse(node)}` changes a weight in place",
-                    "give the weight an initializer that makes these numbers",
-                )
+                self._left_out(node)
                 return True
         return False
+
+    def _left_out(self, node: ast.AST) -> None:
+        """Tell of numbers that a weight begins with elsewhere, and does not here."""
+        self.builder.notes.remark(
+            node,
+            f"`{ast.unparse(node)}` is left out: the weight begins with other numbers",
+            "give the weight an initializer that makes these numbers",
+        )
+
+    def _begins_otherwise(self, call: ast.Call) -> bool:
+        """Whether a call does nothing but change the numbers that weights begin with, which is told."""
+        func, builder = call.func, self.builder
+        if isinstance(func, ast.Attribute) and func.attr == "reset_parameters":
+            # A part begins so anyway.
+            return not is_name(func.value, "self")
+        of_self = bool(call.args) and is_name(call.args[0], "self")
+        known = getattr(func, "id", "") in builder.origin.functions
+        quiet = ("apply", "post_init", "save_hyperparameters")
+        if self_attribute(func) in quiet or (of_self and known):
+            builder.notes.remark(
+                call,
+                f"`{ast.unparse(call)}` is left out",
+                "weights begin as their declarations say: give them initializers there",
+            )
+            return True
+        return False
+
+    def _fills_weight(self, call: ast.Call) -> bool:
+        """Whether a call does nothing but fill a weight, `self.fc.bias.data.copy_(...)`, which is told."""
+        found = changed_in(call)
+        if not found or not isinstance(call.func, ast.Attribute):
+            return False
+        inner: ast.AST = call.func.value
+        if isinstance(inner, ast.Call):
+            return False
+        root = rooted(inner)
+        known = self.builder.attributes.get(self_attribute(root) or "")
+        weight = known is not None and known.kind in ("weight", "state")
+        if found != [root] or not (weight or is_deep(root)):
+            return False
+        self._left_out(call)
+        return True
 
     def _may_be_none(self, local: str) -> bool:
         """Whether a local of the constructor is None in one of its branches."""

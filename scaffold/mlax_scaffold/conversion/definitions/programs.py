@@ -7,6 +7,10 @@ import copy
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.declarations.loop_stages import with_loop_stages
+from mlax_scaffold.conversion.definitions.assumed_axes import (
+    NOTHING,
+    Assumed,
+)
 from mlax_scaffold.conversion.definitions.classes import ClassReader
 from mlax_scaffold.conversion.examples.callers import with_callers
 from mlax_scaffold.conversion.examples.nested_examples import (
@@ -56,8 +60,16 @@ _WORDS = frozenset(
 class Program:
     """The classes that become definitions, in the order in which they are built on each other."""
 
-    def __init__(self, origin: Origin, notes: Notes, name: str, taken: Collection[str]):
+    def __init__(
+        self,
+        origin: Origin,
+        notes: Notes,
+        name: str,
+        taken: Collection[str],
+        assumed: Assumed = NOTHING,
+    ):
         self.origin, self.notes, self.name, self.taken = origin, notes, name, taken
+        self.assumed = assumed
         self.own: dict[str, Interface] = {}
         self.results: dict[str, Signature] = {}
         self.definitions: list[Described] = []
@@ -121,6 +133,7 @@ class Program:
             self.results,
             name,
             rules,
+            self.assumed,
         )
         made = reader.read()
         if made is None:

@@ -6,7 +6,7 @@ import ast
 import math
 from collections.abc import Mapping
 
-from mlax_scaffold.conversion.source.trees import is_none
+from mlax_scaffold.conversion.source.trees import is_none, literal
 
 
 def computed(node: ast.expr, values: Mapping[str, object]) -> object:
@@ -72,3 +72,20 @@ def computed(node: ast.expr, values: Mapping[str, object]) -> object:
             value = computed(inner, values)
             return len(value) if isinstance(value, tuple) else None
     return None
+
+
+def is_there(size: ast.expr, known: Mapping[str, object]) -> bool:
+    """Whether nothing that a size is the product of is less than one: two sides may be so at once."""
+    if isinstance(size, ast.BinOp) and isinstance(size.op, ast.Mult):
+        return is_there(size.left, known) and is_there(size.right, known)
+    value = computed(size, known)
+    return not isinstance(value, int) or value > 0
+
+
+def default_of(node: ast.expr | None) -> object:
+    """What a field is by default, of arithmetic too; None for what is no number or literal."""
+    found = literal(node)
+    if not isinstance(found, ast.AST):
+        return found
+    assert node is not None
+    return computed(node, {})

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.declarations.parted_inputs import case_of, settings_of
 from mlax_scaffold.conversion.declarations.words import NUMBERED
-from mlax_scaffold.conversion.examples.computing import computed
+from mlax_scaffold.conversion.examples.computing import computed, default_of, is_there
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
@@ -80,7 +80,7 @@ def fitting(
         value = (given or {}).get(field.name, _value(field, text))
         if value is None and re.search(rf"\bint\([^)]*\bself\.{field.name}\b", text):
             # A share of a size, which is to be one at least.
-            value = literal(field.default) if field.default is not None else None
+            value = default_of(field.default)
         if value is None and field.default is None and "None" not in field.word:
             if field.word not in _FUNCTIONS:
                 return ()
@@ -91,7 +91,7 @@ def fitting(
     values |= _multiples(values, setup, given or {})
     values |= _large_enough(values, setup)
     known = _with_derived(values, setup)
-    defaults = {f.name: literal(f.default) for f in fields if f.default is not None}
+    defaults = {f.name: default_of(f.default) for f in fields if f.default is not None}
     side = _side(symbols, known)
     shapes: dict[str, object] = {}
     chosen: dict[str, int] = {}
@@ -258,7 +258,7 @@ def _text(setup: Iterable[ast.stmt], methods: Iterable[ast.FunctionDef]) -> str:
 def _value(field: Field, text: str) -> object:
     """A small value of a field, of which a text reads so many as it does."""
     word, name = field.word, field.name
-    default = literal(field.default) if field.default is not None else None
+    default = default_of(field.default)
     if word.startswith(("Size", "Count", "int")) and not word.startswith("Sizes"):
         if isinstance(default, int) and not isinstance(default, bool) and default <= 8:
             return default if default > 0 or word != "Size" else 8
@@ -341,7 +341,8 @@ def _shape(
         known = symbols.find(axis)
         if isinstance(known, ast.Name) and is_symbol(known):
             hint = symbols.hints.get(known.id, "")
-            free = spatial.get(hint, 2 if not sizes else 4)
+            few = not sizes or _COUNTS.search(hint)
+            free = spatial.get(hint, 2 if few else 4)
             sizes.append(chosen.setdefault(known.id, free))
             continue
         for part in ast.walk(known):
@@ -386,6 +387,8 @@ def _side(symbols: Symbols, values: Mapping[str, object]) -> int:
     smallest = 2 ** min(stages, 5)
     for side in (s for s in _SIDES if s >= smallest):
         known = {**values, **dict.fromkeys(symbols.hints, side)}
-        if all(computed(a, known) == computed(b, known) for a, b in told):
+        if all(computed(a, known) == computed(b, known) for a, b in told) and all(
+            is_there(size, known) for pair in told for size in pair
+        ):
             return side
     return max(_SIDES[0], smallest)

@@ -85,9 +85,17 @@ class _Calls(ast.NodeTransformer):
         """The functions that are called then."""
         self.pairs: set[str] = set()
         """Locals of a function that are sizes of images."""
+        self.shapes: set[str] = set()
+        """Locals that are all sizes of an image."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        saved = self.pairs
+        saved, shapes = self.pairs, self.shapes
+        self.shapes = {
+            part.targets[0].id
+            for part in ast.walk(node)
+            if isinstance(part, ast.Assign)
+            if isinstance(part.targets[0], ast.Name) and _is_shape(part.value)
+        }
         self.pairs = {
             part.targets[0].id
             for part in ast.walk(node)
@@ -95,7 +103,7 @@ class _Calls(ast.NodeTransformer):
             if isinstance(part.targets[0], ast.Name) and _is_pair(part.value)
         }
         self.generic_visit(node)
-        self.pairs = saved
+        self.pairs, self.shapes = saved, shapes
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -147,6 +155,9 @@ class _Calls(ast.NodeTransformer):
         said = ast.unparse(size)
         if type(literal(size)) is int:
             return f"{said}, {said}"
+        sides = isinstance(size, ast.Subscript) and isinstance(size.slice, ast.Slice)
+        if sides and isinstance(size.value, ast.Name) and size.value.id in self.shapes:  # type: ignore[union-attr]
+            return f"({said})[-2], ({said})[-1]"
         if _is_pair(size) or (isinstance(size, ast.Name) and size.id in self.pairs):
             return f"({said})[-2], ({said})[-1]"
         return ""
@@ -160,6 +171,16 @@ def _is_pair(node: ast.expr) -> bool:
         return False
     inner = node.value.func if isinstance(node.value, ast.Call) else node.value
     return isinstance(inner, ast.Attribute) and inner.attr in ("shape", "size")
+
+
+def _is_shape(node: ast.expr) -> bool:
+    """Whether an expression is all sizes of a tensor: `x.size()`, `x.shape`."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="size"), args=[]):
+            return True
+        case ast.Attribute(attr="shape"):
+            return True
+    return False
 
 
 def _whole(node: ast.expr) -> bool:

@@ -28,14 +28,20 @@ def without_numeric_masks(origin: Origin) -> None:
 
 
 def added_inputs(function: ast.FunctionDef) -> set[str]:
-    """The names that are added as they are, but for new axes: `scores + mask[:, None]`."""
-    return {
+    """The names that are added as they are, but for new axes and parts: `scores + mask[:, None]`."""
+    parts = {
+        part.targets[0].id: _with_axes(part.value)
+        for part in ast.walk(function)
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
+    }
+    added = {
         found
         for part in ast.walk(function)
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub)
         for side in (part.left, part.right)
         if (found := _with_axes(side))
     }
+    return added | {parts[a] for a in added if parts.get(a)}
 
 
 def _with_axes(node: ast.expr) -> str:

@@ -59,7 +59,11 @@ class _Attributes(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
         key = literal(node.slice)
-        if self._whole(node.value) and isinstance(key, str) and key.isidentifier():
+        inner = node.value
+        while isinstance(inner, ast.Attribute) and not self._whole(inner):
+            # What a setting of settings holds.
+            inner = inner.value
+        if self._whole(inner) and isinstance(key, str) and key.isidentifier():
             return ast.copy_location(ast.Attribute(node.value, key, node.ctx), node)
         return node
 

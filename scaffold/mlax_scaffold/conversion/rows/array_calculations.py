@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Sequence
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, is_silent, missing
@@ -56,18 +57,6 @@ class ArrayCalculations:
             number = marked("math.prod(x.shape[d] for d in dims)", x=x, dims=dim)
         factor = "n / (n - 1)" if literal(kind) == "var" else "(n / (n - 1)) ** 0.5"
         return expression(f"v * ({factor})", v=call, n=number)
-
-    def _norm(self, x: Arg, order: Arg, axis: Arg, keepdims: Arg) -> Arg:
-        value = literal(order) if is_given(order) else 2
-        if value in (2, 2.0, "fro"):
-            return with_keywords(
-                marked("word_l2_norm(x)", x=x), axis=axis, keepdims=keepdims
-            )
-        if value in (1, 1.0):
-            return with_keywords(
-                marked("word_sum(jnp.abs(x))", x=x), axis=axis, keepdims=keepdims
-            )
-        raise MisfitError(f"a norm of order `{ast.unparse(order)}`")
 
     def _tuple(self, sizes: Sequence[Arg]) -> Arg:
         if len(sizes) == 1 and isinstance(sizes[0], ast.Tuple | ast.List):
@@ -173,11 +162,6 @@ class ArrayCalculations:
         at = with_keywords(marked(f"jnp.arg{word}(x)", x=x), axis=dim, keepdims=keepdim)
         return ast.Tuple([values, at], ast.Load())
 
-    def _top_k(self, x: Arg, k: Arg, dim: Arg) -> Arg:
-        if literal(dim) != -1:
-            raise MisfitError("`dim` other than the last axis")
-        return marked("lax.top_k(x, k)", x=x, k=k)
-
     def _size(self, x: Arg, dim: Arg) -> Arg:
         return (
             expression("x.shape", x=x)
@@ -198,8 +182,11 @@ class ArrayCalculations:
 
     def _floating(self, x: Arg) -> Arg:
         # What is computed here has the dtype of the input; of a comparison, numbers are made.
-        if isinstance(x, ast.Compare | ast.BoolOp):
-            return expression(f"x.astype({self.first_input}.dtype)", x=x)
+        root = _root(x)
+        counted = root != self.first_input and _COUNTED.search(root)
+        if counted or isinstance(x, ast.Compare | ast.BoolOp):
+            own = expression(f"{self.first_input}.dtype")
+            return expression("v.astype(d)", v=x, d=own)
         return x
 
     def _placed(self, x: Arg, args: list[Arg], dtype: Arg) -> Arg:
@@ -324,28 +311,6 @@ class ArrayCalculations:
             marked("jnp.pad(x, p)", x=x, p=pads), mode=filled, constant_values=values
         )
 
-    def _cross_entropy(
-        self, logits: Arg, target: Arg, ignored: Arg, reduction: Arg
-    ) -> Arg:
-        # Classes are the second axis of PyTorch, which is the last of two.
-        losses = marked("loss_ce(jnp.moveaxis(x, 1, -1), t)", x=logits, t=target)
-        losses = replaced(
-            losses,
-            {"loss_ce": name("@loss:softmax_cross_entropy_with_integer_labels")},
-        )
-        if literal(ignored) == -100:
-            return self._reduced(losses, reduction)
-        if literal(reduction) not in ("mean", "sum"):
-            raise MisfitError(f"`reduction={ast.unparse(reduction)}`")
-        text = f"word_{literal(reduction)}(v, where=t != i)"
-        return marked(text, v=losses, t=target, i=ignored)
-
-    def _reduced(self, x: Arg, reduction: Arg) -> Arg:
-        kind = literal(reduction)
-        if kind not in ("mean", "sum", "none"):
-            raise MisfitError(f"`reduction={ast.unparse(reduction)}`")
-        return x if kind == "none" else marked(f"word_{kind}(x)", x=x)
-
     def _linear(self, x: Arg, weight: Arg, bias: Arg) -> Arg:
         y = expression("x @ w.T", x=x, w=weight)
         return y if is_none(bias) else expression("y + b", y=y, b=self._if_any(bias))
@@ -373,10 +338,37 @@ class ArrayCalculations:
     def _last_axes(self, shape: Arg) -> Arg | None:
         if isinstance(shape, ast.Tuple | ast.List) and len(shape.elts) > 1:
             return constant(tuple(range(-len(shape.elts), 0)))
+        match shape:
+            case ast.Subscript(
+                value=ast.Attribute(value=x, attr="shape"),
+                slice=ast.Slice(lower=ast.expr() as start, upper=None, step=None),
+            ):
+                # The axes from one on: `x.shape[1:]`.
+                first = literal(start)
+                if isinstance(first, int) and first < 0:
+                    return constant(tuple(range(first, 0)))
+                return marked("tuple(range(a, x.ndim))", a=start, x=x)
         return None
 
 
 Arg = ast.expr
+
+
+_COUNTED = re.compile(
+    r"mask|(^|_)(ids?|idx|index|indices|positions?|pos|lengths?|lens?|tokens|counts?)$"
+)
+"""Names of what may hold integers, or what is true."""
+
+
+def _root(node: Arg) -> str:
+    """The name that parts and views are taken of; "" for none."""
+    while isinstance(node, ast.Subscript | ast.Attribute | ast.Call):
+        if isinstance(node, ast.Call):
+            if not isinstance(node.func, ast.Attribute):
+                return ""
+            node = node.func
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_axis(node: Arg) -> bool:

@@ -13,9 +13,13 @@ from mlax_scaffold.conversion.rows.array_calculations import (
     with_keywords,
 )
 from mlax_scaffold.conversion.rows.attention_calculations import AttentionCalculations
+from mlax_scaffold.conversion.rows.functional_calculations import (
+    FunctionalCalculations,
+)
 from mlax_scaffold.conversion.rows.initializer_calculations import (
     InitializerCalculations,
 )
+from mlax_scaffold.conversion.rows.loss_calculations import LossCalculations
 from mlax_scaffold.conversion.rows.resizing_calculations import ResizingCalculations
 from mlax_scaffold.conversion.rows.rows import MisfitError, follows_mode, missing
 from mlax_scaffold.conversion.rows.scattering_calculations import (
@@ -38,7 +42,9 @@ from mlax_scaffold.conversion.source.trees import (
 class Calculations(
     ArrayCalculations,
     AttentionCalculations,
+    FunctionalCalculations,
     InitializerCalculations,
+    LossCalculations,
     ResizingCalculations,
     ScatteringCalculations,
 ):

@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.shapes.values import (
     Array,
     Each,
     Number,
+    Prefix,
     Record,
     Several,
     Shape,
@@ -83,6 +84,11 @@ class Indexing(ShapeFunctions):
         if isinstance(value, Several):
             if isinstance(at, int) and -len(value.items) <= at < len(value.items):
                 return value.items[at]
+            if isinstance(index_node, ast.Slice):
+                ends = (index_node.lower, index_node.upper, index_node.step)
+                told = [None if e is None else literal(e) for e in ends]
+                if all(t is None or type(t) is int for t in told):
+                    return Several(value.items[slice(*told)])  # type: ignore[misc]
             return None
         if isinstance(value, Record):
             return value.items.get(at) if isinstance(at, str | int) else None
@@ -124,6 +130,12 @@ class Indexing(ShapeFunctions):
                 return array.with_axis(-1)
             for i in range(1, sum(not _new(p) for p in after) + 1):
                 self.symbols.axis(array, -i)
+            if not before and len(after) == 2 <= len(array.axes) and _picks(after):
+                # Rows and columns of images.
+                if array.lead and len(array.tail) < 2:
+                    array.tail[:0], array.prefix = array.prefix.axes, Prefix()
+                sides = [self.symbols.fresh(n) for n in ("height", "width")]
+                return array.like([*array.axes[:-2], *sides])
             kept = len(array.axes) - sum(not _new(p) for p in after)
             if kept < 0:
                 return None
@@ -206,6 +218,11 @@ class Indexing(ShapeFunctions):
         if isinstance(step, int) and step > 1 and low in (0, 1) and part.upper is None:
             return folded(expression("a // b", a=axis, b=ast.Constant(step)))
         return self.symbols.fresh("_")
+
+
+def _picks(parts: Sequence[ast.expr]) -> bool:
+    """Whether both indices are computed of numbers along an axis."""
+    return all("arange" in ast.unparse(part) for part in parts)
 
 
 def _counted(node: ast.expr, index: Value) -> ast.expr:

@@ -47,6 +47,7 @@ class Reshaping(Growing):
         if first is not None and known and is_symbol(first) and is_symbol(known[0]):
             # What is given the examples of another array has as many.
             self.symbols.equal(known[0], first)
+        self._with_new_axes(array, sizes, open_)
         if open_ == [1] and self.in_heads(array, sizes):
             open_ = []
         self._divided(array, sizes, open_)
@@ -103,6 +104,20 @@ class Reshaping(Growing):
         other = Array(made, False, array.kind)
         other.source = array
         return other
+
+    def _with_new_axes(
+        self, array: Array, sizes: list[ast.expr | None], open_: list[int]
+    ) -> None:
+        """New axes of one element beside those that an array has: `mask.view(batch, 1, length)`."""
+        told = [s for s in sizes if s is None or literal(s) != 1]
+        known = all(s is None or is_symbol(s) for s in told)
+        if not array.lead or array.axes or open_ or not known:
+            return
+        if len(told) < len(sizes) and any(told):
+            self.symbols.ranked(array, ["_"] * len(told))
+            for mine, size in zip(array.axes, told, strict=True):
+                if size is not None:
+                    self.symbols.equal(mine, size)
 
     def _divided(
         self, array: Array, sizes: list[ast.expr | None], open_: list[int]

@@ -68,7 +68,7 @@ class Signature:
                 ]
                 wanted = Array(axes, expected.lead, expected.kind)
                 numeric = (wanted.kind, actual.kind) == ("Float", "Bool")
-                if wanted.kind == "Int" or (numeric and expected.lead):
+                if wanted.kind == "Int" or numeric:
                     actual.kind = wanted.kind
                 if not wanted.lead and actual.lead:
                     symbols.ranked(actual, ["_"] * len(wanted.axes))

@@ -229,6 +229,19 @@ class Symbols:
             if literal(axis) != 1:
                 self.equal(mine, axis)
 
+    def stacked(self, left: Array, right: Array, out: ast.expr) -> Array | None:
+        """The products of stacks of matrices that are broadcast to each other; None where one is open."""
+        if left.lead or right.lead or len(left.axes) < 3 or len(right.axes) < 3:
+            return None
+        pair = sorted((left.axes[:-2], right.axes[:-2]), key=len)
+        other, made = pair[0], list(pair[1])
+        for i in range(1, len(other) + 1):
+            if literal(self.find(made[-i])) == 1:
+                made[-i] = other[-i]
+            elif literal(self.find(other[-i])) != 1:
+                self.equal(made[-i], other[-i])
+        return Array([*made, left.axes[-2], out], False)
+
     def batched(self, left: Array, right: Array) -> None:
         """Take two stacks of matrices, whose axes are known, to be of the same batches."""
         if left.lead and right.lead and len(left.axes) == 1 < len(right.axes):

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping
 
+from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import is_none, targets
 
@@ -46,7 +47,36 @@ def _where_there(node: ast.stmt) -> list[ast.stmt]:
 
 def _is_array(given: ast.arg) -> bool:
     text = ast.unparse(given.annotation) if given.annotation is not None else ""
-    return re.match(r"[\w.]*(Array|ndarray|Float)\b", text) is not None
+    edges = _EDGES.fullmatch(given.arg) is not None
+    return edges or re.match(r"[\w.]*(Array|ndarray|Float)\b", text) is not None
+
+
+_EDGES = re.compile(r"edge_(index|indices|idx)")
+
+
+_OF_EDGES = re.compile(r"edge_(attrs?|feat\w*|embeddings?|vec)")
+_WEIGHTS = re.compile(r"edge_(weights?|dist\w*|lengths?|types?)")
+_OF_NODES = re.compile(r"x|h|feats?|features|node_\w+|nodes")
+
+
+def with_edges(symbols: Symbols, env: Mapping[str, Value]) -> dict[str, Value]:
+    """Inputs of layers of graphs by their names: two indices for each edge, features of edges and nodes."""
+    made = dict(env)
+    if not any(map(_EDGES.fullmatch, env)):
+        return made
+    edges, nodes = symbols.fresh("edges"), symbols.fresh("nodes")
+    for given, value in env.items():
+        if not isinstance(value, Array) or value.axes:
+            continue
+        if _EDGES.fullmatch(given):
+            made[given] = Array([ast.Constant(2), edges], False, "Int")
+        elif _OF_EDGES.fullmatch(given):
+            made[given] = Array([edges, symbols.fresh("features")], False, value.kind)
+        elif _WEIGHTS.fullmatch(given):
+            made[given] = Array([edges], False, value.kind)
+        elif _OF_NODES.fullmatch(given):
+            made[given] = Array([nodes, symbols.fresh("features")], False, value.kind)
+    return made
 
 
 def _scanned(

@@ -106,6 +106,12 @@ class Array:
 
     def broadcast_to(self, other: Array) -> None:
         """Nothing is known of this array but that it is broadcast to another one."""
+        seen: Array | None = other
+        while seen is not None:
+            if seen is self:
+                # They are broadcast to each other.
+                return
+            seen = seen.against
         self.against = other
         other.behind.append(self)
 

@@ -15,11 +15,20 @@ from mlax_scaffold.conversion.rows.tables import (
     losses,
     nnx,
     torch,
+    torch_functional,
+    torch_mathematics,
     torch_tensors,
 )
 
 LAYERS: Mapping[str, Row] = MappingProxyType(
-    {**flax.LAYERS, **nnx.LAYERS, **equinox.LAYERS, **haiku.LAYERS, **torch.LAYERS}
+    {
+        **flax.LAYERS,
+        **nnx.LAYERS,
+        **equinox.LAYERS,
+        **haiku.LAYERS,
+        **torch.LAYERS,
+        **torch_functional.LAYERS,
+    }
 )
 """What makes a layer, by qualified name."""
 
@@ -30,12 +39,16 @@ FUNCTIONS: Mapping[str, Row] = MappingProxyType(
         **haiku.FUNCTIONS,
         **losses.FUNCTIONS,
         **torch.FUNCTIONS,
+        **torch_mathematics.FUNCTIONS,
         **torch_tensors.FUNCTIONS,
+        **torch_functional.FUNCTIONS,
     }
 )
 """Functions, by qualified name."""
 
-METHODS: Mapping[str, Row] = MappingProxyType(torch_tensors.METHODS)
+METHODS: Mapping[str, Row] = MappingProxyType(
+    {**torch_mathematics.METHODS, **torch_tensors.METHODS}
+)
 """Methods of tensors of PyTorch, by name."""
 
 REDUCTIONS: Mapping[str, Row] = MappingProxyType(arrays.METHODS)

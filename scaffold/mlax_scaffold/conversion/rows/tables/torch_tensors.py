@@ -82,9 +82,11 @@ METHODS = {
     "neg": Row("(x)", "-x"),
     "pow": Row("(x, exponent)", "x**exponent"),
     "add": Row("(x, other, alpha=1)", "calc.scaled(x, other, alpha)"),
-    "sub": Row("(x, other)", "x - other"),
+    "sub": Row("(x, other, alpha=1)", "calc.less(x, other, alpha)"),
     "mul": Row("(x, other)", "x * other"),
-    "div": Row("(x, other)", "x / other"),
+    "div": Row(
+        "(x, other, rounding_mode=None)", "calc.quotient(x, other, rounding_mode)"
+    ),
     "true_divide": Row("(x, other)", "x / other"),
     "matmul": Row("(x, other)", "jnp.matmul(x, other)"),
     "mm": Row("(x, other)", "jnp.matmul(x, other)"),
@@ -93,8 +95,6 @@ METHODS = {
     "mv": Row("(x, other)", "jnp.matmul(x, other)"),
     "dot": Row("(x, other)", "jnp.dot(x, other)"),
     "addcmul": Row("(x, a, b, value=1)", "x + value * a * b"),
-    "baddbmm": Row("(x, a, b)", "x + jnp.matmul(a, b)"),
-    "addmm": Row("(x, a, b)", "x + jnp.matmul(a, b)"),
     "lerp": Row("(x, end, weight)", "x + weight * (end - x)"),
     "view": Row("(x, *shape)", "calc.reshaped(x, shape)"),
     "reshape": Row("(x, *shape)", "calc.reshaped(x, shape)"),
@@ -126,10 +126,6 @@ METHODS = {
     ),
     "select": Row("(x, dim, index)", "jnp.take(x, index, axis=dim)"),
     "index_select": Row("(x, dim, index)", "jnp.take(x, index, axis=dim)"),
-    "scatter": Row(
-        "(x, dim, index, src)",
-        "jnp.put_along_axis(x, index, src, axis=dim, inplace=False)",
-    ),
     "scatter_add": Row(
         "(x, dim, index, src)", "calc.scattered_sum(x, dim, index, src)"
     ),
@@ -160,7 +156,9 @@ METHODS = {
     "all": Row("(x, dim=_, keepdim=_)", "jnp.all(x, axis=dim, keepdims=keepdim)"),
     "cumsum": Row("(x, dim)", "jnp.cumsum(x, axis=dim)"),
     "cumprod": Row("(x, dim)", "jnp.cumprod(x, axis=dim)"),
-    "topk": Row("(x, k, dim=-1)", "calc.top_k(x, k, dim)"),
+    "topk": Row(
+        "(x, k, dim=-1, largest=True, sorted=True)", "calc.top_k(x, k, dim, largest)"
+    ),
     "sort": Row("(x, dim=-1, descending=False)", "calc.in_order(x, dim, descending)"),
     "argsort": Row("(x, dim=-1, descending=False)", "calc.order(x, dim, descending)"),
     "clamp": Row("(x, min=None, max=None)", "jnp.clip(x, min, max)"),
@@ -210,9 +208,7 @@ _FUNCTIONAL = {
     "linear": Row("(x, weight, bias=None)", "calc.linear(x, weight, bias)"),
     "embedding": Row("(x, weight)", "word.take_rows(weight, x)"),
     "one_hot": Row("(x, num_classes)", "jax.nn.one_hot(x, num_classes)"),
-    "normalize": Row(
-        "(x, p=2.0, dim=1, eps=1e-12)", "word.l2_normalize(x, axis=dim, epsilon=eps)"
-    ),
+    "normalize": Row("(x, p=2.0, dim=1, eps=1e-12)", "calc.normalized(x, p, dim, eps)"),
     "layer_norm": Row(
         "(x, normalized_shape, weight=None, bias=None, eps=1e-5)",
         "calc.affine(word.layer_norm(x, axis=calc.last_axes(normalized_shape), epsilon=eps), "
@@ -282,29 +278,7 @@ _TENSORS = {
         "(abs, angle)", "lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle))"
     ),
 }
-_REDUCED = "(input, target, reduction='mean')"
-_LOSSES = {
-    "mse_loss": Row(
-        _REDUCED, "calc.reduced(loss.squared_error(input, target), reduction)"
-    ),
-    "l1_loss": Row(
-        _REDUCED, "calc.reduced(loss.absolute_error(input, target), reduction)"
-    ),
-    "binary_cross_entropy_with_logits": Row(
-        _REDUCED,
-        "calc.reduced(loss.sigmoid_binary_cross_entropy(input, target), reduction)",
-    ),
-    "cross_entropy": Row(
-        "(input, target, weight=None, ignore_index=-100, reduction='mean', label_smoothing=0.0)",
-        "calc.cross_entropy(input, target, ignore_index, reduction)",
-    ),
-    "huber_loss": Row(
-        "(input, target, reduction='mean', delta=_)",
-        "calc.reduced(loss.huber_loss(input, target, delta=delta), reduction)",
-    ),
-}
 FUNCTIONS = {
-    **{f"torch.nn.functional.{name}": row for name, row in _LOSSES.items()},
     **{f"torch.{name}": row for name, row in _TENSORS.items()},
     **{f"torch.nn.functional.{name}": row for name, row in _FUNCTIONAL.items()},
     "torch.finfo": Row("(dtype)", "jnp.finfo(dtype)"),

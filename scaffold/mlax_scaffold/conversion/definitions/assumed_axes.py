@@ -1,0 +1,80 @@
+"""Axes of inputs of which nothing in the code tells how many there are: so many are tried."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from mlax_scaffold.conversion.shapes.sizes import Symbols
+from mlax_scaffold.conversion.shapes.values import Array, Value
+from mlax_scaffold.conversion.source.trees import expression
+
+DOCUMENTED: Final = -1
+"""Stands for the axes that docstrings tell."""
+AXES: Final = (DOCUMENTED, 2, 3, 4)
+"""How many axes are tried, one after the other."""
+_NAMES = {
+    1: ("batch",),
+    2: ("batch", "features"),
+    3: ("batch", "positions", "features"),
+    4: ("batch", "channels", "height", "width"),
+}
+_OF_INDICES = {
+    **{1: ("batch",), 2: ("batch", "positions")},
+    **{3: ("batch", "height", "width"), 4: ("batch", "frames", "height", "width")},
+}
+
+Assumed = Mapping[tuple[str, str], tuple[str, ...]]
+"""The names of axes by definition and input."""
+NOTHING: Final[Assumed] = MappingProxyType({})
+
+
+def unknown_inputs(text: str, axes: int) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The inputs of layers of a spec with axes of any number, with axes to try.
+
+    Indices have one axis fewer where there are other inputs: they say one of the last axis's places.
+    """
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for layer in ast.parse(text).body:
+        if not isinstance(layer, ast.ClassDef):
+            continue
+        for method in layer.body:
+            if not isinstance(method, ast.FunctionDef) or method.name != "forward":
+                continue
+            kinds = {
+                a.arg: ast.unparse(a.annotation or ast.Name("_"))
+                for a in (*method.args.args, *method.args.kwonlyargs)
+            }
+            open_ = {
+                k: v.partition("[")[0] for k, v in kinds.items() if "'*shape'" in v
+            }
+            fewer = int("Float" in open_.values())
+            for given, kind in open_.items():
+                indices = kind == "Int"
+                names = _OF_INDICES[axes - fewer] if indices else _NAMES[axes]
+                found[layer.name, given] = names
+    return found
+
+
+def with_assumed_axes(
+    symbols: Symbols,
+    assumed: Assumed,
+    title: str,
+    env: dict[str, Value],
+    fields: Collection[str] = (),
+) -> None:
+    """Give inputs these axes; those of one name are one, and the hyperparameter of that name."""
+    sizes: dict[str, ast.expr] = {n: expression(f"self.{n}") for n in fields}
+    for given, value in env.items():
+        names = assumed.get((title, given))
+        if names is None or not isinstance(value, Array) or value.axes:
+            continue
+        axes = [
+            ast.Constant(int(n))
+            if n.isdecimal()
+            else sizes.setdefault(n, symbols.fresh(n))
+            for n in names
+        ]
+        env[given] = Array(axes, False, value.kind)

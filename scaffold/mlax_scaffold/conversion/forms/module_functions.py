@@ -1,0 +1,140 @@
+"""Modules of PyTorch that take several inputs and have no weights, as the functions that they call.
+
+self.criterion = nn.CrossEntropyLoss(reduction="sum")
+return self.criterion(logits, labels)    becomes    return F.cross_entropy(logits, labels, reduction="sum")
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.rows.tables.torch_functional import (
+    MODULE_ARGUMENTS,
+    MODULES,
+)
+from mlax_scaffold.conversion.source.kinds import framework_of
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import literal, self_attribute
+
+_FUNCTIONAL = "functional_"
+"""What the code that is added calls PyTorch's functions."""
+_PARAMETERS = ("size_average", "reduce")
+
+
+def without_module_functions(origin: Origin) -> None:
+    """Write them as such in place: attributes of classes, and those that are called where they are made."""
+    if not origin.uses("torch"):
+        return
+    calls = _Calls(origin)
+    for node in origin.classes.values():
+        if framework_of(origin, node) == "torch":
+            calls.run(node)
+    for function in origin.functions.values():
+        calls.attributes = {}
+        calls.visit(function)
+    if calls.made:
+        origin.tree.body[:0] = ast.parse(
+            f"import torch.nn.functional as {_FUNCTIONAL}"
+        ).body
+        origin.__dict__.pop("imports", None)
+        ast.fix_missing_locations(origin.tree)
+
+
+class _Calls(ast.NodeTransformer):
+    def __init__(self, origin: Origin):
+        self.origin = origin
+        self.attributes: dict[str, ast.Call] = {}
+        """What makes the module of an attribute, with arguments that a method can read."""
+        self.made = False
+
+    def run(self, node: ast.ClassDef) -> None:
+        """Rewrite a class."""
+        methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+        start = next((m for m in methods if m.name == "__init__"), None)
+        self.attributes = _made(self.origin, node, start) if start else {}
+        for method in methods:
+            self.visit(method)
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        attribute = self_attribute(node.func)
+        making = self.attributes.get(attribute) if attribute else None
+        if making is None and isinstance(node.func, ast.Call):
+            making = node.func
+        title = _title(self.origin, making) if making is not None else ""
+        if not title or making is None or not node.args:
+            return node
+        self.made = True
+        func = ast.parse(f"{_FUNCTIONAL}.{MODULES[title]}", mode="eval").body
+        told = [*copy.deepcopy(_keywords(title, making)), *node.keywords]
+        return ast.fix_missing_locations(
+            ast.copy_location(ast.Call(func, node.args, told), node)
+        )
+
+
+def _title(origin: Origin, call: ast.expr) -> str:
+    """The class of such a module that a call makes; "" for others."""
+    if not isinstance(call, ast.Call):
+        return ""
+    full = origin.qualified(call.func)
+    title = full.removeprefix("torch.nn.").removeprefix("modules.loss.")
+    places = MODULE_ARGUMENTS.get(title, ())
+    known = title in MODULES and full.startswith("torch.nn.")
+    return title if known and len(call.args) <= len(places) else ""
+
+
+def _keywords(title: str, call: ast.Call) -> list[ast.keyword]:
+    named = [
+        ast.keyword(t, a)
+        for t, a in zip(MODULE_ARGUMENTS.get(title, ()), call.args, strict=False)
+    ]
+    return [k for k in (*named, *call.keywords) if k.arg not in _PARAMETERS]
+
+
+def _made(
+    origin: Origin, node: ast.ClassDef, start: ast.FunctionDef
+) -> dict[str, ast.Call]:
+    """The attributes that are always such a module; their statements keep the arguments, as attributes."""
+    found: dict[str, ast.Call] = {}
+    for statement in list(start.body):
+        match statement:
+            case ast.Assign(
+                targets=[ast.Attribute() as target], value=ast.Call() as call
+            ):
+                attribute = self_attribute(target)
+                title = _title(origin, call)
+                if attribute is None or not title or _is_else_used(node, attribute):
+                    continue
+                at = start.body.index(statement)
+                kept: list[ast.stmt] = []
+                keywords = _keywords(title, call)
+                for keyword in keywords:
+                    if not isinstance(literal(keyword.value), ast.AST):
+                        continue
+                    if self_attribute(keyword.value) is not None:
+                        continue
+                    own = ast.parse(f"self.{attribute}_{keyword.arg}", mode="eval").body
+                    store = copy.deepcopy(own)
+                    store.ctx = ast.Store()  # type: ignore[attr-defined]
+                    assign = ast.Assign([store], keyword.value)
+                    kept.append(
+                        ast.fix_missing_locations(ast.copy_location(assign, statement))
+                    )
+                    keyword.value = own
+                start.body[at : at + 1] = kept
+                found[attribute] = ast.Call(call.func, [], keywords)
+    if not start.body:
+        start.body.append(ast.Pass())
+    return found
+
+
+def _is_else_used(node: ast.ClassDef, attribute: str) -> bool:
+    """Whether an attribute is anything else than called, in the methods of its class."""
+    uses = [p for p in ast.walk(node) if self_attribute(p) == attribute]
+    called = [
+        p
+        for p in ast.walk(node)
+        if isinstance(p, ast.Call) and self_attribute(p.func) == attribute and p.args
+    ]
+    return len(uses) != len(called) + 1

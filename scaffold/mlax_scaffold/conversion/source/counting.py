@@ -1,0 +1,40 @@
+"""Which arguments of a function are numbers, by what is done with them: sizes and counts."""
+
+from __future__ import annotations
+
+import ast
+
+_TAKES = frozenset(
+    (
+        *("range", "arange", "zeros", "ones", "eye", "linspace", "empty", "full"),
+        *("view", "reshape", "expand", "repeat", "int", "float"),
+    )
+)
+
+
+def counts(function: ast.FunctionDef, argument: str) -> bool:
+    """Whether an argument is a number: a size of arrays is made of it, and nothing of it is read."""
+    found = False
+    for part in ast.walk(function):
+        match part:
+            case (
+                ast.Attribute(value=ast.Name(id=title))
+                | ast.Subscript(value=ast.Name(id=title))
+            ) if title == argument:
+                return False
+            case ast.Call(func=func, args=args):
+                last = func.attr if isinstance(func, ast.Attribute) else ""
+                last = func.id if isinstance(func, ast.Name) else last
+                given = [e for a in args for e in getattr(a, "elts", [a])]
+                inner = [n for e in given for n in _numbers(e)]
+                found = found or (last in _TAKES and argument in inner)
+    return found
+
+
+def _numbers(node: ast.expr) -> list[str]:
+    match node:
+        case ast.Name(id=title):
+            return [title]
+        case ast.BinOp(left=left, right=right):
+            return _numbers(left) + _numbers(right)
+    return []
