@@ -51,6 +51,7 @@ from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.forms.sequence_first import without_sequence_first
+from mlax_scaffold.conversion.forms.setup_tables import with_tables_read
 from mlax_scaffold.conversion.forms.shape_sums import without_shape_sums
 from mlax_scaffold.conversion.forms.shown_values import without_shown_values
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
@@ -183,6 +184,7 @@ def with_plain_forms(
     with_unanimous_layers(origin, thing, LAYERS)
     # A class may be given several configurations.
     configured = [with_settings(origin), with_settings(origin)]
+    with_tables_read(origin)
     with_own_titles(origin, thing, notes)
     with_number_inputs(origin, thing, notes)
     without_settled_numbers(origin, thing, notes)

@@ -224,6 +224,8 @@ class ClassReader(ClassMethods):
                 with_image_sizes(self.symbols, value, builder.fields, self.framework)
                 self.symbols.settled(value)
         self.symbols.settle_ranks()
+        if self.framework == "equinox":
+            self.symbols.settle_examples()
         return self._described(call, forward, inputs, env, result)
 
     def _in_dtype_of_weights(

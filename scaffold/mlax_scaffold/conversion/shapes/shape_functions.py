@@ -52,7 +52,11 @@ class ShapeFunctions:
             k.arg == "keepdims" and literal(k.value) is True for k in node.keywords
         )
         if axis is None:
-            return Array([], False)
+            if array.lead and array.axes and self.single:
+                # All that there is of one example.
+                self.symbols.ranked(array, ["features"] * len(array.axes))
+            kept = [ast.Constant(1) for _ in array.axes]
+            return Array(list(kept) if keep and not array.lead else [], False)
         axes = axis if isinstance(axis, tuple | list) else (axis,)
         axes = [a for a in axes if isinstance(a, int)]
         if not axes:

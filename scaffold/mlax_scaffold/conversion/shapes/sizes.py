@@ -39,6 +39,8 @@ class Symbols:
         """Sizes that have to be the same, though neither is unknown as a whole."""
         self.alike: list[tuple[Array, Array]] = []
         """Arrays that have as many axes, though nothing told how many when they were combined."""
+        self.beside: list[tuple[Array, Array]] = []
+        """Arrays that were combined when nothing told how many axes either has."""
         self.count = 0
 
     def fresh(self, hint: str) -> ast.Name:
@@ -151,6 +153,8 @@ class Symbols:
         """The result of an operation of two arrays that are broadcast."""
         left.told_by(right)
         right.told_by(left)
+        if left.lead and right.lead and left.tail and right.tail:
+            self.beside.append((left, right))
         for a, b in zip(reversed(left.axes), reversed(right.axes), strict=False):
             one = any(isinstance(s, ast.Constant) and s.value == 1 for s in (a, b))
             if not one:
@@ -212,6 +216,13 @@ class Symbols:
                     self.ranked(one, ("batch", *["_"] * (len(other.axes) - 1)))
                     for mine, axis in zip(one.axes, other.axes, strict=True):
                         self.equal(mine, axis)
+
+    def settle_examples(self) -> None:
+        """Take what is combined with an array of one example to be of one example, too."""
+        for _ in self.beside:
+            for one, other in (p for a, b in self.beside for p in ((a, b), (b, a))):
+                if one.lead and not other.lead and len(other.axes) == len(one.axes):
+                    self.ranked(one, ["_"] * len(other.axes))
 
     def _along_looked_up(self, array: Array, other: Array) -> None:
         """Rows of a table that are combined with an array are as many as it has."""
