@@ -34,6 +34,7 @@ from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_funct
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
 from mlax_scaffold.conversion.forms.merged_layers import with_merged_layers
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
+from mlax_scaffold.conversion.forms.module_rules import without_module_rules
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
 from mlax_scaffold.conversion.forms.number_tensors import without_number_tensors
@@ -48,6 +49,7 @@ from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
+from mlax_scaffold.conversion.forms.rule_locals import without_rule_locals
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.forms.sequence_first import without_sequence_first
@@ -145,6 +147,7 @@ def with_plain_forms(
     without_sequence_first(origin)
     with_class_titles(origin, thing)
     without_absent_rules(origin, notes)
+    without_module_rules(origin, notes)
     with_merged_layers(origin)
     without_mapped_flags(origin)
     without_mapped_functions(origin)
@@ -185,6 +188,7 @@ def with_plain_forms(
     # A class may be given several configurations.
     configured = [with_settings(origin), with_settings(origin)]
     with_tables_read(origin)
+    without_rule_locals(origin)
     with_own_titles(origin, thing, notes)
     with_number_inputs(origin, thing, notes)
     without_settled_numbers(origin, thing, notes)

@@ -160,6 +160,9 @@ class Symbols:
             if not one:
                 self.equal(a, b)
         for one, other in ((left, right), (right, left)):
+            if one.lead and len(one.axes) == 1 and _is_square(other):
+                # Beside the matrix with ones on its diagonal there is another one.
+                self.equal(self.axis(one, -2) or other.axes[-2], other.axes[-2])
             self._along_new(one, other)
             self._along_looked_up(one, other)
             if one.lead and not one.axes and len(other.axes) == 1 and not other.lead:
@@ -216,6 +219,11 @@ class Symbols:
                     self.ranked(one, ("batch", *["_"] * (len(other.axes) - 1)))
                     for mine, axis in zip(one.axes, other.axes, strict=True):
                         self.equal(mine, axis)
+        for one, other in (p for a, b in self.beside for p in ((a, b), (b, a))):
+            if one.lead and len(one.axes) == 1 and _is_column(other):
+                # A number for each row, which there are as many of.
+                rows = self.axis(one, -2)
+                self.equal(rows or other.axes[-2], other.axes[-2])
 
     def settle_examples(self) -> None:
         """Take what is combined with an array of one example to be of one example, too."""
@@ -282,6 +290,22 @@ class Symbols:
             count = max(count, array.asked + 1 + len(array.tail), array.usual)
         hints = ["batch", "positions", "features"] + ["_"] * count
         self.ranked(array, hints[:count])
+
+
+def _is_square(array: Array) -> bool:
+    """Whether an array is a square matrix, of a size that is not one."""
+    return (
+        not array.lead
+        and len(array.axes) == 2
+        and same(*array.axes)
+        and literal(array.axes[0]) != 1
+    )
+
+
+def _is_column(array: Array) -> bool:
+    """Whether an array has several rows of one element each: what was reduced and kept its axis."""
+    sizes = [literal(axis) for axis in array.axes]
+    return array.lead and len(sizes) == 2 and sizes[1] == 1 != sizes[0]
 
 
 def _is_of_channels(array: Array) -> bool:
