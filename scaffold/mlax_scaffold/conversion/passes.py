@@ -56,6 +56,7 @@ from mlax_scaffold.conversion.forms.sequence_first import without_sequence_first
 from mlax_scaffold.conversion.forms.setup_tables import with_tables_read
 from mlax_scaffold.conversion.forms.shape_sums import without_shape_sums
 from mlax_scaffold.conversion.forms.shown_values import without_shown_values
+from mlax_scaffold.conversion.forms.single_indices import without_single_indices
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
 from mlax_scaffold.conversion.forms.static_products import with_static_products
@@ -68,6 +69,7 @@ from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.forms.weightless_layers import (
     without_weightless_layers,
 )
+from mlax_scaffold.conversion.handed.called_parts import with_called_parts
 from mlax_scaffold.conversion.handed.config_fields import Configured, with_settings
 from mlax_scaffold.conversion.handed.default_functions import without_default_functions
 from mlax_scaffold.conversion.handed.demanded_defaults import without_demanded_defaults
@@ -155,9 +157,11 @@ def with_plain_forms(
     without_mode_rates(origin)
     without_array_assertions(origin, thing, notes)
     with_plain_classes(origin, notes, thing)
+    with_called_parts(origin, thing)
     without_direct_calls(origin)
     without_aligned_images(origin)
     without_small_helpers(origin)
+    without_single_indices(origin)
     without_parallel_assignments(origin)
     with_tuple_paddings(origin)
     with_fixed_axes(origin, thing)
