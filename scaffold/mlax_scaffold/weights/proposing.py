@@ -115,9 +115,7 @@ def _named_alike(weights: tuple[Weight, ...], source: Source) -> tuple[Weight, .
     return tuple(made)
 
 
-def _left_in_place(
-    weights: tuple[Weight, ...], source: Source
-) -> tuple[Weight, ...]:
+def _left_in_place(weights: tuple[Weight, ...], source: Source) -> tuple[Weight, ...]:
     """Weights, of which the only one left of a layer is the only array left of it.
 
     `norm/weight` is `params/norm/kernel` where both have no other, however each is called.

@@ -55,7 +55,9 @@ def _absent(origin: Origin, node: ast.ClassDef, start: ast.FunctionDef) -> set[s
     """The parameters for rules that are None by default, and that no call of the class gives."""
     defaults = defaults_of(start.args)
     found = {
-        a for a, d in defaults.items() if d is not None and is_none(d) and a.endswith(_ENDS)
+        a
+        for a, d in defaults.items()
+        if d is not None and is_none(d) and a.endswith(_ENDS)
     }
     places = [a.arg for a in start.args.args[1:]]
     for call in ast.walk(origin.tree):
@@ -100,7 +102,9 @@ def _chosen(function: ast.FunctionDef) -> None:
     """Decide what is asked of None, and of locals that are bound to it before all else."""
     for part in list(function.body):
         match part:
-            case ast.Assign(targets=[ast.Name(id=local)], value=value) if is_none(value):
+            case ast.Assign(targets=[ast.Name(id=local)], value=value) if is_none(
+                value
+            ):
                 at = function.body.index(part)
                 following = function.body[at + 1 : at + 2]
                 if following and isinstance(following[0], ast.If):

@@ -46,7 +46,9 @@ def _inlined(
         inside = sum(is_name(n, local) for s in (part, *users) for n in ast.walk(s))
         whole = sum(is_name(n, local) for n in ast.walk(function))
         bound = [t for s in rest for t in targets(s)]
-        changed = local in bound or any(is_name(n, t) for n in ast.walk(value) for t in bound)
+        changed = local in bound or any(
+            is_name(n, t) for n in ast.walk(value) for t in bound
+        )
         if not users or inside != whole or changed:
             continue
         if all(_makes_rule(origin, user) for user in users):

@@ -82,9 +82,7 @@ def _moved(node: ast.ClassDef, part: ast.stmt, attributes: list[str]) -> bool:
             for i, statement in enumerate(method.body)
             if any(_reads(inner, attributes) for inner in ast.walk(statement))
         )
-        bound: list[ast.expr] = [
-            ast.Name(locals_[a], ast.Store()) for a in attributes
-        ]
+        bound: list[ast.expr] = [ast.Name(locals_[a], ast.Store()) for a in attributes]
         one = bound[0] if len(bound) == 1 else ast.Tuple(bound, ast.Store())
         made = ast.Assign([one], copy.deepcopy(part.value))
         method.body = [_Locals(locals_).visit(s) for s in method.body]

@@ -1,6 +1,6 @@
 """Arrays that are indexed by a tuple of one, `table[(x,)]`, and that get axes before all others.
 
-The former is `table[x]`, and `jnp.expand_dims(scale, axis=range(x.ndim - 1))` is `scale` where it is computed with.
+The former is `table[x]`; `jnp.expand_dims(w, axis=range(x.ndim - 1))` is `w` where it is computed with.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class _Prepended(ast.NodeTransformer):
             return node
         axes = [k.value for k in node.keywords if k.arg == "axis"] or node.args[1:]
         first = axes[0] if axes else None
-        if isinstance(first, ast.Call) and len(first.args) == 1:
-            if is_name(first.func, "tuple") or is_name(first.func, "list"):
-                first = first.args[0]
+        listed = isinstance(first, ast.Call) and len(first.args) == 1
+        if listed and any(is_name(first.func, kind) for kind in ("tuple", "list")):
+            first = first.args[0]
         match first:
             case ast.Call(func=func, args=[ast.BinOp(op=ast.Sub())]):
                 return node.args[0] if is_name(func, "range") else node

@@ -1,4 +1,4 @@
-"""Modules of flax and equinox that have methods, and none that is called as a whole: parts of what holds them.
+"""Modules of flax and equinox with methods of which none is called as a whole: parts of what holds them.
 
 class Embedder(nnx.Module):                          class Model(nnx.Module):
     def __init__(self, size, dim, rngs):                 def __init__(self, rngs):
@@ -90,7 +90,9 @@ def _given(node: ast.ClassDef, call: ast.Call) -> dict[str, ast.expr] | None:
     else:
         fields = [p for p in node.body if isinstance(p, ast.AnnAssign)]
         late = [p.value for p in fields if p.value is not None]
-        arguments = [ast.arg(p.target.id) for p in fields if isinstance(p.target, ast.Name)]
+        arguments = [
+            ast.arg(p.target.id) for p in fields if isinstance(p.target, ast.Name)
+        ]
         parameters = ast.arguments([], arguments, None, [], [], None, late)
     try:
         bound = bind(parameters, call)
@@ -107,6 +109,12 @@ def _merge(node: ast.ClassDef, made: _Made) -> None:
     titles = {m.name for m in node.body if isinstance(m, ast.FunctionDef)}
     start = method_of(node, "__init__")
     own = _Own(attribute, titles, {} if start is not None else made.given)
+    own.held |= titles | {
+        held
+        for part in ast.walk(node)
+        if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+        if (held := self_attribute(part))
+    }
     begun = start or method_of(node, "setup")
     body: list[ast.stmt] = []
     locals_: dict[str, ast.expr] = dict(made.given) if start is not None else {}
@@ -147,10 +155,10 @@ def _merge(node: ast.ClassDef, made: _Made) -> None:
 class _Own(ast.NodeTransformer):
     """What a module reads of itself, as attributes of what holds it."""
 
-    def __init__(
-        self, attribute: str, titles: set[str], fields: dict[str, ast.expr]
-    ):
+    def __init__(self, attribute: str, titles: set[str], fields: dict[str, ast.expr]):
         self.attribute, self.titles, self.fields = attribute, titles, fields
+        self.held: set[str] = set()
+        """What it has itself: all else is its library's."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         read = self_attribute(node)
@@ -159,6 +167,8 @@ class _Own(ast.NodeTransformer):
             return node
         if read in self.fields:
             return ast.copy_location(copy.deepcopy(self.fields[read]), node)
+        if read not in self.held:
+            return node
         mark = "_" if read in self.titles else ""
         node.attr = f"{mark}{self.attribute}_{read}"
         return node
