@@ -29,6 +29,7 @@ from mlax_scaffold.conversion.forms.input_titles import with_own_titles
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.forms.kept_keys import without_kept_keys
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
+from mlax_scaffold.conversion.forms.keyed_weights import without_keyed_weights
 from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
@@ -150,6 +151,7 @@ def with_plain_forms(
     with_class_titles(origin, thing)
     without_absent_rules(origin, notes)
     without_module_rules(origin, notes)
+    without_keyed_weights(origin)
     with_merged_layers(origin)
     without_mapped_flags(origin)
     without_mapped_functions(origin)

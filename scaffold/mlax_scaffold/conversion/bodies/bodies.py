@@ -7,7 +7,7 @@ import copy
 
 from mlax_scaffold.conversion.bodies.asserting import Asserting
 from mlax_scaffold.conversion.bodies.choosing import as_branches
-from mlax_scaffold.conversion.declarations.array_shapes import pointwise
+from mlax_scaffold.conversion.declarations.pointwise_functions import pointwise
 from mlax_scaffold.conversion.declarations.declaring import is_initializer
 from mlax_scaffold.conversion.declarations.inline_weights import is_variable
 from mlax_scaffold.conversion.declarations.parted_inputs import PartedInputs, ends

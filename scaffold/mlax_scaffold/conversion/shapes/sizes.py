@@ -181,6 +181,14 @@ class Symbols:
                 if 0 < one.asked < len(other.axes) and not other.lead:
                     self._as_asked(one, other)
                     return one
+                if _has_new_axis(other) and one.kind == "Float":
+                    # What an axis was put in for has that one itself.
+                    hints = ["_", "positions", *["_"] * (len(other.axes) - 2)]
+                    self.ranked(one, hints)
+                    for mine, axis in zip(one.axes, other.axes, strict=True):
+                        if literal(axis) != 1:
+                            self.equal(mine, axis)
+                    return one
                 whole = self._longer(other)
                 one.broadcast_to(whole)
                 return whole
@@ -290,6 +298,12 @@ class Symbols:
             count = max(count, array.asked + 1 + len(array.tail), array.usual)
         hints = ["batch", "positions", "features"] + ["_"] * count
         self.ranked(array, hints[:count])
+
+
+def _has_new_axis(array: Array) -> bool:
+    """Whether an array has an axis of one element behind the first: `query[:, None, :]`."""
+    sizes = [literal(axis) for axis in array.axes]
+    return not array.lead and len(sizes) > 2 and 1 in sizes[1:] and sizes[0] != 1
 
 
 def _is_square(array: Array) -> bool:
