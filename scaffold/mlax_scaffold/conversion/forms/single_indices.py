@@ -33,9 +33,9 @@ class _Prepended(ast.NodeTransformer):
             return node
         axes = [k.value for k in node.keywords if k.arg == "axis"] or node.args[1:]
         first = axes[0] if axes else None
-        listed = isinstance(first, ast.Call) and len(first.args) == 1
-        if listed and any(is_name(first.func, kind) for kind in ("tuple", "list")):
-            first = first.args[0]
+        match first:
+            case ast.Call(func=ast.Name(id="tuple" | "list"), args=[inner]):
+                first = inner
         match first:
             case ast.Call(func=func, args=[ast.BinOp(op=ast.Sub())]):
                 return node.args[0] if is_name(func, "range") else node

@@ -44,6 +44,10 @@ class TranslatedCalls(ast.NodeTransformer):
     calculations: Calculations
     around: Surroundings
 
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether an expression is a number, and no array."""
+        raise NotImplementedError
+
     def _uncast(self, node: ast.Call) -> ast.Call:
         """A number that is computed and cast, `jnp.sqrt(x.shape[-1]).astype(x.dtype)`, without the cast.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from mlax_scaffold.conversion.source.trees import (
     constant,
@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     replaced,
     same,
+    targets,
     visited,
 )
 
@@ -75,12 +76,26 @@ def _items(target: ast.expr, source: ast.expr) -> dict[str, ast.expr]:
     return {target.id: first} if isinstance(target, ast.Name) and first else {}
 
 
-def of_comprehension(generators: list[ast.comprehension]) -> dict[str, ast.expr]:
-    """What the names of a comprehension stand for at first."""
+def of_comprehension(
+    generators: list[ast.comprehension], setup: Sequence[ast.stmt] = ()
+) -> dict[str, ast.expr]:
+    """What the names of a comprehension stand for at first.
+
+    Args:
+        generators: what it goes over.
+        setup: the statements before it, which bind the lists that it may go over.
+    """
     found: dict[str, ast.expr] = {}
     for generator in generators:
         found |= _items(generator.target, generator.iter)
-    return found
+    places = [t for part in setup for t in targets(part)]
+    before = {
+        part.targets[0].id: part.value
+        for part in setup
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
+        if places.count(part.targets[0].id) == 1
+    }
+    return {k: with_elements(v, before) for k, v in found.items()}
 
 
 def with_elements(node: ast.expr, before: Mapping[str, ast.expr]) -> ast.expr:
