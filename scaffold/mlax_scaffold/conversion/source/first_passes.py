@@ -85,9 +85,6 @@ def of_comprehension(
         generators: what it goes over.
         setup: the statements before it, which bind the lists that it may go over.
     """
-    found: dict[str, ast.expr] = {}
-    for generator in generators:
-        found |= _items(generator.target, generator.iter)
     places = [t for part in setup for t in targets(part)]
     before = {
         part.targets[0].id: part.value
@@ -95,6 +92,14 @@ def of_comprehension(
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
         if places.count(part.targets[0].id) == 1
     }
+    found: dict[str, ast.expr] = {}
+    for generator in generators:
+        source = generator.iter
+        listed = before.get(source.id) if isinstance(source, ast.Name) else None
+        match listed:
+            case ast.Call(func=ast.Name(id="list" | "tuple"), args=[inner]):
+                source = inner
+        found |= _items(generator.target, source)
     return {k: with_elements(v, before) for k, v in found.items()}
 
 
@@ -114,6 +119,9 @@ class _Elements(ast.NodeTransformer):
             self.before.get(value.id, value) if isinstance(value, ast.Name) else value
         )
         elements, _ = _beginning(listed)
+        if isinstance(listed, ast.ListComp) and at == 0:
+            first = of_comprehension(listed.generators)
+            return folded(replaced(listed.elt, first)) if first else node
         if isinstance(at, int) and 0 <= at < len(elements):
             return copy.deepcopy(elements[at])
         return node
@@ -142,6 +150,9 @@ def _first(source: ast.expr) -> ast.expr | None:
             return expression("a[i]", a=inner, i=at)
         case ast.Name() | ast.Attribute():
             return expression("a[0]", a=source)
+        case ast.BinOp(op=ast.Add()):
+            elements, _ = _beginning(source)
+            return elements[0] if elements else None
         case ast.Tuple(elts=[first, *_]) | ast.List(elts=[first, *_]):
             match first:
                 case ast.Starred(value=ast.ListComp(elt=elt, generators=generators)):
