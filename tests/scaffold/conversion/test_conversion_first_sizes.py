@@ -1,4 +1,4 @@
-"""What sizes of layers are told by: lists that are computed before them, functions by name, inputs beside others."""
+"""What sizes of layers are told by: lists before them, functions by name, inputs beside others."""
 
 from __future__ import annotations
 
