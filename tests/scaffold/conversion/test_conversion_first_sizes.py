@@ -204,3 +204,55 @@ def apply_Thing(params, x):
     ).text
     assert "for d in (self.dim, *[self.hidden] * (self.depth - 1))" in text
     assert "self.head = trainable(normal(1.0), (self.hidden, 3))" in text
+
+
+def test_a_mask_of_numbers_that_a_base_is_given_by_its_place_is_compared():
+    text = converted(
+        """\
+class Attention(hk.MultiHeadAttention):
+    def __call__(self, query, key, value, mask=None):
+        causal = jnp.tril(jnp.ones((query.shape[1], query.shape[1])))
+        mask = mask * causal if mask is not None else causal
+        return super().__call__(query, key, value, mask)
+
+
+class Thing(hk.Module):
+    def __call__(self, x):
+        init = hk.initializers.VarianceScaling(1.0)
+        layer = Attention(num_heads=2, key_size=4, w_init=init, model_size=8)
+        return layer(x, x, x)
+""",
+        HAIKU,
+    ).text
+    assert "mask=mask != 0" in text
+
+
+@pytest.mark.parametrize("local", ["out_channels", "outs"])
+def test_a_size_that_setup_chooses_is_told_to_what_follows(local):
+    text = converted(
+        f"""\
+class Block(nn.Module):
+    in_channels: int
+    out_channels: int = None
+
+    def setup(self):
+        {local} = self.in_channels if self.out_channels is None else self.out_channels
+        self.fc = nn.Dense({local})
+
+    def __call__(self, x):
+        return self.fc(x)
+
+
+class Thing(nn.Module):
+    dim: int = 8
+
+    def setup(self):
+        self.block = Block(self.dim, 2 * self.dim)
+        self.last = nn.Dense(self.dim)
+
+    def __call__(self, x):
+        return self.last(self.block(x))
+""",
+        LINEN,
+    ).text
+    assert "self.last = Linear(2 * self.dim, self.dim)" in text
