@@ -133,6 +133,7 @@ class ArrayShapes(Reshaping):
     def __init__(self, symbols: Symbols, framework: str):
         self.symbols = symbols
         self.vectors = framework in ("equinox", "plain")
+        self.examples = framework == "equinox"
         self.single = False
         """Whether no part of the class is mapped over an axis: its arrays are of one example."""
         self.channel_last = framework in ("flax", "nnx", "haiku")

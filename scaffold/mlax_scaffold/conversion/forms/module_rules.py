@@ -88,8 +88,8 @@ def _leave_out(
                 attribute = self_attribute(target)
                 if attribute is None or attribute.lstrip("_") not in gone:
                     continue
-                # None, or a function of jax that fills an array.
-                if is_none(value) or isinstance(value, ast.Attribute):
+                # None, or what fills an array: a function of jax, or what haiku makes.
+                if is_none(value) or isinstance(value, ast.Attribute | ast.Call):
                     held[attribute] = value
                     start.body.remove(part)
     for method in node.body:

@@ -20,6 +20,7 @@ class ShapeFunctions:
     channel_last: bool
     vectors: bool
     single: bool
+    examples: bool
 
     def _axis(self, node: ast.Call, place: int) -> object:
         for keyword in node.keywords:
@@ -52,7 +53,7 @@ class ShapeFunctions:
             k.arg == "keepdims" and literal(k.value) is True for k in node.keywords
         )
         if axis is None:
-            if array.lead and array.axes and self.single:
+            if array.lead and array.axes and self.single and self.examples:
                 # All that there is of one example.
                 self.symbols.ranked(array, ["features"] * len(array.axes))
             kept = [ast.Constant(1) for _ in array.axes]
