@@ -256,3 +256,28 @@ class Thing(nn.Module):
         LINEN,
     ).text
     assert "self.last = Linear(2 * self.dim, self.dim)" in text
+
+
+def test_rows_of_a_table_are_as_many_as_what_follows_takes():
+    text = converted(
+        """\
+class Block(nnx.Module):
+    def __init__(self, dim: int, *, rngs: nnx.Rngs):
+        self.w = nnx.Param(jnp.ones((dim, dim)))
+
+    def __call__(self, x):
+        return jnp.einsum("BTD,DE->BTE", x, self.w.value)
+
+
+class Thing(nnx.Module):
+    def __init__(self, size: int, dim: int, *, rngs: nnx.Rngs):
+        init = nnx.initializers.normal()
+        self.table = nnx.Param(init(rngs.params(), (size, dim)))
+        self.block = Block(dim, rngs=rngs)
+
+    def __call__(self, tokens):
+        return self.block(self.table.value[tokens])
+""",
+        NNX,
+    ).text
+    assert "tokens: Int['batch axis1']" in text
