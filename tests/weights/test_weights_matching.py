@@ -419,3 +419,20 @@ def test_a_layer_of_the_very_path_is_taken_before_others_of_its_shape():
     mapping = map_weights(state, model, "torch")
     assert made_of(mapping, "ff_0_0/weight") == '"ff.0.0.weight"'
     assert made_of(mapping, "ff_3/weight") == '"ff.3.weight"'
+
+
+def test_the_only_weight_left_of_a_layer_is_the_only_array_left_of_it():
+    model = {
+        "h": [
+            {"norm": {"weight": jnp.ones(4)}, "last": {"weight": jnp.ones(4)}}
+            for _ in range(2)
+        ]
+    }
+    state = arrays(
+        **{f"params__{n}__norm__kernel": (4,) for n in range(2)},
+        **{f"params__{n}__last__kernel": (4,) for n in range(2)},
+    )
+    mapping = map_weights(state, model, "flax")
+    for n, part in itertools.product(range(2), ("norm", "last")):
+        assert made_of(mapping, f"h/{n}/{part}/weight") == f'"params.{n}.{part}.kernel"'
+    assert not mapping.unused

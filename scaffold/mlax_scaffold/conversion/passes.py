@@ -32,6 +32,7 @@ from mlax_scaffold.conversion.forms.input_titles import with_own_titles
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.forms.kept_keys import without_kept_keys
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
+from mlax_scaffold.conversion.forms.keyed_weights import without_keyed_weights
 from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
@@ -40,6 +41,7 @@ from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.module_functions import (
     without_module_functions,
 )
+from mlax_scaffold.conversion.forms.module_rules import without_module_rules
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
 from mlax_scaffold.conversion.forms.number_tensors import without_number_tensors
@@ -54,12 +56,15 @@ from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
+from mlax_scaffold.conversion.forms.rule_locals import without_rule_locals
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.sampled_images import without_sampled_images
 from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.forms.sequence_first import without_sequence_first
+from mlax_scaffold.conversion.forms.setup_tables import with_tables_read
 from mlax_scaffold.conversion.forms.shape_sums import without_shape_sums
 from mlax_scaffold.conversion.forms.shown_values import without_shown_values
+from mlax_scaffold.conversion.forms.single_indices import without_single_indices
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
 from mlax_scaffold.conversion.forms.static_products import with_static_products
@@ -74,6 +79,7 @@ from mlax_scaffold.conversion.forms.weightless_layers import (
 )
 from mlax_scaffold.conversion.handed.always_functions import without_always_functions
 from mlax_scaffold.conversion.handed.called_flags import without_called_flags
+from mlax_scaffold.conversion.handed.called_parts import with_called_parts
 from mlax_scaffold.conversion.handed.config_fields import Configured, with_settings
 from mlax_scaffold.conversion.handed.default_functions import without_default_functions
 from mlax_scaffold.conversion.handed.demanded_defaults import without_demanded_defaults
@@ -165,6 +171,8 @@ def with_plain_forms(
     without_sequence_first(origin)
     with_class_titles(origin, thing)
     without_absent_rules(origin, notes)
+    without_module_rules(origin, notes)
+    without_keyed_weights(origin)
     with_merged_layers(origin)
     without_mapped_flags(origin)
     without_mapped_functions(origin)
@@ -172,9 +180,11 @@ def with_plain_forms(
     without_mode_rates(origin)
     without_array_assertions(origin, thing, notes)
     with_plain_classes(origin, notes, thing)
+    with_called_parts(origin, thing)
     without_direct_calls(origin)
     without_aligned_images(origin)
     without_small_helpers(origin)
+    without_single_indices(origin)
     without_parallel_assignments(origin)
     with_tuple_paddings(origin)
     with_fixed_axes(origin, thing)
@@ -204,6 +214,8 @@ def with_plain_forms(
     with_unanimous_layers(origin, thing, LAYERS)
     # A class may be given several configurations.
     configured = [with_settings(origin), with_settings(origin)]
+    with_tables_read(origin)
+    without_rule_locals(origin)
     with_own_titles(origin, thing, notes)
     with_number_inputs(origin, thing, notes)
     without_settled_numbers(origin, thing, notes)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import replace
 
 from mlax_scaffold.weights.arrays import Expression, Given, Shape, names_in, stacked
 from mlax_scaffold.weights.mapping import Mapping, Weight
-from mlax_scaffold.weights.matching import NAMES, Match, match
+from mlax_scaffold.weights.matching import LEFT, NAMES, Match, match
 from mlax_scaffold.weights.model import Leaf, Model, Slot
 from mlax_scaffold.weights.recipes import Fill
 from mlax_scaffold.weights.recipes.attention import QKV
@@ -72,7 +73,7 @@ def propose(
         several[id(slot)] = ways
     notes += _of_readings(chosen, qkv) + _of_projections(source)
     weights = _weights(model, chosen, several, source.shapes)
-    weights = _named_alike(weights, source)
+    weights = _left_in_place(_named_alike(weights, source), source)
     touched = {
         name
         for fills in (*several.values(), *(fills for _, fills in chosen.values()))
@@ -112,6 +113,38 @@ def _named_alike(weights: tuple[Weight, ...], source: Source) -> tuple[Weight, .
             fits = False
         made.append(Weight(weight.leaf, Given(name), NAMES) if fits else weight)
     return tuple(made)
+
+
+def _left_in_place(weights: tuple[Weight, ...], source: Source) -> tuple[Weight, ...]:
+    """Weights, of which the only one left of a layer is the only array left of it.
+
+    `norm/weight` is `params/norm/kernel` where both have no other, however each is called.
+    """
+    used = {n for w in weights if w.expression for n in names_in(w.expression)}
+    left: dict[str, list[str]] = {}
+    for name in source.shapes:
+        if name not in used:
+            left.setdefault(_place(name), []).append(name)
+    open_ = Counter(_place(w.leaf.path) for w in weights if not w.decided)
+    made: list[Weight] = []
+    for weight in weights:
+        place = _place(weight.leaf.path)
+        alike = [n for p, below in left.items() if _is_end(p, place) for n in below]
+        fits = not weight.decided and open_[place] == len(alike) == 1
+        fits = fits and tuple(source.shapes[alike[0]]) == weight.leaf.shape
+        made.append(Weight(weight.leaf, Given(alike[0]), LEFT) if fits else weight)
+    return tuple(made)
+
+
+def _place(name: str) -> str:
+    """The path of the layer that an array is of, without the collection of flax."""
+    return _path(name).removeprefix("params/").rpartition("/")[0]
+
+
+def _is_end(one: str, other: str) -> bool:
+    """Whether a path is the last parts of another one: `0/norm` and `blocks/0/norm`."""
+    long, short = sorted((f"/{one}", f"/{other}"), key=len, reverse=True)
+    return short != "/" and long.endswith(short)
 
 
 def _path(name: str) -> str:

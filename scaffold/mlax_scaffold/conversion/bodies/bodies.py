@@ -7,10 +7,10 @@ import copy
 
 from mlax_scaffold.conversion.bodies.asserting import Asserting
 from mlax_scaffold.conversion.bodies.choosing import as_branches
-from mlax_scaffold.conversion.declarations.array_shapes import pointwise
 from mlax_scaffold.conversion.declarations.declaring import is_initializer
 from mlax_scaffold.conversion.declarations.inline_weights import is_variable
 from mlax_scaffold.conversion.declarations.parted_inputs import PartedInputs, ends
+from mlax_scaffold.conversion.declarations.pointwise_functions import pointwise
 from mlax_scaffold.conversion.declarations.reading import Environment
 from mlax_scaffold.conversion.forms.boolean_sums import is_truth
 from mlax_scaffold.conversion.shapes.chosen_sizes import (

@@ -329,6 +329,10 @@ class Calling(Helping):
         helped = self._helped(node, func, given, named)
         if helped is not None:
             return helped
+        numbers = [g.value for g in given if isinstance(g, Number)]
+        of_math = ast.unparse(func).rpartition(":")[2].startswith("math.")
+        if of_math and len(numbers) == len(given):
+            return node, Number(ast.Call(copy.deepcopy(func), numbers, []))
         last = ast.unparse(func).rpartition(".")[2].rpartition(":")[2]
         if last == "scan" and len(node.args) > 2 and isinstance(node.args[0], ast.Name):
             return node, self.scanned(node.args[0].id, given[1], given[2])

@@ -6,7 +6,7 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.bodies.repeating import Repeating
-from mlax_scaffold.conversion.lists.literal_loops import literal_passes
+from mlax_scaffold.conversion.lists.literal_loops import layer_passes, literal_passes
 from mlax_scaffold.conversion.shapes.repeated_sizes import passes
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Each, Loop, Number, Value
@@ -71,6 +71,7 @@ class Looping(Repeating):
         unrolled = self._unrolled(node)
         if unrolled is None and self.builder.framework in ("flax", "haiku"):
             unrolled = literal_passes(node)
+        unrolled = unrolled or layer_passes(node)
         if unrolled is not None:
             return self.statements(unrolled)
         iterated, source = self.value(node.iter)

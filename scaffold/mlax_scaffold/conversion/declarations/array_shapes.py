@@ -28,7 +28,7 @@ _REDUCTIONS = (
     *("mean", "sum", "max", "min", "prod", "var"),
     *("std", "l2_norm", "logsumexp", "amax", "any", "all", "argmax"),
 )
-_ALIKE = frozenset(
+ALIKE = frozenset(
     (
         *(
             "softmax",
@@ -122,6 +122,7 @@ class ArrayShapes(Reshaping):
     def __init__(self, symbols: Symbols, framework: str):
         self.symbols = symbols
         self.vectors = framework in ("equinox", "plain")
+        self.examples = framework == "equinox"
         self.single = False
         """Whether no part of the class is mapped over an axis: its arrays are of one example."""
         self.channel_last = framework in ("flax", "nnx", "haiku")
@@ -196,7 +197,7 @@ class ArrayShapes(Reshaping):
             return self.flat(owner)
         if attr in ("dot",):
             return self.matmul(owner, given[0] if given else None)
-        if attr in _ALIKE:
+        if attr in ALIKE:
             self._along(owner, node)
             return owner
         if attr == "squeeze":
@@ -356,14 +357,14 @@ class ArrayShapes(Reshaping):
             return self.broadcast(first, given[1])
         if last == "repeat" and len(node.args) > 1:
             return self.repeated(first, node, given[1])
-        if last in _ALIKE:
+        if last in ALIKE:
             self._along(first, node)
         if last == "tile" and len(given) > 1:
             return self._tiled(first, given[1])
         if last == "glu" and first.axes:
             half = folded(expression("a // 2", a=first.axes[-1]))
             return first.like([*first.axes[:-1], half])
-        return first if last in _ALIKE else None
+        return first if last in ALIKE else None
 
 
 def _times(share: ast.expr, groups: ast.expr) -> ast.expr:
@@ -381,10 +382,3 @@ def _items(value: Value) -> list[Value] | None:
     if isinstance(value, Shape) and not value.array.lead:
         return [Number(a) for a in value.array.axes[value.start : value.stop]]
     return None
-
-
-def pointwise(node: ast.expr) -> bool:
-    """Whether an expression is a function that keeps shapes, which is not called."""
-    known = isinstance(node, ast.Name | ast.Attribute)
-    text = ast.unparse(node).rpartition(":")[2]
-    return known and "." in text and text.rpartition(".")[2] in _ALIKE

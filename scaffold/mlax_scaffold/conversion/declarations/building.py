@@ -139,7 +139,7 @@ class Builder:
         known = Attribute("layers", call.func.id, call, condition)
         if self.framework not in ("flax", "haiku"):
             # Layers of these have the sizes of what they are called with.
-            known.first = of_comprehension(generators)
+            known.first = of_comprehension(generators, self.setup)
         self.attributes[attribute] = known
         self._write(attribute, ast.ListComp(call, generators), condition)
         return attribute

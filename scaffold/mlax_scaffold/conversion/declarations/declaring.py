@@ -56,7 +56,14 @@ class Declaring(Reading):
         """Whether all passes of a loop may call one layer, which holds nothing and is the same in each."""
         assert self.loop is not None
         bound = set(targets(self.loop.target))
-        return layer in _HOLDING_NOTHING and not names(call) & bound
+        # Setup knows nothing to go over that is itself a list of layers.
+        over = any(self._holds_layers(p) for p in ast.walk(self.loop.iter))
+        alike = (*_HOLDING_NOTHING, "Dropout") if over else _HOLDING_NOTHING
+        return layer in alike and not names(call) & bound
+
+    def _holds_layers(self, node: ast.AST) -> bool:
+        known = self.builder.attributes.get(self_attribute(node) or "")
+        return known is not None and known.kind == "layers"
 
     def _counted(self, loop: ast.For) -> tuple[ast.expr, ast.expr]:
         """What a loop goes over, without the lists that a body fills: setup knows none of these."""

@@ -157,7 +157,8 @@ class Weights:
 
 def typed(initializer: ast.expr) -> ast.expr:
     """An initializer that takes a key, a shape and a dtype."""
-    plain = {"jnp.zeros": "zeros", "jnp.ones": "ones"}.get(ast.unparse(initializer))
+    text = ast.unparse(initializer).removeprefix("@module:")
+    plain = {"jnp.zeros": "zeros", "jnp.ones": "ones"}.get(text)
     if plain is not None:
         return name(f"@word:{plain}")
     if isinstance(initializer, ast.Lambda) and len(initializer.args.args) == 2:

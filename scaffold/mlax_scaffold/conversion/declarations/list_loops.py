@@ -102,7 +102,8 @@ class ListLoops:
                     0,
                 )
             if direct:
-                builder.attributes[place].first = of_comprehension([generator])
+                first = of_comprehension([generator], builder.setup)
+                builder.attributes[place].first = first
             else:
                 builder.attributes[place].call = (
                     made if isinstance(made, ast.Call) else call

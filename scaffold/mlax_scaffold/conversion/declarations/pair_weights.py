@@ -9,8 +9,13 @@ from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
 from mlax_scaffold.conversion.lists.key_loops import splits
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_name,
+    is_none,
     literal,
+    names,
     replaced,
+    same,
     targets,
     without_docstring,
 )
@@ -68,6 +73,11 @@ class MadeWeights:
         if isinstance(target, ast.Subscript):
             holder = self._place(target.value)
             if isinstance(holder, ast.Dict) and isinstance(target.slice, ast.Constant):
+                known = [literal(k) for k in holder.keys]
+                if target.slice.value in known:
+                    # What stood there is another one now.
+                    holder.values[known.index(target.slice.value)] = made
+                    return True
                 holder.keys.append(target.slice)
                 holder.values.append(made)
                 return True
@@ -122,11 +132,15 @@ class MadeWeights:
         """Whether a loop only appends to a list of weights, once in each pass."""
         inner = MadeWeights(self.origin, self.depth)
         inner.known = dict(self.known)
-        loop = ast.comprehension(node.target, node.iter, [], 0)
+        loop = self._with_size(node) or ast.comprehension(node.target, node.iter, [], 0)
         appended = 0
         for part in node.body:
             match part:
                 case ast.Assign(value=value) if splits(self.origin, value):
+                    pass
+                case ast.Assign(targets=[ast.Name() as target]) if same(
+                    target, loop.target
+                ):
                     pass
                 case ast.Assign(targets=[target], value=value):
                     if not inner._assigned(target, value):
@@ -142,6 +156,32 @@ class MadeWeights:
         own = {t for part in node.body for t in targets(part)}
         self.known = {k: v for k, v in inner.known.items() if k not in own}
         return True
+
+    def _with_size(self, node: ast.For) -> ast.comprehension | None:
+        """What a loop goes over whose last line says what a size is from the second pass on: `d = width`."""
+        match node:
+            case ast.For(
+                target=ast.Name(id="_"),
+                iter=ast.Call(func=func, args=[count]),
+                body=[
+                    *_,
+                    ast.Assign(targets=[ast.Name(id=local) as target], value=later),
+                ],
+            ) if is_name(func, "range"):
+                pass
+            case _:
+                return None
+        bound = {t for part in node.body for t in targets(part)}
+        begun = [
+            part.value
+            for part in self.rest
+            if isinstance(part, ast.Assign) and is_name(part.targets[0], local)
+        ]
+        if len(begun) != 1 or names(later) & bound or _holds(later):
+            return None
+        text = "(first, *[later] * (count - 1))"
+        over = expression(text, first=begun[0], later=later, count=count)
+        return ast.comprehension(copy.deepcopy(target), over, [], 0)
 
     def _settled(self, node: ast.expr) -> ast.expr:
         """A value, with what its names hold, and what functions of the file make."""
@@ -176,7 +216,8 @@ def _keys_alone(origin: Origin, body: list[ast.stmt]) -> bool:
 def _holds(node: ast.expr) -> bool:
     """Whether a value is an array, as far as can be told, or a container of such."""
     if isinstance(node, ast.Dict):
-        return all(map(_holds, node.values))
+        # None stands where an array is put later.
+        return all(is_none(v) or _holds(v) for v in node.values)
     if isinstance(node, ast.List | ast.Tuple):
         return all(map(_holds, node.elts))
     if isinstance(node, ast.ListComp):

@@ -54,7 +54,10 @@ from mlax_scaffold.conversion.shapes.annotations import (
     symbols_named,
     with_leading_axes,
 )
-from mlax_scaffold.conversion.shapes.derived_sizes import derived_values
+from mlax_scaffold.conversion.shapes.derived_sizes import (
+    derived_values,
+    local_values,
+)
 from mlax_scaffold.conversion.shapes.draws import Draws
 from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
@@ -234,6 +237,8 @@ class ClassReader(ClassMethods):
                 with_image_sizes(self.symbols, value, builder.fields, self.framework)
                 self.symbols.settled(value)
         self.symbols.settle_ranks()
+        if self.framework == "equinox":
+            self.symbols.settle_examples()
         return self._described(call, forward, inputs, env, result)
 
     def _in_dtype_of_weights(
@@ -335,6 +340,7 @@ class ClassReader(ClassMethods):
             result,
             {f.name: f.default for f in fields},
             derived_values(setup, named),
+            local_values(setup, named),
         )
         return described, interface
 

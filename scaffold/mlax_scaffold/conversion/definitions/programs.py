@@ -40,6 +40,7 @@ from mlax_scaffold.conversion.source.requirements import plain_text
 from mlax_scaffold.conversion.source.trees import (
     constant,
     is_name,
+    literal,
     name,
     names,
     targets,
@@ -286,6 +287,16 @@ def sizes_in(function: ast.FunctionDef) -> set[str]:
     return found
 
 
+def _dictionaries(function: ast.FunctionDef) -> set[str]:
+    """Names of a function that are asked for entries by a text, as dictionaries of weights are."""
+    return {
+        n.value.id
+        for n in ast.walk(function)
+        if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)
+        if isinstance(literal(n.slice), str)
+    }
+
+
 def _called(origin: Origin, module: str) -> frozenset[str]:
     """What a file calls a module."""
     return frozenset(n for n, full in origin.imports.items() if full == module)
@@ -309,7 +320,7 @@ def _translated(
         assert isinstance(node, ast.FunctionDef)
         numbers = _counts(node)
         given = [a.arg for a in node.args.args if a.arg not in KEYS]
-        arrays = [a for a in given if a not in numbers]
+        arrays = [a for a in given if a not in numbers | _dictionaries(node)]
         # Of numbers alone, arrays are made in a dtype that nothing here tells.
         first = (arrays[0] if arrays else "") if given else first
     translator = Translator(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from mlax_scaffold.conversion.declarations.parted_inputs import case_of, settings_of
 from mlax_scaffold.conversion.declarations.words import NUMBERED
 from mlax_scaffold.conversion.examples.computing import computed, default_of, is_there
+from mlax_scaffold.conversion.examples.single_axes import with_single_axes
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
@@ -115,7 +116,7 @@ def fitting(
             nested = _nested(symbols, several, known, side, chosen)
             if nested is not None:
                 shapes[name] = nested
-    return (*values.items(), *shapes.items())
+    return (*values.items(), *with_single_axes(shapes, methods).items())
 
 
 def _nested(

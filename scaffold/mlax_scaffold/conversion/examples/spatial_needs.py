@@ -103,7 +103,8 @@ def _within(
     default = window if title != "Conv" else 1
     stride = _number(given.get("strides"), values, default)
     same = window // 2 if title == "Conv" or given.get("padding") is not None else 0
-    padding = _number(given.get("padding"), values, same)
+    none = literal(given.get("padding")) == "VALID"
+    padding = 0 if none else _number(given.get("padding"), values, same)
     dilation = _number(given.get("dilation"), values, 1)
     if window > 0 and stride > 0:
         yield _Window((window - 1) * dilation + 1, stride, padding)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.source.arguments_of import method_of
+from mlax_scaffold.conversion.source.arguments_of import defaults_of, method_of
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -33,14 +33,18 @@ def with_own_titles(origin: Origin, thing: str, notes: Notes) -> None:
         }
         if start is not None:
             fields = {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
+        draws = "query" not in {a.arg for a in call.args.args}
         for argument in call.args.args[1:]:
             title = argument.arg
-            if title not in fields - named or flags([title]):
+            # Keys of an attention that may be left out: `key=None` is a random one here.
+            keys = title == "key" and title in defaults_of(call.args) and not draws
+            own = title in fields and not flags([title])
+            if title in named or not (own or keys):
                 continue
             made = f"{title}_input"
             argument.arg = made
             call.body = [Names({title: name(made)}).visit(p) for p in call.body]
-            if node.name == thing:
+            if node.name == thing and own:
                 what = f"`{title}` of the call is `{made}`, as a hyperparameter has that name"
                 notes.remark(argument, what, "give it by its place, or by that name")
     ast.fix_missing_locations(origin.tree)

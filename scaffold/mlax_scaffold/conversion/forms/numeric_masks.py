@@ -64,6 +64,8 @@ def _compare(
     def is_numeric(value: ast.expr) -> bool:
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
             return is_numeric(value.left) or is_numeric(value.right)
+        if isinstance(value, ast.IfExp):
+            return is_numeric(value.body) or is_numeric(value.orelse)
         return is_mask(value) or any(is_name(value, n) for n in numeric)
 
     for part in ast.walk(function):
@@ -81,8 +83,13 @@ def _compare(
             self_attribute(part.func)
             or isinstance(part.func, ast.Call)
             or getattr(part.func, "id", "") in made
+            or ast.unparse(part.func) == "super().__call__"
         ):
             continue
+        for at, value in enumerate(part.args):
+            if getattr(value, "id", "") in _MASKS and is_numeric(value):
+                test = ast.Compare(value, [by], [ast.Constant(0)])
+                part.args[at] = ast.copy_location(test, value)
         for keyword in part.keywords:
             value = keyword.value
             if keyword.arg in _MASKS and is_numeric(value):

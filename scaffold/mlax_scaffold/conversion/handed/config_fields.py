@@ -229,7 +229,8 @@ def _free(made: Configured, setting: str) -> str:
     )
     if isinstance(start, ast.FunctionDef):
         taken |= {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
-    return f"config_{setting}" if setting in taken | RESERVED else setting
+    reserved = RESERVED - {"dtype"}  # a field that is left out: nothing is called so
+    return f"config_{setting}" if setting in taken | reserved else setting
 
 
 def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> None:

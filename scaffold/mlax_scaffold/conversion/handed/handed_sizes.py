@@ -1,4 +1,4 @@
-"""Sizes that layers of PyTorch hand to each other, `block(x, H, W)`, as arrays that are so long.
+"""Sizes that layers of PyTorch and flax hand to each other, `block(x, H, W)`, as arrays that are so long.
 
 x, H, W = self.embed(x)                     x, H, W = self.embed(x)
 for block in self.blocks:         becomes   (H,), (W,) = H.shape, W.shape
@@ -25,6 +25,8 @@ from mlax_scaffold.conversion.source.trees import (
     without_docstring,
 )
 
+_CALLED = {"torch": "forward", "flax": "__call__", "nnx": "__call__"}
+_MODULES = {"torch": "torch", "flax": "jax.numpy", "nnx": "jax.numpy"}
 _NUMBER, _SHAPE = "({0},) = {0}.shape", "{0} = {0}.shape"
 """How a size, and several in a tuple, are read of the array that stands for them."""
 
@@ -34,15 +36,16 @@ def without_handed_sizes(origin: Origin, thing: str) -> None:
     classes = {
         n: made
         for n, c in origin.classes.items()
-        if framework_of(origin, c) == "torch" and is_layer_class(origin, c)
+        if framework_of(origin, c) in _CALLED and is_layer_class(origin, c)
         if (made := _Class.read(origin, c)) is not None
     }
     known = None
     while known != (known := [m.spread(classes, thing) for m in classes.values()]):
         pass
-    torch = next((n for n, full in origin.imports.items() if full == "torch"), "torch_")
+    modules = {full: n for n, full in origin.imports.items()}
     for made in classes.values():
-        made.write(classes, torch)
+        full = _MODULES[framework_of(origin, made.node)]
+        made.write(classes, modules.get(full, "torch_"))
     ast.fix_missing_locations(origin.tree)
 
 
@@ -60,8 +63,9 @@ class _Class:
 
     @classmethod
     def read(cls, origin: Origin, node: ast.ClassDef) -> _Class | None:
-        """The class, if it has a method `forward`."""
-        call, start = method_of(node, "forward"), method_of(node, "__init__")
+        """The class, if it has a method that is called."""
+        call = method_of(node, _CALLED[framework_of(origin, node)])
+        start = method_of(node, "__init__") or method_of(node, "setup")
         if call is None:
             return None
         made = cls(node, call)
@@ -112,7 +116,11 @@ class _Class:
             if isinstance(part, ast.Call):
                 func = part.func
                 owner = func.value if isinstance(func, ast.Subscript) else func
-                other = classes.get(layers.get(ast.unparse(owner), ""))
+                title = layers.get(ast.unparse(owner), "")
+                if isinstance(func, ast.Call) and isinstance(func.func, ast.Name):
+                    # A layer that is made where it is called.
+                    title = func.func.id
+                other = classes.get(title)
                 if other is not None:
                     yield part, other
 

@@ -6,7 +6,12 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
-from mlax_scaffold.conversion.source.trees import literal, with_names
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    literal,
+    self_attribute,
+    with_names,
+)
 
 _MOST = 8
 """Loops of more passes are not written out."""
@@ -40,6 +45,37 @@ def literal_passes(node: ast.For) -> list[ast.stmt] | None:
         body = [with_names(copy.deepcopy(part), parts) for part in node.body]
         passes += [_Fresh(len(passes)).visit(part) for part in body]
     return passes
+
+
+def layer_passes(node: ast.For) -> list[ast.stmt] | None:
+    """The passes of a loop over layers that stand in it, `for conv in (self.first, self.second)`."""
+    counted = isinstance(node.iter, ast.Call) and is_name(node.iter.func, "enumerate")
+    source, target = node.iter, node.target
+    number: ast.expr | None = None
+    if counted and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        assert isinstance(source, ast.Call)
+        source, (number, target) = source.args[0], target.elts
+    if not isinstance(source, ast.Tuple | ast.List) or not isinstance(target, ast.Name):
+        return None
+    ends = (ast.Break, ast.Continue)
+    if node.orelse or any(isinstance(part, ends) for part in ast.walk(node)):
+        return None
+    if not source.elts or any(_attribute_of(e) is None for e in source.elts):
+        return None
+    found: list[ast.stmt] = []
+    for at, layer in enumerate(source.elts):
+        parts = {target.id: layer}
+        if isinstance(number, ast.Name):
+            parts[number.id] = ast.Constant(at)
+        found += [with_names(copy.deepcopy(part), parts) for part in node.body]
+    return found
+
+
+def _attribute_of(node: ast.expr) -> str | None:
+    """The attribute that an expression is, or is a part of: `self.norms[0]`."""
+    while isinstance(node, ast.Subscript) and isinstance(literal(node.slice), int):
+        node = node.value
+    return self_attribute(node)
 
 
 class _Fresh(ast.NodeTransformer):

@@ -27,7 +27,12 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     without_docstring,
 )
-from mlax_scaffold.conversion.source.vocabulary import BEGUN, CHAINED, Surroundings
+from mlax_scaffold.conversion.source.vocabulary import (
+    BEGUN,
+    CHAINED,
+    SCALARS,
+    Surroundings,
+)
 
 
 class TranslatedCalls(ast.NodeTransformer):
@@ -38,6 +43,23 @@ class TranslatedCalls(ast.NodeTransformer):
     notes: Notes
     calculations: Calculations
     around: Surroundings
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """Whether an expression is a number, and no array."""
+        raise NotImplementedError
+
+    def _uncast(self, node: ast.Call) -> ast.Call:
+        """A number that is computed and cast, `jnp.sqrt(x.shape[-1]).astype(x.dtype)`, without the cast.
+
+        Numbers are of the dtype of what they are computed with.
+        """
+        match node.func:
+            case ast.Attribute(
+                value=ast.Call(func=func, args=[given]) as number, attr="astype"
+            ):
+                if self.origin.qualified(func) in SCALARS and self._is_number(given):
+                    return number
+        return node
 
     def _filled(self, node: ast.Call, row: Row) -> ast.expr:
         begun = [k for k in node.keywords if str(k.arg).startswith(BEGUN)]

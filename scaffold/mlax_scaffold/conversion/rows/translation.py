@@ -220,6 +220,7 @@ class Translator(TranslatedCalls):
             node = node if maker is None else with_argument(maker, node)
         if isinstance(node.func, ast.Name) and node.func.id in self.own:
             return self._own(node, self.own[node.func.id])
+        node = self._uncast(node)
         full = self.origin.qualified(node.func)
         if full in HAIKU:
             return self._generic(node, name(f"@call:{full.rpartition('.')[2]}"))

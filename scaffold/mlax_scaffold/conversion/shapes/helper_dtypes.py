@@ -166,6 +166,14 @@ WHOLE = ("int32", "int64", "int_", "int")
 
 
 def casts_to(call: ast.Call, dtypes: Collection[str]) -> bool:
-    """Whether a call of `astype` names one of these."""
-    text = ast.unparse(call.args[0]) if len(call.args) == 1 else ""
-    return text.strip("'").rpartition(".")[2] in dtypes
+    """Whether a call of `astype` names one of these, or what is as wide at least as one."""
+    given = call.args[0] if len(call.args) == 1 else None
+    if isinstance(given, ast.Call):
+        func = ast.unparse(given.func).rpartition(".")[2]
+        parts = given.args if func in ("promote_types", "result_type") else []
+        return any(_dtype_named(part) in dtypes for part in parts)
+    return given is not None and _dtype_named(given) in dtypes
+
+
+def _dtype_named(node: ast.expr) -> str:
+    return ast.unparse(node).strip("'").rpartition(".")[2]

@@ -106,6 +106,13 @@ class Indexing(ShapeFunctions):
             if rows and not value.lead and value.axes:
                 assert isinstance(index, Array)
                 return Array([*index.axes, *value.axes[1:]], False, value.kind)
+            open_ = isinstance(index, Array) and index.kind == "Int" and index.lead
+            if open_ and not value.lead and len(value.axes) == 2:
+                # Rows of a table, as many as there are indices.
+                assert isinstance(index, Array)
+                looked = index.like([*index.axes, value.axes[1]], value.kind)
+                looked.looked_up = index if not index.axes else None
+                return looked
             cut = isinstance(index_node, ast.Slice) and (
                 index_node.lower is not None or index_node.upper is not None
             )

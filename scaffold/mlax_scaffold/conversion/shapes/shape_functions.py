@@ -20,6 +20,7 @@ class ShapeFunctions:
     channel_last: bool
     vectors: bool
     single: bool
+    examples: bool
 
     def _axis(self, node: ast.Call, place: int) -> object:
         for keyword in node.keywords:
@@ -52,7 +53,11 @@ class ShapeFunctions:
             k.arg == "keepdims" and literal(k.value) is True for k in node.keywords
         )
         if axis is None:
-            return Array([], False)
+            if array.lead and array.axes and self.single and self.examples:
+                # All that there is of one example.
+                self.symbols.ranked(array, ["features"] * len(array.axes))
+            kept = [ast.Constant(1) for _ in array.axes]
+            return Array(list(kept) if keep and not array.lead else [], False)
         axes = axis if isinstance(axis, tuple | list) else (axis,)
         axes = [a for a in axes if isinstance(a, int)]
         if not axes:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols, substituted
 from mlax_scaffold.conversion.shapes.values import Array, Prefix, Several, Value
+from mlax_scaffold.conversion.source.trees import replaced
 
 _OF_IMAGES = frozenset({"height", "width", "depth", "time"})
 
@@ -23,12 +24,13 @@ class Signature:
         result: Value,
         fields: Mapping[str, ast.expr | None],
         derived: Mapping[str, ast.expr],
+        locals_: Mapping[str, ast.expr],
     ):
         prefixes: dict[int, Prefix] = {}
 
         def told(axis: ast.expr) -> ast.expr:
             # What the class computes of its arguments, another one does not have.
-            return substituted(symbols.find(axis), derived)
+            return substituted(replaced(symbols.find(axis), locals_), derived)
 
         self.inputs = [_frozen(told, i, prefixes) for i in inputs]
         self.output = _frozen(told, result, prefixes)

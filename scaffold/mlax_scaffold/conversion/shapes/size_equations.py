@@ -36,6 +36,15 @@ def without_numbers(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr
             case ast.BinOp(left=size, op=ast.Add(), right=ast.Constant(int(part))):
                 if is_symbol(size) and type(whole) is int and whole > part:
                     return size, ast.Constant(whole - part)
+            case ast.BinOp(left=size, op=ast.Sub(), right=ast.Constant(int(part))):
+                if type(whole) is int and any(map(is_symbol, ast.walk(size))):
+                    return without_numbers(size, ast.Constant(whole + part))
+            case (
+                ast.BinOp(left=ast.Constant(int(part)), op=ast.Mult(), right=size)
+                | ast.BinOp(left=size, op=ast.Mult(), right=ast.Constant(int(part)))
+            ):
+                if is_symbol(size) and type(whole) is int and not whole % (part or 1):
+                    return size, ast.Constant(whole // (part or 1))
             case ast.BinOp(left=size, op=ast.FloorDiv(), right=ast.Constant() as part):
                 known = not any(map(is_symbol, ast.walk(other)))
                 if is_symbol(size) and known:

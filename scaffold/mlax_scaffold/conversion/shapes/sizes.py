@@ -39,6 +39,8 @@ class Symbols:
         """Sizes that have to be the same, though neither is unknown as a whole."""
         self.alike: list[tuple[Array, Array]] = []
         """Arrays that have as many axes, though nothing told how many when they were combined."""
+        self.beside: list[tuple[Array, Array]] = []
+        """Arrays that were combined when nothing told how many axes either has."""
         self.count = 0
 
     def fresh(self, hint: str) -> ast.Name:
@@ -151,11 +153,16 @@ class Symbols:
         """The result of an operation of two arrays that are broadcast."""
         left.told_by(right)
         right.told_by(left)
+        if left.lead and right.lead and left.tail and right.tail:
+            self.beside.append((left, right))
         for a, b in zip(reversed(left.axes), reversed(right.axes), strict=False):
             one = any(isinstance(s, ast.Constant) and s.value == 1 for s in (a, b))
             if not one:
                 self.equal(a, b)
         for one, other in ((left, right), (right, left)):
+            if one.lead and len(one.axes) == 1 and _is_square(other):
+                # Beside the matrix with ones on its diagonal there is another one.
+                self.equal(self.axis(one, -2) or other.axes[-2], other.axes[-2])
             self._along_new(one, other)
             self._along_looked_up(one, other)
             if one.lead and not one.axes and len(other.axes) == 1 and not other.lead:
@@ -173,6 +180,14 @@ class Symbols:
             if one.lead and not one.axes and other.axes:
                 if 0 < one.asked < len(other.axes) and not other.lead:
                     self._as_asked(one, other)
+                    return one
+                if _has_new_axis(other) and one.kind == "Float":
+                    # What an axis was put in for has that one itself.
+                    hints = ["_", "positions", *["_"] * (len(other.axes) - 2)]
+                    self.ranked(one, hints)
+                    for mine, axis in zip(one.axes, other.axes, strict=True):
+                        if literal(axis) != 1:
+                            self.equal(mine, axis)
                     return one
                 whole = self._longer(other)
                 one.broadcast_to(whole)
@@ -212,6 +227,18 @@ class Symbols:
                     self.ranked(one, ("batch", *["_"] * (len(other.axes) - 1)))
                     for mine, axis in zip(one.axes, other.axes, strict=True):
                         self.equal(mine, axis)
+        for one, other in (p for a, b in self.beside for p in ((a, b), (b, a))):
+            if one.lead and len(one.axes) == 1 and _is_column(other):
+                # A number for each row, which there are as many of.
+                rows = self.axis(one, -2)
+                self.equal(rows or other.axes[-2], other.axes[-2])
+
+    def settle_examples(self) -> None:
+        """Take what is combined with an array of one example to be of one example, too."""
+        for _ in self.beside:
+            for one, other in (p for a, b in self.beside for p in ((a, b), (b, a))):
+                if one.lead and not other.lead and len(other.axes) == len(one.axes):
+                    self.ranked(one, ["_"] * len(other.axes))
 
     def _along_looked_up(self, array: Array, other: Array) -> None:
         """Rows of a table that are combined with an array are as many as it has."""
@@ -284,6 +311,28 @@ class Symbols:
             count = max(count, array.asked + 1 + len(array.tail), array.usual)
         hints = ["batch", "positions", "features"] + ["_"] * count
         self.ranked(array, hints[:count])
+
+
+def _has_new_axis(array: Array) -> bool:
+    """Whether an array has an axis of one element behind the first: `query[:, None, :]`."""
+    sizes = [literal(axis) for axis in array.axes]
+    return not array.lead and len(sizes) > 2 and 1 in sizes[1:] and sizes[0] != 1
+
+
+def _is_square(array: Array) -> bool:
+    """Whether an array is a square matrix, of a size that is not one."""
+    return (
+        not array.lead
+        and len(array.axes) == 2
+        and same(*array.axes)
+        and literal(array.axes[0]) != 1
+    )
+
+
+def _is_column(array: Array) -> bool:
+    """Whether an array has several rows of one element each: what was reduced and kept its axis."""
+    sizes = [literal(axis) for axis in array.axes]
+    return array.lead and len(sizes) == 2 and sizes[1] == 1 != sizes[0]
 
 
 def _is_of_channels(array: Array) -> bool:

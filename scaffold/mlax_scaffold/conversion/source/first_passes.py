@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from mlax_scaffold.conversion.source.trees import (
     constant,
@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     replaced,
     same,
+    targets,
     visited,
 )
 
@@ -75,12 +76,31 @@ def _items(target: ast.expr, source: ast.expr) -> dict[str, ast.expr]:
     return {target.id: first} if isinstance(target, ast.Name) and first else {}
 
 
-def of_comprehension(generators: list[ast.comprehension]) -> dict[str, ast.expr]:
-    """What the names of a comprehension stand for at first."""
+def of_comprehension(
+    generators: list[ast.comprehension], setup: Sequence[ast.stmt] = ()
+) -> dict[str, ast.expr]:
+    """What the names of a comprehension stand for at first.
+
+    Args:
+        generators: what it goes over.
+        setup: the statements before it, which bind the lists that it may go over.
+    """
+    places = [t for part in setup for t in targets(part)]
+    before = {
+        part.targets[0].id: part.value
+        for part in setup
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
+        if places.count(part.targets[0].id) == 1
+    }
     found: dict[str, ast.expr] = {}
     for generator in generators:
-        found |= _items(generator.target, generator.iter)
-    return found
+        source = generator.iter
+        listed = before.get(source.id) if isinstance(source, ast.Name) else None
+        match listed:
+            case ast.Call(func=ast.Name(id="list" | "tuple"), args=[inner]):
+                source = inner
+        found |= _items(generator.target, source)
+    return {k: with_elements(v, before) for k, v in found.items()}
 
 
 def with_elements(node: ast.expr, before: Mapping[str, ast.expr]) -> ast.expr:
@@ -99,6 +119,9 @@ class _Elements(ast.NodeTransformer):
             self.before.get(value.id, value) if isinstance(value, ast.Name) else value
         )
         elements, _ = _beginning(listed)
+        if isinstance(listed, ast.ListComp) and at == 0:
+            first = of_comprehension(listed.generators)
+            return folded(replaced(listed.elt, first)) if first else node
         if isinstance(at, int) and 0 <= at < len(elements):
             return copy.deepcopy(elements[at])
         return node
@@ -127,6 +150,9 @@ def _first(source: ast.expr) -> ast.expr | None:
             return expression("a[i]", a=inner, i=at)
         case ast.Name() | ast.Attribute():
             return expression("a[0]", a=source)
+        case ast.BinOp(op=ast.Add()):
+            elements, _ = _beginning(source)
+            return elements[0] if elements else None
         case ast.Tuple(elts=[first, *_]) | ast.List(elts=[first, *_]):
             match first:
                 case ast.Starred(value=ast.ListComp(elt=elt, generators=generators)):

@@ -1,0 +1,64 @@
+"""Weights of flax that a function of a key alone makes, as an initializer and a shape.
+
+self.param("scale", lambda key: jnp.full((dim,), 0.1))
+becomes
+self.param("scale", nn.initializers.constant(0.1), (dim,))
+"""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_name,
+    self_attribute,
+)
+
+_FILLED = {"jax.numpy.zeros": "zeros", "jax.numpy.ones": "ones"}
+
+
+def without_keyed_weights(origin: Origin) -> None:
+    """Write them so, in place; what makes something else stays as it is."""
+    linen = [n for n, full in origin.imports.items() if full == "flax.linen"]
+    for part in ast.walk(origin.tree) if linen else ():
+        match part:
+            case ast.Call(func=func, args=[_, ast.Lambda(args=given, body=made)]):
+                if self_attribute(func) != "param" or len(given.args) != 1:
+                    continue
+                found = _rule(origin, made, given.args[0].arg)
+                if found is not None:
+                    text, value, shape = found
+                    rule = expression(f"{linen[0]}.initializers.{text}", v=value)
+                    part.args[1:] = [ast.copy_location(rule, made), shape]
+    ast.fix_missing_locations(origin.tree)
+
+
+def _rule(
+    origin: Origin, node: ast.expr, key: str
+) -> tuple[str, ast.expr, ast.expr] | None:
+    """An initializer, a number in it, and the shape of what it fills."""
+    one: ast.expr = ast.Constant(1.0)
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            for side, factor in ((left, right), (right, left)):
+                found = _rule(origin, side, key)
+                if found is not None and _is_one(found):
+                    if any(is_name(p, key) for p in ast.walk(factor)):
+                        return None
+                    text = "constant(v)" if found[0] == "ones" else found[0]
+                    return text, factor, found[2]
+        case ast.Call(func=func, args=[shape, *rest]):
+            full = origin.qualified(func)
+            if full in _FILLED and len(rest) < 2:
+                return _FILLED[full], one, shape
+            if full == "jax.numpy.full" and rest:
+                return "constant(v)", rest[0], shape
+            if full == "jax.random.normal" and is_name(shape, key) and rest:
+                return "normal(v)", one, rest[0]
+    return None
+
+
+def _is_one(found: tuple[str, ast.expr, ast.expr]) -> bool:
+    return found[0] in ("ones", "normal(v)") and ast.unparse(found[1]) == "1.0"
