@@ -36,6 +36,7 @@ from mlax_scaffold.conversion.definitions.constructor import (
 )
 from mlax_scaffold.conversion.definitions.early_locals import with_early_locals
 from mlax_scaffold.conversion.definitions.preparing import prepare
+from mlax_scaffold.conversion.definitions.resolved_sizes import Resolve
 from mlax_scaffold.conversion.definitions.started_methods import of_start
 from mlax_scaffold.conversion.definitions.told_shapes import told
 from mlax_scaffold.conversion.examples.examples import example
@@ -63,22 +64,17 @@ from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.shapes.node_counts import with_nodes
 from mlax_scaffold.conversion.shapes.signatures import Signature
-from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.taken_apart import taken_apart, with_edges
 from mlax_scaffold.conversion.shapes.values import Array, Value, is_asked_early
 from mlax_scaffold.conversion.source.arguments_of import absent_by_default
 from mlax_scaffold.conversion.source.interfaces import Interface
-from mlax_scaffold.conversion.source.library import tidied
-from mlax_scaffold.conversion.source.loop_parts import unnumbered
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     docstring,
     expression,
-    is_layer,
     literal,
-    names,
     self_attribute,
     without_docstring,
 )
@@ -263,10 +259,11 @@ class ClassReader(ClassMethods):
     ) -> tuple[Described, Interface]:
         builder = self.builder
         added = self._added(env)
-        resolved = [self._resolved(s) for s in builder.setup]
+        resolve = Resolve(self.symbols)
+        resolved = [resolve.visit(s) for s in builder.setup]
         setup = with_early_locals(without_unread(resolved, builder.written))
         for method in (forward, *builder.methods):
-            method.body = [self._resolved(s) for s in method.body]
+            method.body = [resolve.visit(s) for s in method.body]
         draws = Draws(self.notes, builder.origin.functions)
         draws.forward(forward, builder.methods)
         self._own_initializers()
@@ -349,47 +346,6 @@ class ClassReader(ClassMethods):
         fields = [with_initializers(self.builder, f) for f in fields]
         required = [f for f in fields if f.default is None]
         return [*required, *(f for f in fields if f.default is not None)]
-
-    def _resolved(self, node: ast.stmt) -> ast.stmt:
-        symbols = self.symbols
-
-        class Resolve(ast.NodeTransformer):
-            def visit_Name(self, node: ast.Name) -> ast.expr:
-                return copy.deepcopy(symbols.find(node)) if is_symbol(node) else node
-
-            def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
-                self.generic_visit(node)
-                generator = node.generators[0]
-                made = node.elt
-                one = len(node.generators) == 1
-                if one and isinstance(made, ast.Call) and is_layer(made):
-                    unnumbered(generator, names(made))
-                return node
-
-            def visit_Compare(self, node: ast.Compare) -> ast.expr:
-                self.generic_visit(node)
-                match node:
-                    case ast.Compare(
-                        left=ast.IfExp(
-                            test=ast.Compare(left=part, ops=[ast.Is()]),
-                            body=ast.Constant(value=None),
-                        ),
-                        ops=[ast.Is() | ast.IsNot()],
-                        comparators=[ast.Constant(value=None)],
-                    ):
-                        # `(None if a is None else f(a)) is None`
-                        node.left = part
-                return node
-
-            def visit_Call(self, node: ast.Call) -> ast.expr:
-                self.generic_visit(node)
-                if isinstance(node.func, ast.Name) and node.func.id.startswith(
-                    ("@layer:", "@word:")
-                ):
-                    return tidied(node)
-                return node
-
-        return Resolve().visit(node)
 
 
 def _constants(node: ast.ClassDef) -> tuple[ast.stmt, ...]:
