@@ -33,7 +33,7 @@ from mlax_scaffold.rewrite.nodes import (
     self_attribute,
     statement,
 )
-from mlax_scaffold.rewrite.traversal import Transformer
+from mlax_scaffold.rewrite.traversal import Transformer, parts
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -62,8 +62,7 @@ def _indexed(
         states = fresh(f"{name}_states", taken)
         layer, called = f"self.{name}[{index}]", "scopes.apply_at"
         thread = _Layers(name, layer, index, states, called, None, owner)
-        after = f"non_trainables = non_trainables._replace({thread.after})"
-        return [*thread.before, thread.call(call, target), after]
+        return thread.stored([thread.call(call, target)])
 
     hoister = Hoister(wanted, emit, taken)
     return cst.ensure_type(function.visit(hoister), cst.FunctionDef)
@@ -103,19 +102,36 @@ class _Loops(Transformer):
         loop = [self._layer(f, v, indices[v], states[f]) for f, v in fields]
         threads = {thread.variable: thread for thread in loop}
 
+        def thread_of(call: cst.Call) -> _Thread | None:
+            """Of the layer of a pass, or of another one of the same field."""
+            chain = called_given(call, self.context)
+            if chain is not None and chain.name in states:
+                index = code(chain.indices[0])
+                layer = f"self.{chain.name}[{index}]"
+                return self._layer(chain.name, layer, index, states[chain.name])
+            return threads.get(code(call.func))
+
         def wanted(call: cst.Call) -> str | None:
-            name = call.func.value if isinstance(call.func, cst.Name) else None
-            return f"{name}_output" if name in threads else None
+            thread = thread_of(call)
+            if thread is None:
+                return None
+            own = thread.variable in threads
+            return f"{thread.variable if own else thread.field}_output"
 
         def emit(call: cst.Call, target: str) -> list[str]:
-            return [threads[code(call.func)].call(call, target)]
+            thread = thread_of(call)
+            assert thread is not None
+            line = thread.call(call, target)
+            return thread.stored([line]) if apart else [line]
 
         def inline(call: cst.Call) -> str:
             text = threads[code(call.func)].call(call, "_")
             return f"{text.removeprefix('_, _ = ')}[0]"
 
         once = {thread.field: thread for thread in loop}.values()
-        before = [line for thread in once for line in thread.before]
+        # A method that the loop calls may use the same layers.
+        apart = self._calls_methods(updated_node.body)
+        before = [line for thread in once for line in thread.before if not apart]
         body = updated_node.body
         if key and not part:
             keys = fresh(f"{of_pass}s", self.taken)
@@ -131,7 +147,7 @@ class _Loops(Transformer):
         if not (own or part) and (key or any(thread.indexed for thread in loop)):
             target = _enumerated_target(index, target)
             iterated = expression(f"enumerate({code(iterated)})")
-        after = ", ".join(thread.after for thread in once if thread.after)
+        after = ", ".join(t.after for t in once if t.after and not apart)
         tree = "state" if self._optimizes else "non_trainables"
         statements: list[cst.BaseStatement] = [
             *map(statement, before),
@@ -143,6 +159,12 @@ class _Loops(Transformer):
             statements.append(statement(f"{tree} = {tree}._replace({after})"))
         first = statements[0].with_changes(leading_lines=updated_node.leading_lines)
         return cst.FlattenSentinel([first, *statements[1:]])
+
+    def _calls_methods(self, body: cst.BaseSuite) -> bool:
+        """Whether a loop calls methods of the class that change states."""
+        changing = {n for n, needs in self.context.needs.items() if needs.changes}
+        calls = (n for n in parts(body) if isinstance(n, cst.Call))
+        return any(self_attribute(call.func) in changing for call in calls)
 
     @property
     def _optimizes(self) -> bool:
@@ -207,6 +229,13 @@ class _Thread:
     def after(self) -> str:
         """The argument of `_replace` that stores the states."""
         return f"{self.field}=tuple({self.states})"
+
+    def stored(self, calls: list[str]) -> list[str]:
+        """Calls that begin with the states as they are, and leave them as they become."""
+        if not self.after:
+            return calls
+        after = f"non_trainables = non_trainables._replace({self.after})"
+        return [*self.before, *calls, after]
 
     def call(self, call: cst.Call, target: str) -> str:
         raise NotImplementedError

@@ -77,6 +77,15 @@ BLOCKS = {
                 x = x + layer(x)
             for i in range(len(layers)):
                 x = layers[i](x) + i
+            for layer in self.layers:
+                x = layer(x) - self.layers[1](x)
+            for layer in layers[:2]:
+                x = self._twice(layer(x))
+            for i in range(len(self.layers)):
+                if i == 2:
+                    break
+                x = self.layers[i](x)
+            x = x * i
             half = len(self.layers) // 2
             for down, up in zip(self.layers[:half], self.layers[half:]):
                 x = x + up(down(x))

@@ -17,6 +17,8 @@ from mlax_scaffold.reader.source import self_attribute
 SEVERAL = "SubLayers"
 """The word of fields that hold several layers."""
 ONE = "SubLayer"
+_ENDS = ast.Break | ast.Continue | ast.Return
+"""What ends a pass of a loop, or the loop."""
 
 
 def fields_of(node: ast.ClassDef, word: str) -> set[str]:
@@ -75,11 +77,20 @@ class _Method:
         yield from (_change(node, text) for node, text in replaced)
 
     def _loops(self) -> Iterator[tuple[ast.expr, ast.expr, list[ast.AST]]]:
-        """Targets, what they run over, and the nodes of their passes."""
+        """Targets, what they run over, and the nodes of their passes.
+
+        Of loops that may stand for one over layers: they run to their end, in no other loop.
+        """
+        loops = [n for n in self.nodes if isinstance(n, ast.For | ast.While)]
+        inner = {id(n) for loop in loops for n in walk(loop) if n is not loop}
         for node in self.nodes:
+            if id(node) in inner:
+                continue
             match node:
-                case ast.For(target=target, iter=iterated, body=body):
-                    yield target, iterated, [n for part in body for n in walk(part)]
+                case ast.For(target=target, iter=iterated, body=body, orelse=[]):
+                    passes = [n for part in body for n in walk(part)]
+                    if not any(isinstance(n, _ENDS) for n in passes):
+                        yield target, iterated, passes
                 case (
                     ast.ListComp(generators=[loop])
                     | ast.GeneratorExp(generators=[loop])
@@ -153,7 +164,7 @@ class _Method:
             return []
         variable, layers = self._fresh(field), f"self.{field}"
         indices = {id(n.slice) for n in taken}
-        uses = (n for n in passes if isinstance(n, ast.Name) and n.id == index)
+        uses = (n for n in self.names if n.id == index and n is not target)
         if any(id(n) not in indices for n in uses):
             header = f"{index}, {variable}", f"enumerate({layers})"
         else:
