@@ -68,6 +68,20 @@ LAYERS = {
             ys = [noise(plain(x)) for noise, plain in zip(self.noises, reversed(self.plains))]
             return x + ys[0] * ys[1] + sum([counter(x).max() for counter in self.counters][1])
         """,
+    "a_method_that_runs_over_what_a_loop_around_it_does": """
+        def setup(self):
+            self.counters = [Counter(), Counter()]
+
+        def _all(self, x):
+            for counter in self.counters:
+                x = counter(x)
+            return x
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for counter in self.counters:
+                x = self._all(counter(x)) * 0.5
+            return x
+        """,
 }
 
 
