@@ -200,7 +200,7 @@ def test_what_the_original_can_be_compared_with_is_looked_for(model, monkeypatch
     """Constructors are run further where that tells what both can be run with."""
     trial = Trial((), (), (("x", (2, 3)),), (), ())
 
-    def convert(path, text, thing, name, kind, taken, run=0):
+    def convert(path, text, thing, name, kind, taken, run=0, axes=0):
         return Converted(f"RUN = {run}\n", "torch", (), trial if run > 1 else None)
 
     monkeypatch.setattr(converting, "convert", convert)

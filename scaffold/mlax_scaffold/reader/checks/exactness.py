@@ -283,7 +283,6 @@ def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
     return []
 
 
-@functools.lru_cache(maxsize=64)
 def word_of(argument: ast.arg) -> str | None:
     """The word of the array that an argument is, which may be None."""
     match argument.annotation:
@@ -299,6 +298,7 @@ def word_of(argument: ast.arg) -> str | None:
     return None
 
 
+@functools.lru_cache(maxsize=64)
 def exact_inputs(method: ast.FunctionDef) -> frozenset[str]:
     """The inputs that are annotated as integers or booleans, and that nothing binds again."""
     inputs = {
