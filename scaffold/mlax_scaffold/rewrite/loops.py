@@ -162,6 +162,8 @@ class _Loops(Transformer):
 
     def _calls_methods(self, body: cst.BaseSuite) -> bool:
         """Whether a loop calls methods of the class that change states."""
+        if self._optimizes:
+            return False
         changing = {n for n, needs in self.context.needs.items() if needs.changes}
         calls = (n for n in parts(body) if isinstance(n, cst.Call))
         return any(self_attribute(call.func) in changing for call in calls)

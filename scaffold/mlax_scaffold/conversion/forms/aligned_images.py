@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.added_code import with_definitions
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal
 
@@ -60,20 +61,10 @@ def without_aligned_images(origin: Origin) -> None:
     calls.visit(origin.tree)
     if not calls.line:
         return
-    added = ast.parse(f"import torch as {_TORCH}").body
     places = {"resize_aligned": _CORNERS, "resize_linear": _MIDDLES}
     texts = [places[title] + _BETWEEN for title in sorted(calls.used)]
     texts += [_CLASS] if calls.layers else []
-    for text in texts:
-        [node] = ast.parse(text).body
-        for part in ast.walk(node):
-            if hasattr(part, "lineno"):
-                part.lineno = part.end_lineno = calls.line  # type: ignore[attr-defined]
-        origin.tree.body.append(node)
-    origin.tree.body[:0] = added
-    for known in ("imports", "classes", "functions"):
-        origin.__dict__.pop(known, None)
-    ast.fix_missing_locations(origin.tree)
+    with_definitions(origin, texts, calls.line, _TORCH)
 
 
 class _Calls(ast.NodeTransformer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.added_code import with_definitions
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal
 
@@ -65,16 +66,7 @@ def without_sampled_images(origin: Origin) -> None:
     calls.visit(origin.tree)
     if not calls.texts:
         return
-    for text in calls.texts.values():
-        [node] = ast.parse(text).body
-        for part in ast.walk(node):
-            if hasattr(part, "lineno"):
-                part.lineno = part.end_lineno = calls.line  # type: ignore[attr-defined]
-        origin.tree.body.append(node)
-    origin.tree.body[:0] = ast.parse(f"import torch as {_TORCH}").body
-    for known in ("imports", "classes", "functions"):
-        origin.__dict__.pop(known, None)
-    ast.fix_missing_locations(origin.tree)
+    with_definitions(origin, calls.texts.values(), calls.line, _TORCH)
 
 
 class _Calls(ast.NodeTransformer):

@@ -160,7 +160,11 @@ class _Method:
             and isinstance(n.slice, ast.Name)
             and n.slice.id == index
         ]
-        if field is None or not taken or self.bound.count(index) != 1:
+        bound = any(
+            isinstance(n, ast.Name) and n.id == index and isinstance(n.ctx, ast.Store)
+            for n in passes
+        )
+        if field is None or not taken or bound:
             return []
         variable, layers = self._fresh(field), f"self.{field}"
         indices = {id(n.slice) for n in taken}
