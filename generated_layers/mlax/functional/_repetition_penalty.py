@@ -40,6 +40,6 @@ def repetition_penalty(
         tokens=(tokens, "*batch length"),
     )
 
-    there = tokens[..., None] == jnp.arange(logits.shape[-1])
+    there = tokens[..., None].astype(int) == jnp.arange(logits.shape[-1])
     lower = jnp.where(logits > 0.0, logits / penalty, logits * penalty)
     return jnp.where(jnp.any(there, axis=-2), lower, logits)

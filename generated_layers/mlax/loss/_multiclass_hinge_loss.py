@@ -36,7 +36,7 @@ def multiclass_hinge_loss(scores: jax.Array, labels: jax.Array) -> jax.Array:
         labels=(labels, "*batch"),
     )
 
-    chosen = jnp.arange(scores.shape[-1]) == labels[..., None]
+    chosen = jnp.arange(scores.shape[-1]) == labels[..., None].astype(int)
     own = sum(jnp.where(chosen, scores, jnp.zeros_like(scores)), axis=-1)
     best = max(jnp.where(chosen, scores, scores + 1.0), axis=-1)
     known = jnp.any(chosen, axis=-1)

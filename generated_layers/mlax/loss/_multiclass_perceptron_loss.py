@@ -36,7 +36,7 @@ def multiclass_perceptron_loss(scores: jax.Array, labels: jax.Array) -> jax.Arra
         labels=(labels, "*batch"),
     )
 
-    chosen = jnp.arange(scores.shape[-1]) == labels[..., None]
+    chosen = jnp.arange(scores.shape[-1]) == labels[..., None].astype(int)
     own = sum(jnp.where(chosen, scores, jnp.zeros_like(scores)), axis=-1)
     known = jnp.any(chosen, axis=-1)
     excess = max(scores, axis=-1) - own

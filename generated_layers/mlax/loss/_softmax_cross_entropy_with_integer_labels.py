@@ -53,13 +53,14 @@ def softmax_cross_entropy_with_integer_labels(
         labels=(labels, "*batch"),
     )
 
-    classes = logits.shape[-1]
-    chosen = jnp.arange(classes) == labels[..., None]
+    # A number of classes may be none of int8.
+    labels = labels.astype(int)
+    chosen = jnp.arange(logits.shape[-1]) == labels[..., None]
     logs = log_softmax(logits)
     loss = -sum(jnp.where(chosen, logs, jnp.zeros_like(logs)), axis=-1)
     if label_smoothing > 0.0:
         loss = (1.0 - label_smoothing) * loss - label_smoothing * mean(logs, axis=-1)
-    known = (labels >= 0) & (labels < classes)
+    known = jnp.any(chosen, axis=-1)
     loss = jnp.where(known, loss, jnp.full_like(loss, jnp.nan))
     if ignored_label is None:
         return loss

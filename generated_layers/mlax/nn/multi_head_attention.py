@@ -602,7 +602,7 @@ def _prepared(
         k = norm(k, axis=-1, epsilon=1e-6, accum_dtype=hyperparams.accum_dtype)
         if query_scale is not None and key_scale is not None:
             q, k = q * query_scale, k * key_scale
-    at = first + jnp.arange(x.shape[-2])
+    at = first + jnp.arange(x.shape[-2], dtype=jnp.int32)
     if hyperparams.rotary is not None:
         own = at if positions is None else positions
         q = hyperparams.rotary(q, own)
@@ -628,9 +628,10 @@ def _prepared(
             cached_values=jnp.asarray(v, non_trainables.cached_values.dtype),
             cached=jnp.asarray(first + x.shape[-2], non_trainables.cached.dtype),
         )
-        allowed = jnp.arange(length) <= at[:, None]
+        of_keys = jnp.arange(length, dtype=jnp.int32)
+        allowed = of_keys <= at[:, None]
         if before is not None:
-            allowed = allowed & (jnp.arange(length) >= at[:, None] - before)
+            allowed = allowed & (of_keys >= at[:, None] - before)
         mask = allowed if mask is None else mask & allowed
         causal, before, after = False, None, None
     reach = {"causal": causal, "keys_before": before, "keys_after": after}

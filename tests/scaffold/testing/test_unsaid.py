@@ -22,6 +22,7 @@ from mlax_scaffold.testing import layer_claims
 from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import Claim, examples
 from mlax_scaffold.testing.dims import shapes_of
+from mlax_scaffold.testing.dtypes import x64
 from mlax_scaffold.testing.fitting import hyperparams_of, known
 from mlax_scaffold.testing.kinds import layer, schedule
 from mlax_scaffold.testing.oracle import Spec, find_spec
@@ -240,6 +241,12 @@ def test_numbers_that_do_not_fit_in_32_bits_are_none(tmp_path):
 
     cases.keep(Claim(take_integers_and_arrays))
     assert {s.schedule.share for s, _ in cases.covering} == {3}
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_integers_are_taken_in_the_default_dtype_that_jax_has(tmp_path, wide):
+    with x64() if wide else contextlib.nullcontext():
+        roots(tmp_path, unsaid=True).keep(Claim(take_integers_and_arrays))
 
 
 def test_a_probability_at_its_end_leads_to_the_word_without_it(tmp_path):

@@ -51,6 +51,8 @@ def attention_window(
         keys=(keys, "*batch keys"),
     )
 
+    # Unsigned integers have no distance that is below zero.
+    queries, keys = queries.astype(int), keys.astype(int)
     distance = keys[..., None, :] - queries[..., :, None]
     near = jnp.full(distance.shape, True)
     if keys_before is not None:

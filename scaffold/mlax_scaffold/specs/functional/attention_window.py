@@ -16,6 +16,8 @@ def attention_window(
     From q - keys_before to q + keys_after, both included: sliding-window attention
     (Beltagy et al., 2020, arXiv:2004.05150), with keys_after=0 the causal one.
     """
+    # Unsigned integers have no distance that is below zero.
+    queries, keys = queries.astype(int), keys.astype(int)
     distance = keys[..., None, :] - queries[..., :, None]
     near = jnp.full(distance.shape, True)
     if keys_before is not None:

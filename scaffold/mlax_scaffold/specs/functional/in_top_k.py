@@ -18,7 +18,7 @@ def in_top_k(
     """
     logits = lax.stop_gradient(logits)
     classes = jnp.arange(logits.shape[-1])
-    places = labels[..., None]
+    places = labels[..., None].astype(int)
     chosen = classes == places
     own = jnp.where(chosen, logits, jnp.full_like(logits, -jnp.inf))
     own = jnp.max(own, axis=-1, keepdims=True, initial=-jnp.inf)

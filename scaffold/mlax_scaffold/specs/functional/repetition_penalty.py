@@ -15,6 +15,6 @@ def repetition_penalty(
     Those above 0 are divided by the penalty, others multiplied by it. Keskar et al., 2019,
     arXiv:1909.05858.
     """
-    there = tokens[..., None] == jnp.arange(logits.shape[-1])
+    there = tokens[..., None].astype(int) == jnp.arange(logits.shape[-1])
     lower = jnp.where(logits > 0.0, logits / penalty, logits * penalty)
     return jnp.where(jnp.any(there, axis=-2), lower, logits)

@@ -33,6 +33,8 @@ def ctc_loss(
     """
     require(0 <= blank < logits.shape[-1], "blank must be one of the classes")
     wide = logits if accum_dtype is None else logits.astype(accum_dtype)
+    # A class may be none of the integers that labels have, nor twice a length.
+    labels = labels.astype(int)
     batch, symbols = labels.shape
     # A blank before, between and after the symbols.
     path = jnp.full((batch, 2 * symbols + 1), blank, labels.dtype)
@@ -48,6 +50,7 @@ def ctc_loss(
         logit_lengths = jnp.full((batch,), logits.shape[1])
     if label_lengths is None:
         label_lengths = jnp.full((batch,), symbols)
+    logit_lengths, label_lengths = logit_lengths.astype(int), label_lengths.astype(int)
 
     def shifted(alphas, count):
         moved = jnp.pad(alphas, ((0, 0), (count, 0)), constant_values=-jnp.inf)

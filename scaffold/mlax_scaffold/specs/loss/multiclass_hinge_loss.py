@@ -13,7 +13,7 @@ def multiclass_hinge_loss(
     max over classes k of scores[k] + (k is not the label), less the label's score.
     NaN where a label is not from 0 to classes - 1. Crammer & Singer, 2001, JMLR 2.
     """
-    chosen = jnp.arange(scores.shape[-1]) == labels[..., None]
+    chosen = jnp.arange(scores.shape[-1]) == labels[..., None].astype(int)
     own = sum(jnp.where(chosen, scores, jnp.zeros_like(scores)), axis=-1)
     best = max(jnp.where(chosen, scores, scores + 1.0), axis=-1)
     known = jnp.any(chosen, axis=-1)

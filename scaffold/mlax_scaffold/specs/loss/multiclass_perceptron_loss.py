@@ -13,7 +13,7 @@ def multiclass_perceptron_loss(
     max(scores) - scores[labels]. NaN where a label is not from 0 to classes - 1.
     Rosenblatt, 1958, Psychological Review 65(6).
     """
-    chosen = jnp.arange(scores.shape[-1]) == labels[..., None]
+    chosen = jnp.arange(scores.shape[-1]) == labels[..., None].astype(int)
     own = sum(jnp.where(chosen, scores, jnp.zeros_like(scores)), axis=-1)
     known = jnp.any(chosen, axis=-1)
     excess = max(scores, axis=-1) - own

@@ -30,7 +30,7 @@ def multiclass_sparsemax_loss(
     count = sum(support.astype(z.dtype), axis=-1, keepdims=True)
     threshold = (sum(inside, axis=-1, keepdims=True) - 1.0) / count
     p = jnp.where(support, z - spread(threshold, z.shape), jnp.zeros_like(z))
-    chosen = jnp.arange(classes) == labels[..., None]
+    chosen = jnp.arange(classes) == labels[..., None].astype(int)
     own = sum(jnp.where(chosen, z, jnp.zeros_like(z)), axis=-1)
     loss = sum(p * (z - 0.5 * p), axis=-1) - own + 0.5
     return jnp.where(jnp.any(chosen, axis=-1), loss, jnp.full_like(loss, jnp.nan))

@@ -311,7 +311,7 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
             k = norm(k, axis=-1, epsilon=1e-6, accum_dtype=self.accum_dtype)
             if self.query_scale is not None and self.key_scale is not None:
                 q, k = q * self.query_scale, k * self.key_scale
-        at = first + jnp.arange(x.shape[-2])
+        at = first + jnp.arange(x.shape[-2], dtype=jnp.int32)
         if self.rotary is not None:
             own = at if positions is None else positions
             q = self.rotary(q, own)
@@ -331,9 +331,10 @@ class MultiHeadAttention(Layer, invariances=["causal queries if causal"]):
             self.cached_keys = k
             self.cached_values = v
             self.cached = first + x.shape[-2]
-            allowed = jnp.arange(length) <= at[:, None]
+            of_keys = jnp.arange(length, dtype=jnp.int32)
+            allowed = of_keys <= at[:, None]
             if before is not None:
-                allowed = allowed & (jnp.arange(length) >= at[:, None] - before)
+                allowed = allowed & (of_keys >= at[:, None] - before)
             mask = allowed if mask is None else mask & allowed
             causal, before, after = False, None, None
         reach = {"causal": causal, "keys_before": before, "keys_after": after}
