@@ -193,7 +193,7 @@ class Root:
 
     def __call__(self, step):
         factor = 3.0 if self.share >= self.wrong_from else self.share**-0.5
-        return jnp.asarray(step, float) * factor
+        return jnp.asarray(step, jnp.result_type(step, 0.0)) * factor
 
 
 def roots(folder: Path, *, unsaid: bool, wrong_from: float = 2.0):
