@@ -75,3 +75,14 @@ def test_carries_of_arrays_of_numpy_and_of_lists():
     message = r"LSTMCell: carry\[1\] must be a floating array, got int"
     with pytest.raises(TypeError, match=message):
         nn.LSTMCell.fwd((x, (zeros, zeros.astype(int))), trainables, None, hyperparams)
+
+
+@pytest.mark.parametrize("key", [KEY, jax.random.PRNGKey(0)], ids=["typed", "raw"])
+@pytest.mark.parametrize(
+    "made",
+    [lambda key: nn.Dropout.init(key, 0.5), lambda key: nn.Linear.init(4, 3, key)],
+    ids=["where there are no weights", "in the wrong place"],
+)
+def test_keys_in_the_place_of_hyperparameters(made, key):
+    with pytest.raises(ValueError, match="got a PRNG key: a key comes first where"):
+        made(key)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import jax
-import jax.core
+import jax.numpy as jnp
 
 
 def named(value: dict[str, Any]) -> tuple[str, Any]:
@@ -14,7 +14,19 @@ def named(value: dict[str, Any]) -> tuple[str, Any]:
 
 def invalid(owner: str, name: str, expected: str, given: Any) -> ValueError:
     """The error of a value that is not what is expected."""
-    return ValueError(f"{owner}: {name} must be {expected}, got {shown(given)}")
+    text = f"{owner}: {name} must be {expected}, got {shown(given)}"
+    return ValueError(f"{text}: {_KEYS}" if _is_key(given) else text)
+
+
+_KEYS = "a key comes first where there are weights to draw, and is not given where there are none"
+
+
+def _is_key(value: Any) -> bool:
+    """Whether a value is a PRNG key, of either kind."""
+    if not isinstance(value, jax.Array):
+        return False
+    is_legacy = value.dtype == jnp.uint32 and value.shape == (2,)
+    return is_legacy or jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
 _LONGEST = 500
@@ -23,6 +35,8 @@ _LONGEST = 500
 
 def shown(value: Any) -> str:
     """A value, in a message: where that is long, arrays by dtype and shape."""
+    if _is_key(value):
+        return "a PRNG key"
     text = repr(value)
     if len(text) > _LONGEST:
         text = repr(
