@@ -244,6 +244,20 @@ def test_a_choice_of_ones_own_knows_the_sequence():
     np.testing.assert_array_equal(tokens, [[1, 2, 3, 4]] * 2)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint32"])
+def test_prompts_are_of_any_integers(dtype):
+    given = generation.of_pair(_model(), rows=2, max_length=8)
+    key, prompt = jax.random.key(0), _PROMPT.astype(dtype)
+    tokens, _ = generation.generate(*given, prompt, 4, key, choose=_counted)
+    np.testing.assert_array_equal(tokens, [[3, 4, 5, 6]] * 2)
+    # The first token of both rows ends the loop, and what follows.
+    tokens, _ = generation.generate(*given, prompt, 4, key, choose=_counted, end=3)
+    np.testing.assert_array_equal(tokens, [[3, 3, 3, 3]] * 2)
+    beams, _ = generation.beam_search(*given, prompt, 2, beams=1, end=255)
+    assert tokens.dtype == beams.dtype == jnp.int32
+    assert (beams >= 0).all()
+
+
 def test_it_computes_in_the_dtype_of_the_weights(audit_dtypes):
     dtype = jnp.bfloat16
     decoder, weights, cache = generation.of_pair(_model(dtype), rows=2, max_length=4)

@@ -14,7 +14,7 @@ from jax import lax
 from .._core import checks
 from ..functional import log_softmax
 from ._decoder import Decoder
-from ._sampling import check_room
+from ._sampling import check_room, tokens_of
 
 
 def beam_search(
@@ -45,8 +45,8 @@ def beam_search(
             the end (Wu et al., 2016, arXiv:1609.08144), by which the last ones are ordered.
 
     Returns:
-        `(tokens, scores)`: integer (prompts, beams, length), and floating (prompts, beams)
-        in the dtype of the logits.
+        `(tokens, scores)`: int32 (prompts, beams, length), int64 where the prompt is, and
+        floating (prompts, beams) in the dtype of the logits.
 
     Raises:
         ValueError: where the rows of the decoder are not those of the prompts and beams,
@@ -54,7 +54,7 @@ def beam_search(
     """
     length = checks.size("beam_search", length=length)
     beams = checks.size("beam_search", beams=beams)
-    prompt = jnp.asarray(prompt)
+    prompt = tokens_of(prompt)
     if prompt.ndim != 2 or prompt.shape[0] * beams != decoder.rows:
         raise ValueError(
             f"beam_search: {beams} beams of prompts of shape {prompt.shape} need a decoder of "

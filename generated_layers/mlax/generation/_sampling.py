@@ -51,14 +51,14 @@ def generate(
         end: the token after which a row has no other.
 
     Returns:
-        `(tokens, cache)`: integer (rows, length), and the cache with all but the last of
-        them.
+        `(tokens, cache)`: int32 (rows, length), int64 where the prompt is, and the cache
+        with all but the last of them.
 
     Raises:
         ValueError: where there is no room for so many, or the prompt does not fit.
     """
     length = checks.size("generate", length=length)
-    prompt = jnp.asarray(prompt)
+    prompt = tokens_of(prompt)
     check_room("generate", decoder, prompt.shape, length)
     return _generate(decoder, choose, length, end, weights, cache, prompt, key)
 
@@ -104,6 +104,13 @@ def _generate(
     _, cache, _, known, _ = lax.while_loop(goes_on, step, (1, cache, *first))
     tokens = known[:, before:]
     return (tokens if end is None else jnp.where(tokens < 0, end, tokens)), cache
+
+
+def tokens_of(prompt: Any) -> jax.Array:
+    """A prompt in signed integers of 32 bits or more: any class is one of them, and so is -1."""
+    prompt = jnp.asarray(prompt)
+    fits = prompt.dtype == jnp.int64 or not jnp.issubdtype(prompt.dtype, jnp.integer)
+    return prompt if fits else prompt.astype(jnp.int32)
 
 
 def check_room(
