@@ -140,6 +140,8 @@ def take_integers_and_arrays(situation: ScheduleSituation) -> None:
     for dtype in (jnp.int32, jnp.uint8, jnp.float32):
         step = jax.ShapeDtypeStruct((2, 3), dtype)
         value = jax.eval_shape(situation.schedule, step)
-        expected = dtype if jnp.issubdtype(dtype, jnp.floating) else jnp.result_type(float)
+        expected = (
+            dtype if jnp.issubdtype(dtype, jnp.floating) else jnp.result_type(float)
+        )
         if value.shape != (2, 3) or value.dtype != expected or value.weak_type:
             raise AssertionError(f"{situation.schedule} gives {value} for {step}")
