@@ -611,6 +611,39 @@ def test_a_result_that_stays_wide_is_cast_where_it_becomes_so(project: ProjectFo
     assert mended == MASKED.replace("h * m", "h * jnp.asarray(m, x.dtype)")
 
 
+CARRIED = '''\
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.spec import Float, Layer, Size
+
+
+class Carried(Layer):
+    """A spec of a test."""
+
+    size: Size
+
+    def setup(self):
+        self.mask = np.full_like(np.ones(self.size), 0.5)
+
+    def forward(self, x: Float["time size"]) -> Float["time size"]:
+        def step(h, row):
+            h = h * self.mask + row
+            return h, h
+
+        return jax.lax.scan(step, jnp.zeros_like(x[0]), x)[1]
+'''
+
+
+def test_a_carry_that_becomes_wider_is_cast_where_it_does(project: ProjectFolder):
+    error = refused(project, "carried", CARRIED)
+    assert error["message"].startswith("`self.mask` is wider than half-precision input")
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    mended = project.text("specs/nn/carried.py")
+    assert mended == CARRIED.replace("h * self.mask", "h * jnp.asarray(self.mask, x.dtype)")
+
+
 SCATTERED = '''\
 from jax import lax
 
