@@ -43,6 +43,7 @@ from mlax_scaffold.reader.kinds import SPECIAL
 from mlax_scaffold.reader.methods import check_returns, docstring, names_of
 from mlax_scaffold.reader.plain_types import read_result_type
 from mlax_scaffold.reader.remedies.bodies import removed
+from mlax_scaffold.reader.remedies.configurations import as_fields
 from mlax_scaffold.reader.remedies.docstrings import documented
 from mlax_scaffold.reader.remedies.own_defaults import none_for_function
 from mlax_scaffold.reader.remedies.trees import named_tuple
@@ -216,7 +217,8 @@ class _Reader:
                     f"a class, `{name}`, beside {definition}",
                     "A class beside it is a layer, a NamedTuple, a TypedDict or an Enum; "
                     "others are written as functions.",
-                    fix=named_tuple(self.source, statement),
+                    fix=as_fields(self.source, statement)
+                    or named_tuple(self.source, statement),
                 )
             case _ if self.helpers.rule(statement):
                 pass
