@@ -108,12 +108,13 @@ def read_library(
         raise SpecError(diagnostics)
     library = Library(definitions)
     # Definitions of one file may tell the same of what stands beside them.
-    diagnostics = dict.fromkeys(
+    found = (
         d
         for definition in library
         for check in CHECKS
         for d in check(definition, library)
     )
+    diagnostics = [*dict.fromkeys(found)]
     if diagnostics:
         raise SpecError(diagnostics)
     return library

@@ -235,7 +235,8 @@ def _required(
     known = ast.BoolOp(ast.Or(), tests) if before else last
     refused = ast.If(ast.UnaryOp(ast.Not(), known), [raised], [])
     for test, then in reversed(before):
-        rest = [ast.copy_location(ast.If(test, then, rest), test)]
+        branch: ast.stmt = ast.copy_location(ast.If(test, then, rest), test)
+        rest = [branch]
     return [ast.copy_location(refused, raised), *rest]
 
 
