@@ -230,13 +230,13 @@ def _refused_first(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
 def _required(
     branches: Sequence[tuple[ast.expr, list[ast.stmt]]], raised: ast.Raise
 ) -> list[ast.stmt]:
-    *before, (last, rest) = branches
+    *before, (last, then) = branches
+    rest: list[ast.stmt] = then
     tests = deepcopy([*(test for test, _ in before), last])
     known = ast.BoolOp(ast.Or(), tests) if before else last
     refused = ast.If(ast.UnaryOp(ast.Not(), known), [raised], [])
     for test, then in reversed(before):
-        branch: ast.stmt = ast.copy_location(ast.If(test, then, rest), test)
-        rest = [branch]
+        rest = [ast.copy_location(ast.If(test, then, rest), test)]
     return [ast.copy_location(refused, raised), *rest]
 
 

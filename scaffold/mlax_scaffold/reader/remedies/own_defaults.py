@@ -17,13 +17,13 @@ _Owner = tuple[ast.expr, ast.expr, list[ast.expr]]
 def none_for_function(source: Source, default: ast.expr) -> Fix | None:
     """`activation: Activation = own` as `Activation | None = None`, and `(self.activation or own)` for it.
 
-    None where the field may be None already.
+    None where the field may be None already, or is an initializer.
     """
     for annotation, value, uses in _owners(source.tree):
         if source.start(value) != source.start(default):
             continue
         kind, text = source.text_of(annotation), source.text_of(value)
-        if "None" in kind or "Optional" in kind:
+        if any(word in kind for word in ("None", "Optional", "Initializer")):
             return None
         imports: tuple[Needed, ...] = ()
         if "Callable" in kind:
