@@ -58,6 +58,7 @@ from mlax_scaffold.reader.remedies.classes import called_so, typed, undecorated
 from mlax_scaffold.reader.remedies.constructors import as_setup
 from mlax_scaffold.reader.remedies.foreign import with_base
 from mlax_scaffold.reader.remedies.names import attribute_named, parameters_named
+from mlax_scaffold.reader.remedies.taken_names import beside_field, default_of_weight
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
 from mlax_scaffold.reader.roles import (
@@ -223,6 +224,10 @@ class ClassReader:
         scope = Scope(self.source, self.imports)
         return read_examples(scope, value, names, inputs)
 
+    def _taken(self, name: str, line: int, fix: Fix | None = None) -> None:
+        told = f"self.{name} is already something else"
+        self.source.report(line, told, "Choose another name.", fix=fix)
+
     def _public(
         self, name: str, kind: Kind, methods: list[ast.FunctionDef]
     ) -> Fix | None:
@@ -245,14 +250,12 @@ class ClassReader:
         for declaration in declarations:
             name = declaration.name
             assert declaration.location is not None
-            if name in attributes or name in RESERVED | OF_HYPERPARAMS:
+            if name in attributes:
+                fix = beside_field(self.source, methods, declaration)
+                self._taken(name, declaration.location.line, fix)
+            elif name in RESERVED | OF_HYPERPARAMS:
                 fix = attribute_named(self.source, name, f"{name}_")
-                self.source.report(
-                    declaration.location.line,
-                    f"self.{name} is already something else",
-                    "Choose another name.",
-                    fix=None if name in attributes else fix,
-                )
+                self._taken(name, declaration.location.line, fix)
             elif name.startswith("_"):
                 self.source.report(
                     declaration.location.line,
@@ -267,6 +270,7 @@ class ClassReader:
                     declaration.location.line,
                     f"{name}_initializer is a field and the initializer of self.{name}",
                     "Choose another name for one of the two.",
+                    fix=default_of_weight(self.source, methods, name),
                 )
             attributes[declaration.name] = attribute_of(declaration)
         special = SPECIAL[kind]
@@ -283,11 +287,7 @@ class ClassReader:
         if kind is Kind.OPTIMIZER:
             for made in (*hyperparameters, *declarations):
                 if made.name in OF_STEPS and made.location is not None:
-                    self.source.report(
-                        made.location.line,
-                        f"self.{made.name} is already something else",
-                        "Choose another name.",
-                    )
+                    self._taken(made.name, made.location.line)
             attributes |= {name: name for name in OF_STEPS}
             for method in (m for m in methods if m.name == "prepare"):
                 for n in walk(method):

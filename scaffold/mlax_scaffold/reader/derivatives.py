@@ -92,16 +92,32 @@ def _gives_rule(decorator: ast.expr, meanings: Mapping[str, str]) -> bool:
 
 
 def _steps(node: ast.AST, meanings: Mapping[str, str]) -> bool:
-    """Whether an expression jumps: `jnp.round(x)`, `(x > 0).astype(x.dtype)`."""
+    """Whether an expression jumps: `jnp.round(x)`, `(x > 0).astype(x.dtype)`, `jnp.where(x > 0, 1, 0)`."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Compare(), attr="astype")):
             return True
+        case ast.Call(func=function, args=[_, first, second]) if (
+            meaning(function, meanings) == "jax.numpy.where"
+        ):
+            return all(_is_number(side, meanings) for side in (first, second))
         case ast.Call(func=function, args=[first, *_]):
             module, _, name = (meaning(function, meanings) or "").rpartition(".")
             if module not in ("jax.numpy", "jax.lax"):
                 return False
             made = name in ("array", "asarray") and isinstance(first, ast.Compare)
             return name in _STEPS or made
+    return False
+
+
+def _is_number(node: ast.expr, meanings: Mapping[str, str]) -> bool:
+    """Whether it is the same whatever an array holds: a number, also as an array of a dtype or a shape."""
+    match node:
+        case ast.Constant() | ast.UnaryOp(operand=ast.Constant()):
+            return True
+        case ast.Call(func=function, args=[first, *_]):
+            _, _, name = (meaning(function, meanings) or "").rpartition(".")
+            made = name in ("array", "asarray") and _is_number(first, meanings)
+            return made or name in ("ones_like", "zeros_like")
     return False
 
 

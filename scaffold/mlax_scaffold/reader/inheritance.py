@@ -309,7 +309,9 @@ def _needed(
                 kinds = {unparsed(b) for b in node.bases}
                 if kinds & {"Layer", "Block", "Optimizer", "Schedule"}:
                     continue
-            found += [("", 0), *inherited[node.lineno - 1 : node.end_lineno], ("", 0)]
+            decorators = getattr(node, "decorator_list", [])
+            first = min([node.lineno, *(d.lineno for d in decorators)])
+            found += [("", 0), *inherited[first - 1 : node.end_lineno], ("", 0)]
         known |= set(_bound(node))
     return found
 
@@ -324,4 +326,6 @@ def _bound(node: ast.stmt) -> list[str]:
             return [t.id for t in targets if isinstance(t, ast.Name)]
         case ast.AnnAssign(target=ast.Name(id=name)):
             return [name]
+        case ast.Expr(value=ast.Call(func=ast.Attribute() as rule)):
+            return [unparsed(rule)]
     return []

@@ -23,6 +23,7 @@ from mlax_scaffold.reader.checks.entries import check_entries
 from mlax_scaffold.reader.checks.invariances import check_invariances
 from mlax_scaffold.reader.checks.parts import check_parts
 from mlax_scaffold.reader.checks.places import check_places
+from mlax_scaffold.reader.checks.positional import check_positional_hyperparameters
 from mlax_scaffold.reader.checks.results import check_results
 from mlax_scaffold.reader.checks.shapes import check_shapes
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile
@@ -38,6 +39,7 @@ CHECKS = (
     check_entries,
     check_parts,
     check_places,
+    check_positional_hyperparameters,
     check_results,
 )
 """What is checked of each definition, once all are read."""
@@ -105,12 +107,14 @@ def read_library(
     if diagnostics:
         raise SpecError(diagnostics)
     library = Library(definitions)
-    diagnostics = [
+    # Definitions of one file may tell the same of what stands beside them.
+    found = (
         d
         for definition in library
         for check in CHECKS
         for d in check(definition, library)
-    ]
+    )
+    diagnostics = [*dict.fromkeys(found)]
     if diagnostics:
         raise SpecError(diagnostics)
     return library

@@ -14,7 +14,7 @@ from mlax_scaffold.reader.source import Source, dotted
 def read_requirement(scope: Scope, call: ast.Call, method: str) -> Requirement | None:
     """`require(condition, message)`; None, with a finding, where it is malformed."""
     match call:
-        case ast.Call(args=[condition, ast.Constant(value=str(message))], keywords=[]):
+        case ast.Call(args=[condition, told], keywords=[]) if message := _message(told):
             return Requirement(scope.expression(condition), message, method)
     scope.source.report(
         call,

@@ -40,14 +40,12 @@ from mlax_scaffold.reader.inputs import (
     read_inputs,
 )
 from mlax_scaffold.reader.kinds import SPECIAL
-from mlax_scaffold.reader.methods import (
-    check_returns,
-    docstring,
-    names_of,
-)
+from mlax_scaffold.reader.methods import check_returns, docstring, names_of
 from mlax_scaffold.reader.plain_types import read_result_type
 from mlax_scaffold.reader.remedies.bodies import removed
+from mlax_scaffold.reader.remedies.configurations import as_fields
 from mlax_scaffold.reader.remedies.docstrings import documented
+from mlax_scaffold.reader.remedies.own_defaults import none_for_function
 from mlax_scaffold.reader.remedies.trees import named_tuple
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
@@ -219,7 +217,8 @@ class _Reader:
                     f"a class, `{name}`, beside {definition}",
                     "A class beside it is a layer, a NamedTuple, a TypedDict or an Enum; "
                     "others are written as functions.",
-                    fix=named_tuple(self.source, statement),
+                    fix=as_fields(self.source, statement)
+                    or named_tuple(self.source, statement),
                 )
             case _ if self.helpers.rule(statement):
                 pass
@@ -241,11 +240,10 @@ class _Reader:
 
     def _check_defaults(self, node: _Definition) -> None:
         """Report functions of the module as defaults, which other modules show, too."""
-        values: list[ast.expr | None] = []
+        body = [] if isinstance(node, ast.FunctionDef) else node.body
+        values = [s.value for s in body if isinstance(s, ast.AnnAssign)]
         if isinstance(node, ast.FunctionDef):
             values += node.args.kw_defaults
-        else:
-            values += [s.value for s in node.body if isinstance(s, ast.AnnAssign)]
         for value in values:
             if isinstance(value, ast.Name) and value.id in self.helpers.functions:
                 self.source.report(
@@ -253,6 +251,7 @@ class _Reader:
                     f"`{value.id}`, beside the definition, cannot be a default",
                     f"Make it a spec of its own, functional/{value.id}.py, and import "
                     f"it; or let the default be None, and use `{value.id}` for None.",
+                    fix=none_for_function(self.source, value),
                 )
 
     def _with_constants(self, node: _Definition) -> _Definition:

@@ -21,6 +21,7 @@ from mlax_scaffold.model.hyper_types import (
 from mlax_scaffold.model.shapes import ShapeError, parse_shape
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.reader.remedies.configurations import as_fields
 from mlax_scaffold.reader.remedies.mappings import as_pairs
 from mlax_scaffold.reader.remedies.types import (
     array_type,
@@ -85,14 +86,23 @@ def read_hyper_type(
             fix=fix,
         )
         return None
+    settings = next((c for c in _classes(source) if c.name == given), None)
+    fix = as_fields(source, settings) if settings else None
     source.report(
         node,
         f"`{given}` is not a word of the vocabulary",
-        _of_plugin(imports.get(given))
+        "Settings are fields of the layers that read them."
+        if fix
+        else _of_plugin(imports.get(given))
         or close
         or f"Hyperparameters are annotated with one of {', '.join(vocabulary)}.",
+        fix=fix,
     )
     return None
+
+
+def _classes(source: Source) -> list[ast.ClassDef]:
+    return [n for n in source.tree.body if isinstance(n, ast.ClassDef)]
 
 
 def _of_plugin(imported: Import | None) -> str:

@@ -114,6 +114,17 @@ class Situation:
             raise
         if self.case.unsaid and _is_number(program):
             raise Unfit("it returns a number of Python")
+        if self.case.unsaid and self._leaves_nothing():
+            raise Unfit("nothing is left of an axis")
+
+    def _leaves_nothing(self) -> bool:
+        """Whether it returns an empty array, as the spec does, where its type says that there is one."""
+        shapes = jax.tree.map(lambda v: tuple(v.shape), self.forward.out[0])
+        made, tree = jax.tree.flatten(shapes)
+        said, wanted = jax.tree.flatten(self.case.y)
+        return tree == wanted and any(
+            a == 0 != b for a, b in zip(made, said, strict=True)
+        )
 
     def _assert_sizes(self) -> None:
         """Raise Unfit where an `int` is a size in the code of the spec, and is below 1."""

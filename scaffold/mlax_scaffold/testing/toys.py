@@ -57,7 +57,7 @@ class ToyHyperparams:
 
     def apply(
         self,
-        x: jax.Array,
+        x: Any,
         trainables: ToyTrainables,
         non_trainables: ToyNonTrainables,
         inference_mode: bool = False,
@@ -67,9 +67,13 @@ class ToyHyperparams:
     ) -> tuple[jax.Array, ToyNonTrainables]:
         """A product, shifted; in training, state that follows it, and signs drawn with the key.
 
-        Each of other keyword inputs makes a difference of its own.
+        Each of other keyword inputs makes a difference of its own, and so does each array beside the
+        first one of a tuple or a dictionary.
         """
+        x, *others = jax.tree.leaves(x)
         y = self.scale * _mapped(x, trainables.kernel.astype(x.dtype))
+        for number, leaf in enumerate(others, 2 + len(self.takes)):
+            y = y + _aligned(leaf.astype(y.dtype), y.shape) / number
         if shift is not None:
             y = y + shift
         for name, tree in inputs.items():  # Names are not to be exchanged.
@@ -97,15 +101,17 @@ class ToyHyperparams:
 def _aligned(x: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """An array that broadcasts to the shape: x, where its axes are some that the shape has before its last.
 
-    Otherwise it is the first element of x.
+    Otherwise it holds the first element of x for each place along the first axes that both have.
     """
     if x.shape == shape:
         return x
-    if x.shape == shape[: x.ndim] and x.ndim < len(shape):
-        return x.reshape(x.shape + (1,) * (len(shape) - x.ndim))
     if x.shape == shape[1:-1]:
         return x.reshape(1, *x.shape, 1)
-    return x.ravel()[0] if x.size else jnp.zeros((), x.dtype)
+    sizes = list(zip(x.shape, shape, strict=False))
+    common = next((i for i, (a, b) in enumerate(sizes) if a != b), len(sizes))
+    lead = x.shape[:common]
+    x = x.reshape(*lead, -1) if x.size else jnp.zeros((*lead, 1), x.dtype)
+    return x[..., 0].reshape(lead + (1,) * (len(shape) - common))
 
 
 def _mapped(x: jax.Array, kernel: jax.Array) -> jax.Array:

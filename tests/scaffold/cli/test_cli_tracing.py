@@ -246,9 +246,11 @@ def test_a_call_that_fits_no_signature_is_told_whatever_the_inputs(
     assert "specs/nn/wrong.py:11:59: Linear takes no `with_bias`" in result.output
 
 
-def refused(project: ProjectFolder, name: str, text: str) -> dict[str, Any]:
+def refused(
+    project: ProjectFolder, name: str, text: str, section: str = "nn"
+) -> dict[str, Any]:
     """What the trial finds in a spec."""
-    project.write(f"specs/nn/{name}.py", text)
+    project.write(f"specs/{section}/{name}.py", text)
     result = project.run("generate", "--format", "json", trial=True)
     assert result.exit_code == 1, result.output
     [error] = json.loads(result.stdout)["errors"]
@@ -609,6 +611,77 @@ def test_a_result_that_stays_wide_is_cast_where_it_becomes_so(project: ProjectFo
     assert project.run("generate", "--fix", trial=True).exit_code == 0
     mended = project.text("specs/nn/masked.py")
     assert mended == MASKED.replace("h * m", "h * jnp.asarray(m, x.dtype)")
+
+
+CARRIED = '''\
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.spec import Float, Layer, Size
+
+
+class Carried(Layer):
+    """A spec of a test."""
+
+    size: Size
+
+    def setup(self):
+        self.mask = np.full_like(np.ones(self.size), 0.5)
+
+    def forward(self, x: Float["time size"]) -> Float["time size"]:
+        def step(h, row):
+            h = h * self.mask + row
+            return h, h
+
+        return jax.lax.scan(step, jnp.zeros_like(x[0]), x)[1]
+'''
+
+
+def test_a_carry_that_becomes_wider_is_cast_where_it_does(project: ProjectFolder):
+    error = refused(project, "carried", CARRIED)
+    assert error["message"].startswith("`self.mask` is wider than half-precision input")
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    mended = project.text("specs/nn/carried.py")
+    assert mended == CARRIED.replace(
+        "h * self.mask", "h * jnp.asarray(self.mask, x.dtype)"
+    )
+
+
+TABLED = '''\
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.spec import Float, function
+
+TABLE = [(4, 2), (8, 4)]
+
+
+def framed(x, size, hop):
+    x = jnp.pad(x, ((0, 0), (size, size)))
+    count = 1 + (x.shape[1] - size) // hop
+    places = np.arange(size) + hop * np.arange(count)[:, None]
+    window = np.zeros(size)
+    window[1:] = np.hanning(size - 1)
+    return x[:, places] * window
+
+
+@function
+def example(x: Float["b t"]) -> Float[""]:
+    """A spec of a test."""
+    total = 0.0
+    for size, hop in TABLE:
+        total += jnp.max(framed(x, size, hop))
+    return total
+'''
+
+
+def test_numbers_that_a_loop_over_a_table_gives_have_no_dtype(project: ProjectFolder):
+    refused(project, "example", TABLED, section="functional")
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    mended = project.text("specs/functional/example.py")
+    assert "* jnp.asarray(window, dtype)" in mended
+    assert "framed(x, size, hop, x.dtype)" in mended
 
 
 SCATTERED = '''\

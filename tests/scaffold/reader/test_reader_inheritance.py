@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlax_scaffold.reader.files import LIBRARY_SPECS
-from mlax_scaffold.reader.specs import read_spec
+from mlax_scaffold.reader.specs import read_spec, read_specs
 
 HEAD = """import jax
 
@@ -60,3 +60,52 @@ def test_families_are_one_expression_apart():
         )
         assert definition is not None, problems
         assert definition.method("forward") is not None
+
+
+DERIVED = '''\
+import jax
+
+from mlax_scaffold.spec import Float, Layer
+
+
+@jax.custom_vjp
+def signs(x):
+    return x
+
+
+def forth(x):
+    return signs(x), x
+
+
+def back(x, g):
+    return (g,)
+
+
+signs.defvjp(forth, back)
+
+
+class Base(Layer):
+    """A spec of a test."""
+
+    def forward(self, x: Float["..."]) -> Float["..."]:
+        return signs(x)
+'''
+OTHER = '''\
+class Other(Base):
+    """Another one."""
+
+    def forward(self, x: Float["..."]) -> Float["..."]:
+        return signs(x) * 2.0
+'''
+
+
+def test_rules_of_derivatives_come_with_their_functions():
+    same, problems = read_specs("specs/nn/example.py", f"{DERIVED}\n\n{OTHER}")
+    assert [d.name for d in same] == ["Base", "Other"], problems
+    files = {("nn", "base"): DERIVED}
+    text = f"from specs.nn.base import Base\n\n\n{OTHER}"
+    found, problems = read_specs("specs/nn/example.py", text, files=files)
+    assert [d.name for d in found] == ["Other"], problems
+    rules = [helper.name for helper in found[0].helpers]
+    assert "signs" in rules
+    assert found[0].core.count("@jax.custom_vjp") == 1

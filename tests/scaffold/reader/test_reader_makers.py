@@ -77,6 +77,29 @@ PAIRS = {
                 self.a = Linear(self.n, m)
         """,
     ),
+    "what is raised where nothing is returned": (
+        """
+        def setup(self):
+            self.a = self._make(self.n)
+
+        def _make(self, n):
+            if n == 1:
+                return Linear(n, n)
+            elif n == 2:
+                return Norm(n)
+            else:
+                raise ValueError(f"{n} is neither 1 nor 2")
+        """,
+        """
+        def setup(self):
+            if not (self.n == 1 or self.n == 2):
+                raise ValueError(f'{self.n} is neither 1 nor 2')
+            if self.n == 1:
+                self.a = Linear(self.n, self.n)
+            else:
+                self.a = Norm(self.n)
+        """,
+    ),
     "parts of a list, and several results": (
         """
         def setup(self):

@@ -104,6 +104,9 @@ class Fired(Layer):
     [
         ("(x > 0).astype(x.dtype)", True),
         ("jnp.round(x)", True),
+        ("jnp.where(x > 0, jnp.asarray(1.0, x.dtype), -1.0)", True),
+        ("jnp.where(x > 0, jnp.ones_like(x), jnp.zeros_like(x))", True),
+        ("jnp.where(x > 0, x, 0.0)", False),
         ("jnp.asarray(x > 0, x.dtype)", True),
         ("x", True),
         ("jnp.log1p(jnp.exp(x))", False),

@@ -68,6 +68,20 @@ LAYERS = {
             ys = [noise(plain(x)) for noise, plain in zip(self.noises, reversed(self.plains))]
             return x + ys[0] * ys[1] + sum([counter(x).max() for counter in self.counters][1])
         """,
+    "parts_under_other_names": """
+        def setup(self):
+            self.plains = [Scaled(3) for _ in range(4)]
+            self.counters = [Counter() for _ in range(4)]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            plains, counters = self.plains[::2], self.counters[1:]
+            for plain, counter in zip(plains, counters):
+                x = counter(plain(x))
+            last = self.counters[-2:]
+            for i, counter in enumerate(last):
+                x = counter(x) + i
+            return x
+        """,
     "a_method_that_runs_over_what_a_loop_around_it_does": """
         def setup(self):
             self.counters = [Counter(), Counter()]

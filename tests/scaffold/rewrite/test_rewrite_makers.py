@@ -679,6 +679,46 @@ WAYS = {
             return self.a(x)
         """,
     ),
+    "class_dict_of_texts": (
+        """
+        NORMS = {"layer": LayerNorm, "linear": lambda n: Linear(n, n)}
+        """,
+        """
+        norm: str = "layer"
+        depth: Size = 2
+
+        def setup(self):
+            self.layers = []
+            for _ in range(self.depth):
+                self.layers.append(NORMS[self.norm](self.features))
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            for layer in self.layers:
+                x = layer(x)
+            return x
+        """,
+    ),
+    "raising_function": (
+        """
+        def make(kind, n):
+            if kind == "layer":
+                return LayerNorm(n)
+            elif kind == "linear":
+                return Linear(n, n)
+            if kind == "none":
+                return None
+            raise ValueError(f"no norm {kind}")
+        """,
+        """
+        norm: str = "layer"
+
+        def setup(self):
+            self.a = make(self.norm, self.features)
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            return x if self.a is None else self.a(x)
+        """,
+    ),
     "class_arg": (
         """
         """,
@@ -828,6 +868,13 @@ def test_equals_the_spec(name: str, others: dict, examples: Examples):
     ]
     weights = jax.tree.unflatten(jax.tree.structure(made[0]), drawn)
     assert_runs_alike(module, layer, (weights, *made[1:]), rows(), training=True)
+
+
+@pytest.mark.parametrize("name", ["class_dict_of_texts", "raising_function"])
+def test_refuses_other_texts(name: str, examples: Examples):
+    module = examples.module("nn", name)
+    with pytest.raises(ValueError, match="norm"):
+        module.init(jax.random.key(0), 3, norm="other")
 
 
 def _key(module, key: jax.Array) -> tuple[jax.Array, ...]:

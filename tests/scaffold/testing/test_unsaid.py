@@ -274,3 +274,18 @@ def test_a_gradient_that_jax_does_not_have_is_none():
     assert situation_of(dataclasses.replace(case, unsaid=True)).gradient is None
     with pytest.raises(ValueError, match="Reverse-mode differentiation"):
         _ = situation_of(case).gradient
+
+
+@pytest.mark.parametrize("unsaid", [True, False])
+def test_an_input_that_leaves_nothing_is_no_case(unsaid: bool):
+    def halved(x, trainables, non_trainables, hyperparams, *others, **inputs):
+        return x[: x.shape[0] // 2], non_trainables
+
+    def made(length: int) -> Case:
+        x = jax.ShapeDtypeStruct((length,), jnp.float32)
+        init = lambda key, dtype: (None, None, None)  # noqa: E731
+        return Case("Halved", init, halved, x=x, y=(1,), unsaid=unsaid)
+
+    situation_of(made(2)).assert_fits()
+    with pytest.raises(Unfit) if unsaid else contextlib.nullcontext():
+        situation_of(made(1)).assert_fits()

@@ -53,7 +53,39 @@ def _of_caller(
         for a in caller.args.kwonlyargs
         if a.annotation is not None and not _is_array(a.annotation)
     }
-    return known | _numbers(tree, caller, above)
+    known |= _numbers(tree, caller, above)
+    return known | _counted(tree, caller)
+
+
+def _counted(tree: ast.Module, caller: ast.FunctionDef) -> set[str]:
+    """The variables of loops over ranges, and over constants of the module that hold numbers alone."""
+    tables = {
+        target.id
+        for s in tree.body
+        if isinstance(s, ast.Assign) and _holds_numbers(s.value)
+        for target in s.targets
+        if isinstance(target, ast.Name)
+    }
+    found: set[str] = set()
+    for node in walk(caller):
+        match node:
+            case (
+                ast.For(target=target, iter=over)
+                | ast.comprehension(target=target, iter=over)
+            ) if dotted(over) in tables or (
+                isinstance(over, ast.Call) and dotted(over.func) == "range"
+            ):
+                found |= {n.id for n in walk(target) if isinstance(n, ast.Name)}
+    return found
+
+
+def _holds_numbers(value: ast.expr) -> bool:
+    """Whether a constant is a list of numbers, or of lists of them."""
+    if isinstance(value, ast.List | ast.Tuple):
+        return all(
+            _is_number(part, set()) or _holds_numbers(part) for part in value.elts
+        )
+    return False
 
 
 def _is_array(annotation: ast.expr) -> bool:

@@ -61,7 +61,9 @@ def check_unbound(
     for node, scope in _reads(source.tree, _MODULE):
         if (node.id, scope) in unbound:
             nodes.setdefault(node.id, []).append(node)
-    for name in sorted(nodes.keys() - {"self"}):
+    # One finding tells to write the names that `import *` stands for.
+    starred = words if _imports_everything(source) else ()
+    for name in sorted(nodes.keys() - {"self", *starred}):
         found = sorted(nodes[name], key=lambda n: (n.lineno, n.col_offset))
         if _told(source, found[0]):
             continue
@@ -75,6 +77,16 @@ def check_unbound(
                 edits = [source.edit(n, hint.split('"')[1]) for n in found]
                 fix = Fix(tuple(edits))
         source.report(found[0], f"`{name}` is not defined", hint or _ADVICE, fix=fix)
+
+
+def _imports_everything(source: Source) -> bool:
+    """Whether the spec imports all words."""
+    return any(
+        isinstance(node, ast.ImportFrom)
+        and node.module == SPEC
+        and node.names[0].name == "*"
+        for node in source.tree.body
+    )
 
 
 def _foreign(source: Source, name: str) -> tuple[Fix | None, str]:

@@ -9,6 +9,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.reader.checks.exactness import is_exact, only_value, qualified
 from mlax_scaffold.reader.checks.floats import is_float, of_floats
 from mlax_scaffold.reader.checks.likeness import like_of
+from mlax_scaffold.reader.checks.number_arguments import number_arguments
 from mlax_scaffold.reader.checks.numpy_arrays import of_numpy_floats
 from mlax_scaffold.reader.checks.numpy_values import is_of_numpy
 from mlax_scaffold.reader.source import dotted, self_attribute
@@ -99,7 +100,7 @@ def strict_word(
     an array of NumPy.
     """
     word = word_of(call.func, imports)
-    if word and _is_method_of_numpy(call, imports, method):
+    if word and _is_method_of_numpy(call, tree, imports, method):
         return None
     if word in _EXACT and all(k.arg in ("axis", "keepdims") for k in call.keywords):
         given = list(call.args)
@@ -240,7 +241,7 @@ def narrow_word(
     if isinstance(call.func, ast.Attribute) and call.func.attr == "cumsum":
         root = (dotted(call.func) or "").partition(".")[0]
         word = word or ("cumsum" if root not in imports else None)
-    if word and _is_method_of_numpy(call, imports, method):
+    if word and _is_method_of_numpy(call, tree, imports, method):
         return None
     if any(k.arg == "dtype" for k in call.keywords):
         return None  # it is said in which dtype it adds
@@ -259,13 +260,17 @@ def adds_integers(
 
 
 def _is_method_of_numpy(
-    call: ast.Call, imports: Mapping[str, Import], method: ast.FunctionDef
+    call: ast.Call,
+    tree: ast.Module,
+    imports: Mapping[str, Import],
+    method: ast.FunctionDef,
 ) -> bool:
     """Whether a call is of a method of what NumPy has computed."""
     function = call.func
     if not isinstance(function, ast.Attribute) or qualified(function, imports):
         return False
-    return is_of_numpy(function.value, imports, method)
+    numbers = number_arguments(tree, method)
+    return is_of_numpy(function.value, imports, method, numbers)
 
 
 def _is_of_integers(

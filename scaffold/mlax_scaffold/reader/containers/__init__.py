@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 from mlax_scaffold.model.definition import SECTIONS, Kind, Reference, Role
-from mlax_scaffold.model.resolved import resolved
+from mlax_scaffold.model.resolved import Change, resolved
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.containers import given
+from mlax_scaffold.reader.containers.declared import KindOf, declared_in
 from mlax_scaffold.reader.containers.resolving import resolve_class
+from mlax_scaffold.reader.containers.uses import holds_layers
 from mlax_scaffold.reader.imports import BASES, ImportReader
 from mlax_scaffold.reader.inheritance import Texts, defining_text
 from mlax_scaffold.reader.makers import written_out
@@ -63,6 +65,11 @@ def resolved_source(
                 return entry_points(own.get(name) or own.get(kind.name) or known[-1])
         return {}
 
+    sliced = [change for node in classes for change in _sliced(node, kind_of)]
+    if sliced:
+        source = _rewritten(source, sliced)
+    tree = source.tree
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     changes = [
         change
         for node in classes
@@ -75,9 +82,32 @@ def resolved_source(
             ),
         )
     ]
-    if not changes:
-        return source
-    numbers = source.resolved.numbers if source.resolved else ()
+    return _with(source, changes, _numbers(source)) if changes else source
+
+
+def _sliced(node: ast.ClassDef, kind_of: KindOf) -> Iterator[Change]:
+    """What to change for other names of parts of the containers of a class."""
+    methods = (m for m in node.body if isinstance(m, ast.FunctionDef))
+    setup = next((m for m in methods if m.name == "setup"), None)
+    declared = declared_in(setup, kind_of) if setup else {}
+    names = [name for name, found in declared.items() if holds_layers(found)]
+    return given.slices_of(node, names) if names else iter(())
+
+
+def _rewritten(source: Source, changes: list[Change]) -> Source:
+    """The source with changes of its text, which is changed again: its lines say something else then."""
+    numbers = [*_numbers(source)] or [*range(1, source.text.count("\n") + 2)]
+    for (line, _), _, _ in changes:
+        numbers[line - 1] = -abs(numbers[line - 1])
+    return _with(source, changes, tuple(numbers))
+
+
+def _numbers(source: Source) -> tuple[int, ...]:
+    return source.resolved.numbers if source.resolved else ()
+
+
+def _with(source: Source, changes: list[Change], numbers: tuple[int, ...]) -> Source:
+    """The source with changes of its text, and the numbers that its lines had."""
     made = resolved(source.text, changes, numbers)
     return Source(source.path, source.written, resolved=made)
 

@@ -42,6 +42,15 @@ def changes_of(
             yield from _Method(method, fields, {*several}).changes()
 
 
+def slices_of(node: ast.ClassDef, containers: Collection[str]) -> Iterator[Change]:
+    """What to change for other names of parts of containers: `first = self.layers[::2]` is no statement."""
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method.name != "setup":
+            found = _Method(method, set(), {*containers})
+            found.keep_slices()
+            yield from found.renamed()
+
+
 class _Method:
     def __init__(
         self, method: ast.FunctionDef, fields: set[str], several: set[str]
@@ -63,18 +72,24 @@ class _Method:
                 self.renaming.append(statement)
                 self.aliases |= names
 
+    def keep_slices(self) -> None:
+        """Only names that all stand for slices where they are given are other names."""
+        given = {s: self._aliases(s) for s in self.renaming}
+        self.renaming = [s for s in given if all(":" in t for t in given[s].values())]
+        self.aliases = {n: t for s in self.renaming for n, t in given[s].items()}
+
     def changes(self) -> Iterator[Change]:
-        replaced = [pair for loop in self._loops() for pair in self._counted(*loop)]
-        inside = {id(n) for node, _ in replaced for n in walk(node)}
-        replaced += ((statement, "pass") for statement in self.renaming)
-        replaced += (
-            (name, self.aliases[name.id])
-            for name in self.names
-            if name.id in self.aliases
-            and isinstance(name.ctx, ast.Load)
-            and id(name) not in inside
-        )
-        yield from (_change(node, text) for node, text in replaced)
+        counted = [pair for loop in self._loops() for pair in self._counted(*loop)]
+        yield from (_change(node, text) for node, text in counted)
+        yield from self.renamed({id(n) for node, _ in counted for n in walk(node)})
+
+    def renamed(self, inside: Collection[int] = ()) -> Iterator[Change]:
+        """What other names stand for, in their place; not for nodes that others change."""
+        yield from (_change(statement, "pass") for statement in self.renaming)
+        for name in self.names:
+            text = self.aliases.get(name.id)
+            if text and isinstance(name.ctx, ast.Load) and id(name) not in inside:
+                yield _change(name, text)
 
     def _loops(self) -> Iterator[tuple[ast.expr, ast.expr, list[ast.AST]]]:
         """Targets, what they run over, and the nodes of their passes.

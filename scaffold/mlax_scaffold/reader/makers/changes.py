@@ -87,6 +87,11 @@ class Setup:
         computing: dict[str, Maker],
     ) -> None:
         self.choices = {*choices_in(node)}
+        self.texts = {
+            unparsed(s.target)
+            for s in node.body
+            if isinstance(s, ast.AnnAssign) and unparsed(s.annotation) == "str"
+        }
         self.declared = {*layers, *declaring}
         self.setup = setup
         self.declaring = declaring
@@ -114,7 +119,7 @@ class Setup:
     def _change(self, top: ast.stmt, statement: ast.stmt, use: ast.expr) -> Change:
         called = use.func if isinstance(use, ast.Call) else use
         if isinstance(called, ast.Subscript) and isinstance(use, ast.Call):
-            return self._chosen(statement, use, called)
+            return self._chosen(top, statement, use, called)
         if isinstance(called, ast.IfExp):
             if not {target_name(one) for one in chosen(called)} <= self.declared:
                 raise Unfit
@@ -130,9 +135,13 @@ class Setup:
         return self._written(statement, use, maker)
 
     def _chosen(
-        self, statement: ast.stmt, use: ast.Call, called: ast.Subscript
+        self,
+        top: ast.stmt,
+        statement: ast.stmt,
+        use: ast.Call,
+        called: ast.Subscript,
     ) -> Change:
-        """One of a dictionary of layers, by a field."""
+        """One of a dictionary of layers, by a field; one that may be any text is checked first."""
         table = called.value
         maker = self.declaring.get(target_name(table) or "")
         table = maker.table if maker is not None else table
@@ -142,8 +151,19 @@ class Setup:
             raise Unfit
         field = self_attribute(called.slice)
         choices = {choice for name, choice in self.choices if name == field}
+        if field in self.texts:
+            choices = {k.value for k in table.keys if isinstance(k, ast.Constant)}
+            check = _one_of(field, choices)
+            if not self._stands_before(top, check):
+                return Change(top.lineno, top.lineno - 1, [check], top.col_offset, 0)
         made = of_table(table, called.slice, use, choices, self.names)
         return _replaced(statement, use, made)
+
+    def _stands_before(self, top: ast.stmt, made: ast.stmt) -> bool:
+        """Whether a statement was written before another one already."""
+        text = ast.dump(parsed(unparsed(made)).body[0])
+        before = self.setup.body[: self.setup.body.index(top)]
+        return any(ast.dump(known) == text for known in before)
 
     def _written(self, statement: ast.stmt, use: ast.Call, maker: Maker) -> Change:
         """The statements of a function in the place of the one that calls it."""
@@ -233,13 +253,22 @@ class Setup:
             elif maker.is_property:
                 new = ast.Call(new, [], [])
         ast.copy_location(local, maker.statement)
-        for known in self.setup.body[: self.setup.body.index(top)]:
-            if ast.dump(known) == ast.dump(parsed(unparsed(local)).body[0]):
-                return _replaced(statement, use, new)
+        if self._stands_before(top, local):
+            return _replaced(statement, use, new)
         if name in self.names.bound | self.names.read:
             raise Unfit
         self.names.check(maker, names_in(maker.body) - _parameters(maker))
         return Change(top.lineno, top.lineno - 1, [local], top.col_offset, 0)
+
+
+def _one_of(field: str, choices: Collection[object]) -> ast.If:
+    """The requirement that a field is one of some texts."""
+    known = sorted(map(repr, choices))
+    message = f"{field} must be one of {', '.join(known)}"
+    text = f"if self.{field} not in ({', '.join(known)},):\n    raise ValueError({message!r})"
+    made = parsed(text).body[0]
+    assert isinstance(made, ast.If)
+    return made
 
 
 def _is_named(node: ast.AST, name: str) -> bool:

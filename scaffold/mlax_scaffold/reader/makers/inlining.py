@@ -13,6 +13,7 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.makers.functions import Maker
 from mlax_scaffold.reader.remedies.bindings import (
     Substituted,
+    chain_of,
     names_in,
     stored_in,
     target_name,
@@ -187,6 +188,7 @@ def _without_returns(
     body: Sequence[ast.stmt], use: Callable[[ast.expr | None], list[ast.stmt]]
 ) -> list[ast.stmt]:
     made: list[ast.stmt] = []
+    body = _refused_first(body)
     for place, statement in enumerate(body):
         after = body[place + 1 :]
         if isinstance(statement, ast.Return):
@@ -203,6 +205,39 @@ def _without_returns(
             raise Unfit
         made.append(statement)
     return [*made, *use(None)]
+
+
+def _refused_first(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    """Branches that return, and what is raised where none does, as a requirement before them."""
+    for place in range(len(body)):
+        branches: list[tuple[ast.expr, list[ast.stmt]]] = []
+        for later in body[place:]:
+            chain, other = (
+                chain_of(later) if isinstance(later, ast.If) else ([], [later])
+            )
+            if not all(isinstance(then[-1], ast.Return) for _, then in chain):
+                break
+            branches += chain
+            match other:
+                case []:
+                    continue
+                case [ast.Raise() as raised] if branches:
+                    return [*body[:place], *_required(branches, raised)]
+            break
+    return body
+
+
+def _required(
+    branches: Sequence[tuple[ast.expr, list[ast.stmt]]], raised: ast.Raise
+) -> list[ast.stmt]:
+    *before, (last, then) = branches
+    rest: list[ast.stmt] = then
+    tests = deepcopy([*(test for test, _ in before), last])
+    known = ast.BoolOp(ast.Or(), tests) if before else last
+    refused = ast.If(ast.UnaryOp(ast.Not(), known), [raised], [])
+    for test, then in reversed(before):
+        rest = [ast.copy_location(ast.If(test, then, rest), test)]
+    return [ast.copy_location(refused, raised), *rest]
 
 
 def _at(place: ast.stmt, statements: list[ast.stmt]) -> list[ast.stmt]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from mlax_scaffold.errors import Fix, Needed, did_you_mean
 from mlax_scaffold.reader.source import Source, self_attribute
@@ -53,7 +53,8 @@ def of_jax(source: Source, name: str) -> Needed:
 
 def renamed(source: Source, scope: ast.AST, old: str, new: str) -> Fix | None:
     """A local or a parameter by another name, everywhere in a function."""
-    if new in {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)}:
+    names = [n for n in ast.walk(scope) if isinstance(n, ast.Name)]
+    if new in {n.id for n in names} or not _placed(source, names, [old]):
         return None
     edits = []
     for node in ast.walk(scope):
@@ -69,6 +70,11 @@ def renamed(source: Source, scope: ast.AST, old: str, new: str) -> Fix | None:
     return Fix(tuple(edits)) if edits else None
 
 
+def _placed(source: Source, names: Iterable[ast.Name], old: Collection[str]) -> bool:
+    """Whether names stand where they say: not all do that are in texts, before Python 3.12."""
+    return all(source.text_of(n) == n.id for n in names if n.id in old)
+
+
 def parameters_named(
     source: Source, method: ast.FunctionDef, expected: tuple[str, ...]
 ) -> Fix | None:
@@ -78,13 +84,13 @@ def parameters_named(
     if others or not given or len(given) > len(expected):
         return None
     new = {a.arg: n for a, n in zip(given, expected, strict=False) if a.arg != n}
-    names = {n.id for n in ast.walk(method) if isinstance(n, ast.Name)}
+    read = [n for n in ast.walk(method) if isinstance(n, ast.Name)]
+    names = {n.id for n in read}
     inner = [n for n in ast.walk(method) if isinstance(n, ast.arg) and n not in given]
     names |= {a.arg for a in inner}
     added = expected[len(given) :]
-    texts = (n for n in ast.walk(method) if isinstance(n, ast.JoinedStr))
-    if any(getattr(n, "id", "") in new for text in texts for n in ast.walk(text)):
-        return None  # before Python 3.12 these have no places
+    if not _placed(source, read, new):
+        return None
     if names & {*new.values(), *added} or any(a.arg in new for a in inner):
         return None
     edits = [
