@@ -74,6 +74,7 @@ from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
+from mlax_scaffold.conversion.forms.unpacked_parts import with_unpacked_parts
 from mlax_scaffold.conversion.forms.weightless_layers import (
     without_weightless_layers,
 )
@@ -221,6 +222,7 @@ def with_plain_forms(
     without_settled_numbers(origin, thing, notes)
     with_given_inputs(origin, thing)
     with_static_products(origin)
+    with_unpacked_parts(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)
     without_given_layers(origin, LAYERS, notes)
