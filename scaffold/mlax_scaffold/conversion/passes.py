@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.forms.device_code import without_device_code
 from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.forms.distributions import without_distributions
 from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_functions
+from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
@@ -133,6 +134,7 @@ def with_plain_forms(
     without_device_code(origin)
     without_module_functions(origin)
     without_weight_names(origin)
+    with_drawn_weights(origin)
     with_image_ranks(origin)
     without_chosen_functions(origin)
     without_wrapped_lists(origin)

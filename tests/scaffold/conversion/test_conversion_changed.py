@@ -108,7 +108,7 @@ CALLS = (
     "self.fc.weight.data.clamp_(-1, 1)",
     "self.fc.weight.data = self.fc.weight.data * 2",
     "self.fc.weight.data *= self.mask",
-    "self.w.data.clamp_(-1, 1)",
+    "self.w.data.sub_(0.1)",
     "self.w.data *= self.scale",
     "self.w.data[0] = 0",
 )

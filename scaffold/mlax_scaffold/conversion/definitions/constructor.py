@@ -248,7 +248,11 @@ class Constructor(DerivedValues):
             return False
         if target.attr == "requires_grad":
             self._frozen(node)
-        elif not tied(self.modules, node, target, value, condition):
+        elif tied(self.modules, node, target, value, condition):
+            return True
+        elif target.attr in ("weight", "bias") and self._is_weight(value):
+            self._left_out(node)
+        else:
             self.builder.notes.refuse(
                 node,
                 f"`{ast.unparse(node)}` changes a part of the object, which has no counterpart",

@@ -134,8 +134,17 @@ class DeclaredWeights(Parameters):
             return True
         return False
 
+    def _is_weight(self, value: ast.expr) -> bool:
+        """Whether an expression makes a weight of its own: `nn.Parameter(...)`, of no other layer's."""
+        made = isinstance(value, ast.Call) and self.builder.origin.qualified(value.func)
+        return bool(made) and str(made).endswith(".Parameter")
+
     def _fills_weight(self, call: ast.Call) -> bool:
         """Whether a call does nothing but fill a weight, `self.fc.bias.data.copy_(...)`, which is told."""
+        full = self.builder.origin.qualified(call.func)
+        if full.startswith("torch.nn.init.") and call.args and is_deep(call.args[0]):
+            self._left_out(call)
+            return True
         found = changed_in(call)
         if not found or not isinstance(call.func, ast.Attribute):
             return False

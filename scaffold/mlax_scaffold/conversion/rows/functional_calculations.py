@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.rows.array_calculations import (
 )
 from mlax_scaffold.conversion.rows.rows import MisfitError, missing
 from mlax_scaffold.conversion.source.trees import (
+    constant,
     expression,
     folded,
     is_none,
@@ -57,6 +58,12 @@ class FunctionalCalculations:
             made = with_keywords(powers, axis=axis, keepdims=keepdims)
             return expression("s ** (1 / p)", s=made, p=order)
         raise MisfitError(f"a norm of order `{ast.unparse(order)}`")
+
+    def _renormalized(self, x: Arg, order: Arg, dim: Arg, most: Arg) -> Arg:
+        """Slices along an axis whose norms are no larger than that."""
+        axes = expression("tuple(a for a in range(x.ndim) if a != d)", x=x, d=dim)
+        length = self._norm(x, order, axes, constant(True))
+        return marked("x * jnp.minimum(1, m / (n + 1e-7))", x=x, m=most, n=length)
 
     def _matrix_norm(self, x: Arg, order: Arg, axis: Arg, keepdims: Arg) -> Arg:
         """A norm of two axes is that of a matrix where it has an order."""

@@ -38,6 +38,7 @@ METHODS = {
     "frac": Row("(x)", "x - jnp.trunc(x)"),
     "adjoint": Row("(x)", "jnp.swapaxes(jnp.conj(x), -2, -1)"),
     "ravel": Row("(x)", "x.reshape(-1)"),
+    "renorm": Row("(x, p, dim, maxnorm)", "calc.renormalized(x, p, dim, maxnorm)"),
     "logit": Row("(x, eps=None)", "calc.logit(x, eps)"),
     "nan_to_num": Row(
         "(x, nan=_, posinf=_, neginf=_)",
