@@ -57,6 +57,7 @@ from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
+from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
 from mlax_scaffold.conversion.forms.rule_locals import without_rule_locals
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.sampled_images import without_sampled_images
@@ -76,6 +77,7 @@ from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameter
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.forms.unpacked_parts import with_unpacked_parts
+from mlax_scaffold.conversion.forms.unread_counters import without_unread_counters
 from mlax_scaffold.conversion.forms.weightless_layers import (
     without_weightless_layers,
 )
@@ -105,6 +107,7 @@ from mlax_scaffold.conversion.handed.told_arguments import without_told_argument
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
 from mlax_scaffold.conversion.lists.later_layers import with_wrapping_layers
+from mlax_scaffold.conversion.lists.lists_or_layers import with_lists_apart
 from mlax_scaffold.conversion.lists.parted_sequences import without_parted_sequences
 from mlax_scaffold.conversion.lists.run_constructors import with_run_constructors
 from mlax_scaffold.conversion.lists.settled_classes import with_settled_classes
@@ -135,6 +138,9 @@ def with_plain_forms(
     without_module_functions(origin)
     without_weight_names(origin)
     with_drawn_weights(origin)
+    with_lists_apart(origin)
+    with_read_arguments(origin)
+    without_unread_counters(origin)
     with_image_ranks(origin)
     without_chosen_functions(origin)
     without_wrapped_lists(origin)
@@ -217,6 +223,7 @@ def with_plain_forms(
     with_unanimous_layers(origin, thing, LAYERS)
     # A class may be given several configurations.
     configured = [with_settings(origin), with_settings(origin)]
+    with_truth_parameters(origin)
     with_tables_read(origin)
     without_rule_locals(origin)
     with_own_titles(origin, thing, notes)

@@ -279,6 +279,8 @@ class ArrayShapes(Reshaping):
             told = given[2] if len(given) > 2 else told
             return self.segments(first, given[1], told)
         if last in ("matmul", "dot", "batch_matmul") and len(given) > 1:
+            if getattr(node, "flat", False):
+                self.symbols.ranked(first, ("batch", "features"))
             return self.matmul(first, given[1])
         if last == "dot_general" and len(node.args) > 2 and is_matmul(node.args[2]):
             return self.matmul(first, given[1])

@@ -103,6 +103,12 @@ class FunctionalCalculations:
         call.args += operands
         return call
 
+    def _of_matrices(self, x: Arg, other: Arg) -> Arg:
+        """A product of two matrices, which have no other axes: for what follows shapes."""
+        made = marked("jnp.matmul(x, other)", x=x, other=other)
+        made.flat = True  # type: ignore[attr-defined]
+        return made
+
     def _multiplied(self, tensors: list[Arg]) -> Arg:
         made = tensors[0]
         for tensor in tensors[1:]:

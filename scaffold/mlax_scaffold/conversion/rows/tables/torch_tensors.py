@@ -93,7 +93,7 @@ METHODS = {
     ),
     "true_divide": Row("(x, other)", "x / other"),
     "matmul": Row("(x, other)", "jnp.matmul(x, other)"),
-    "mm": Row("(x, other)", "jnp.matmul(x, other)"),
+    "mm": Row("(x, other)", "calc.of_matrices(x, other)"),
     "spmm": Row("(x, other)", "jnp.einsum('ij,jk->ik', x, other)"),
     "bmm": Row("(x, other)", "jnp.matmul(x, other)"),
     "mv": Row("(x, other)", "jnp.matmul(x, other)"),
