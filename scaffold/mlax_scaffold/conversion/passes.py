@@ -8,6 +8,7 @@ from __future__ import annotations
 from mlax_scaffold.conversion.changes.changed_buffers import without_changed_buffers
 from mlax_scaffold.conversion.changes.changed_weights import without_changed_weights
 from mlax_scaffold.conversion.changes.in_place import without_in_place
+from mlax_scaffold.conversion.changes.kept_weights import with_kept_weights
 from mlax_scaffold.conversion.changes.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
@@ -20,6 +21,7 @@ from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
 from mlax_scaffold.conversion.forms.device_code import without_device_code
 from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
+from mlax_scaffold.conversion.forms.dispatched_rows import without_dispatched_rows
 from mlax_scaffold.conversion.forms.distributions import without_distributions
 from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
@@ -43,6 +45,7 @@ from mlax_scaffold.conversion.forms.module_functions import (
     without_module_functions,
 )
 from mlax_scaffold.conversion.forms.module_rules import without_module_rules
+from mlax_scaffold.conversion.forms.named_methods import without_named_methods
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
 from mlax_scaffold.conversion.forms.number_tensors import without_number_tensors
@@ -137,7 +140,10 @@ def with_plain_forms(
     without_device_code(origin)
     without_module_functions(origin)
     without_weight_names(origin)
+    with_kept_weights(origin, notes)
     with_drawn_weights(origin)
+    without_named_methods(origin)
+    without_dispatched_rows(origin, notes)
     with_lists_apart(origin)
     with_read_arguments(origin)
     without_unread_counters(origin)

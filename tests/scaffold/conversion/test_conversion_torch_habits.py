@@ -5,14 +5,18 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from test_conversion_forms import converted
+from test_conversion_forms import TORCH, converted
 from test_conversion_torch import module
 
+from mlax_scaffold.conversion import convert
 
-def thing(methods: str, setup: str = "self.fc = nn.Linear(dim, dim)") -> str:
+
+def thing(
+    methods: str, setup: str = "self.fc = nn.Linear(dim, dim)", before: str = ""
+) -> str:
     """What a class of these methods becomes."""
     head = module("Thing", setup, "x: return self.fc(x)").rstrip()
-    return converted(f"{head}\n\n{textwrap.indent(methods, '    ')}\n").text
+    return converted(f"{before}{head}\n\n{textwrap.indent(methods, '    ')}\n").text
 
 
 @pytest.mark.parametrize(
@@ -90,11 +94,22 @@ def test_products_of_matrices_are_of_two_axes():
         module(
             "Thing",
             "self.w = nn.Parameter(torch.randn(dim, dim))",
-            "x, y: return torch.mm(x, self.w.t()) + torch.mm(y, self.w.t())",
+            "x, y: return torch.mm(x, self.w.t()) + torch.mm(y.sin(), self.w.t())",
         )
     ).text
     assert "x: Float['batch dim'], y: Float['" in text
     assert "*batch dim" not in text
+
+
+def test_an_axis_that_expand_keeps_says_how_many_there_are():
+    text = converted(
+        module(
+            "Thing",
+            "self.fc = nn.Linear(dim, dim)",
+            "x, n: return self.fc(x.expand(-1, 5, -1))",
+        )
+    ).text
+    assert "x: Float['axis3 axis32 dim']" in text
 
 
 def test_an_axis_that_a_loop_goes_along_is_as_long_as_the_loop():
@@ -109,3 +124,123 @@ def test_an_axis_that_a_loop_goes_along_is_as_long_as_the_loop():
         ).replace(";     y", ";\n            y")
     ).text
     assert "x: Float['b count dim']" in text
+
+
+EXPERTS = """\
+class Thing(nn.Module):
+    def __init__(self, dim, count=4):
+        super().__init__()
+        self.gate = nn.Linear(dim, count)
+        self.experts = nn.ModuleList([nn.Linear(dim, dim) for _ in range(count)])
+
+    def forward(self, x):
+        weights, chosen = torch.topk(self.gate(x).softmax(-1), 2)
+        mask = F.one_hot(chosen, 4).permute(2, 1, 0)
+        out = torch.zeros_like(x)
+        for i, expert in enumerate(self.experts):
+            {loop}
+        return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "added"),
+    [
+        (
+            "rows, slot = torch.where(chosen == i)\n"
+            "out[rows] += weights[rows, slot, None] * expert(x[rows])",
+            "out = out + jnp.expand_dims(sum(weights * (chosen == i), axis=-1), -1) * expert(x)",
+        ),
+        (
+            "slot, rows = torch.where(mask[i])\n"
+            "if rows.shape[0] == 0:\n    continue\n"
+            "y = expert(x[None, rows].reshape(-1, x.shape[-1])) * weights[rows, slot, None]\n"
+            "out.index_add_(0, rows, y.to(x.dtype))",
+            "y = expert(x[None].reshape(-1, x.shape[-1])) * jnp.expand_dims("
+            "sum(weights * jnp.swapaxes(mask[i], 0, 1), axis=-1), -1)",
+        ),
+        (
+            "rows, slot = (chosen == i).nonzero(as_tuple=True)\n"
+            "out[rows] += expert(x[rows]) * weights[rows, slot].unsqueeze(-1)",
+            "out = out + expert(x) * jnp.expand_dims(sum(weights * (chosen == i), axis=-1), -1)",
+        ),
+    ],
+)
+def test_rows_that_are_sent_to_an_expert_are_all_rows_with_their_weights(loop, added):
+    loop = loop.replace("\n", "\n            ")
+    made = converted(EXPERTS.format(loop=loop))
+    assert added in made.text
+    assert any("are all rows" in note.what for note in made.notes)
+
+
+def test_rows_that_are_sent_without_a_weight_are_listed():
+    loop = "rows, slot = torch.where(chosen == i)\n            out[rows] += expert(x[rows])"
+    text = TORCH + EXPERTS.format(loop=loop)
+    assert not convert("thing.py", text, "Thing", "FromThing", "LAYER").whole
+
+
+def test_a_class_calls_its_methods_by_its_own_name():
+    text = thing(
+        "@staticmethod\ndef double(x):\n    return 2 * x\n\n"
+        "def loss(self, x):\n    return Thing.double(x) + Thing.forward(self, x)"
+    )
+    assert "return self._double(x) + self.forward(x)" in text
+
+
+def test_static_methods_of_a_constructor_are_written_out():
+    text = thing(
+        "@staticmethod\ndef mel(hz):\n    return 2595 * np.log10(1 + hz / 700)\n",
+        "self.table = nn.Parameter(torch.Tensor(np.linspace(0, self.mel(dim), 4)))\n"
+        "self.fc = nn.Linear(dim, dim)",
+        "import numpy as np\n\n\n",
+    )
+    assert "np.linspace(0, 2595 * np.log10(1 + self.dim / 700), 4)" in text
+    assert "_mel" not in text
+
+
+def test_what_a_call_keeps_and_reads_at_once_is_a_local():
+    text = thing(
+        "def loss(self, x):\n    self.kept = 2 * x\n    return self.kept.mean()"
+    )
+    assert "kept = 2 * x" in text
+    assert "return mean(kept)" in text
+    assert "self.kept" not in text
+
+
+def test_tensors_that_are_attributes_are_arrays_of_numpy():
+    text = converted(
+        module(
+            "Thing",
+            "n = torch.linspace(0, 1, dim)\nself.window = 0.54 - 0.46 * torch.cos(2 * n)",
+            "x: return x * self.window",
+        )
+    ).text
+    assert "self.window = 0.54 - 0.46 * np.cos(2 * n)" in text
+    assert "x * jnp.asarray(self.window, x.dtype)" in text
+
+
+def test_numpy_rounds_numbers_of_shapes_as_python_does():
+    text = converted(
+        "import numpy as np\n\n\n"
+        + module(
+            "Thing",
+            "self.size = size",
+            "x: return x.chunk(int(np.ceil(x.shape[0] / self.size)), 0)",
+            "size",
+        )
+    ).text
+    assert "jnp.split(x, int(math.ceil(x.shape[0] / self.size)), axis=0)" in text
+
+
+def test_a_function_that_returns_layers_in_sequence_is_a_class():
+    text = converted(
+        "def thing(dim, out, p=0.1):\n    hidden = 2 * dim\n"
+        "    return nn.Sequential(nn.Linear(dim, hidden), nn.ReLU(), nn.Linear(hidden, out))\n".replace(
+            "thing", "Thing"
+        )
+    ).text
+    assert "class FromThing(Layer):" in text
+    assert (
+        "self.layers_2 = Linear(2 * self.dim, self.out)" in text
+        or "Linear(hidden, self.out)" in text
+    )

@@ -96,7 +96,7 @@ class Looping(Repeating):
         listed_before = set(self.builder.attributes)
         before = {k: v for k, v in self.env.items() if k in assigned}
         count = passes(node)
-        self._counted(node)
+        self._kept_passes(node)
         node.body = self.statements(node.body)
         self.loop = outer
         self._repeat(before, count)
@@ -322,7 +322,7 @@ class Looping(Repeating):
             return replaced(last, parts)
         return self.symbols.fresh("features")
 
-    def _counted(self, node: ast.For) -> None:
+    def _kept_passes(self, node: ast.For) -> None:
         """Keep in mind how far a loop counts, for the axes that it goes along."""
         match node:
             case ast.For(

@@ -45,7 +45,16 @@ class DeclaredWeights(Parameters):
     def _contained(self) -> Containers:
         return Containers(self.translator, self.lists.without_keys, self.builder.setup)
 
-    def _buffer(self, node: ast.Call, place: str, value: ast.expr) -> None:
+    def _is_tensor(self, made: ast.expr) -> bool:
+        """Whether an attribute of PyTorch is computed by functions that make arrays, as a buffer is."""
+        if self.builder.framework != "torch" or isinstance(made, ast.Lambda):
+            return False
+        called = [p.func for p in ast.walk(made) if isinstance(p, ast.Call)]
+        return isinstance(made, ast.BinOp) and any(
+            ast.unparse(func).startswith("@module:jnp.") for func in called
+        )
+
+    def _buffer(self, node: ast.AST, place: str, value: ast.expr) -> None:
         """A tensor that is not trained: an array of NumPy, or a state where it changes."""
         builder = self.builder
         if is_none(value):

@@ -91,8 +91,10 @@ class ArrayCalculations:
         return marked("jnp.flip(x, axis=d)", x=x, d=axes)
 
     def _expanded(self, x: Arg, sizes: list[Arg]) -> Arg:
-        made = self._tuple(sizes)
+        made, rank = self._tuple(sizes), None
         if isinstance(made, ast.Tuple):
+            # An axis that is kept is there: before it stands no new one.
+            rank = len(made.elts) if made.elts and literal(made.elts[0]) == -1 else None
             kept = [
                 expression("x.shape[i]", x=x, i=constant(i - len(made.elts)))
                 if literal(e) == -1
@@ -100,7 +102,9 @@ class ArrayCalculations:
                 for i, e in enumerate(made.elts)
             ]
             made = ast.Tuple(kept, ast.Load())
-        return marked("jnp.broadcast_to(x, s)", x=x, s=made)
+        call = marked("jnp.broadcast_to(x, s)", x=x, s=made)
+        call.rank = rank  # type: ignore[attr-defined]
+        return call
 
     def _flattened(self, x: Arg, start: Arg, end: Arg) -> Arg:
         first, last = literal(start), literal(end)
