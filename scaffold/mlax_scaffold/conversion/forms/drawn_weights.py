@@ -88,7 +88,7 @@ def _filled(
             body = _helper(origin, made)
             if body is not None and isinstance(func, ast.Name):
                 argument = origin.functions[func.id].args.args[0].arg
-                known = {argument: place}
+                known: dict[str, ast.expr] = {argument: place}
                 return tensor, [*_inlined(body, known)]
     return None
 

@@ -83,10 +83,17 @@ class _Written(ast.NodeTransformer):
 
 def _kept(origin: Origin, methods: list[ast.FunctionDef]) -> None:
     """Write attributes as locals that one method alone reads, after it has set them."""
+    # What is registered by its name is a buffer.
+    said = {
+        part.value
+        for method in methods
+        for part in ast.walk(method)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    }
     for method in methods:
         if method.name == "__init__":
             continue
-        for place in sorted(_set(method)):
+        for place in sorted(_set(method) - said):
             reads = [
                 part
                 for part in ast.walk(origin.tree)
