@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.changes.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
+from mlax_scaffold.conversion.forms.autograd_functions import without_autograd_functions
 from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
 from mlax_scaffold.conversion.forms.called_properties import with_called_properties
 from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_functions
@@ -142,6 +143,7 @@ def with_plain_forms(
     without_weight_names(origin)
     with_kept_weights(origin, notes)
     with_drawn_weights(origin)
+    without_autograd_functions(origin, notes)
     without_named_methods(origin)
     without_dispatched_rows(origin, notes)
     with_lists_apart(origin)

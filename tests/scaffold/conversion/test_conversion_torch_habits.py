@@ -244,3 +244,47 @@ def test_a_function_that_returns_layers_in_sequence_is_a_class():
         "self.layers_2 = Linear(2 * self.dim, self.out)" in text
         or "Linear(hidden, self.out)" in text
     )
+
+
+GRADIENT = """\
+class Round(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.scale = scale
+        ctx.save_for_backward(x)
+        return torch.round(x / scale)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        {backward}
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("backward", "result", "told"),
+    [
+        (
+            "return grad_output, None",
+            "x + lax.stop_gradient(jnp.round(x / scale) - x)",
+            0,
+        ),
+        ("return grad_output.clone(), None", "x + lax.stop_gradient(jnp.round(", 0),
+        ("return grad_output / ctx.scale, None", "return jnp.round(x / scale)", 1),
+    ],
+)
+def test_a_function_with_a_gradient_of_its_own_is_a_function(backward, result, told):
+    made = converted(
+        GRADIENT.format(backward=backward)
+        + module(
+            "Thing",
+            "self.fc = nn.Linear(dim, dim)",
+            "x: return Round.apply(self.fc(x), 0.5)",
+        )
+    )
+    assert "return apply_round(self.fc(x), 0.5)" in made.text
+    assert result in made.text
+    assert (
+        len([n for n in made.notes if "has of its own is left out" in n.what]) == told
+    )
