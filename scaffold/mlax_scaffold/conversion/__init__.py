@@ -85,6 +85,17 @@ def _of_haiku(origin: Origin, node: ast.AST) -> bool:
     )
 
 
+def _keeps_apart(what: str, framework: str) -> bool:
+    """Whether what a note tells of is nothing that both are to be compared in."""
+    if "in inference too" in what:
+        # What PyTorch draws is its mean in the comparison, too.
+        return framework != "torch" or not any(d in what for d in _WITH_MEANS)
+    return "is the pair (cell, hidden)" in what
+
+
+_WITH_MEANS = ("jax.random.normal(", "jax.random.uniform(")
+
+
 def _of_settings(tried: Trial, made: Configured) -> Trial:
     """The trial of a class that the original gives a configuration, by its class."""
     settings = dict(dotted(made))
@@ -213,8 +224,7 @@ def _converted(
     renamed_locals(part for part in spec.beside if isinstance(part, ast.FunctionDef))
     printed = Printer(origin).text(spec)
     tried = spec.definitions[-1].trial if spec.definitions else None
-    apart = ("in inference too", "is the pair (cell, hidden)")
-    if any(text in note.what for note in notes.found for text in apart):
+    if any(_keeps_apart(note.what, framework) for note in notes.found):
         # Two draws are not to be compared, nor states in another order.
         tried = None
     if tried is not None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from mlax_scaffold.conversion.changes.changed_buffers import without_changed_buffers
 from mlax_scaffold.conversion.changes.changed_weights import without_changed_weights
 from mlax_scaffold.conversion.changes.in_place import without_in_place
+from mlax_scaffold.conversion.changes.kept_weights import with_kept_weights
 from mlax_scaffold.conversion.changes.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
+from mlax_scaffold.conversion.forms.autograd_functions import without_autograd_functions
 from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
 from mlax_scaffold.conversion.forms.called_properties import with_called_properties
 from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_functions
@@ -20,8 +22,10 @@ from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
 from mlax_scaffold.conversion.forms.device_code import without_device_code
 from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
+from mlax_scaffold.conversion.forms.dispatched_rows import without_dispatched_rows
 from mlax_scaffold.conversion.forms.distributions import without_distributions
 from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_functions
+from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
@@ -42,6 +46,7 @@ from mlax_scaffold.conversion.forms.module_functions import (
     without_module_functions,
 )
 from mlax_scaffold.conversion.forms.module_rules import without_module_rules
+from mlax_scaffold.conversion.forms.named_methods import without_named_methods
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
 from mlax_scaffold.conversion.forms.number_tensors import without_number_tensors
@@ -56,6 +61,7 @@ from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
+from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
 from mlax_scaffold.conversion.forms.rule_locals import without_rule_locals
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.sampled_images import without_sampled_images
@@ -74,6 +80,8 @@ from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
+from mlax_scaffold.conversion.forms.unpacked_parts import with_unpacked_parts
+from mlax_scaffold.conversion.forms.unread_counters import without_unread_counters
 from mlax_scaffold.conversion.forms.weightless_layers import (
     without_weightless_layers,
 )
@@ -103,6 +111,7 @@ from mlax_scaffold.conversion.handed.told_arguments import without_told_argument
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
 from mlax_scaffold.conversion.lists.later_layers import with_wrapping_layers
+from mlax_scaffold.conversion.lists.lists_or_layers import with_lists_apart
 from mlax_scaffold.conversion.lists.parted_sequences import without_parted_sequences
 from mlax_scaffold.conversion.lists.run_constructors import with_run_constructors
 from mlax_scaffold.conversion.lists.settled_classes import with_settled_classes
@@ -132,6 +141,14 @@ def with_plain_forms(
     without_device_code(origin)
     without_module_functions(origin)
     without_weight_names(origin)
+    with_kept_weights(origin, notes)
+    with_drawn_weights(origin)
+    without_autograd_functions(origin, notes)
+    without_named_methods(origin)
+    without_dispatched_rows(origin, notes)
+    with_lists_apart(origin)
+    with_read_arguments(origin)
+    without_unread_counters(origin)
     with_image_ranks(origin)
     without_chosen_functions(origin)
     without_wrapped_lists(origin)
@@ -214,6 +231,7 @@ def with_plain_forms(
     with_unanimous_layers(origin, thing, LAYERS)
     # A class may be given several configurations.
     configured = [with_settings(origin), with_settings(origin)]
+    with_truth_parameters(origin)
     with_tables_read(origin)
     without_rule_locals(origin)
     with_own_titles(origin, thing, notes)
@@ -221,6 +239,7 @@ def with_plain_forms(
     without_settled_numbers(origin, thing, notes)
     with_given_inputs(origin, thing)
     with_static_products(origin)
+    with_unpacked_parts(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)
     without_given_layers(origin, LAYERS, notes)

@@ -10,10 +10,14 @@ import jax
 import numpy as np
 
 from mlax_scaffold.testing.built import Built, Run, is_array
+from mlax_scaffold.testing.drawn_means import drawn_means
 
 
 def layer_of_torch(cls: Any, original: Any, arguments: Any, arrays: Any) -> Built:
-    """A layer of PyTorch in inference; its weights are those that it would save, and buffers beside them."""
+    """A layer of PyTorch in inference; its weights are those that it would save, and buffers beside them.
+
+    What it draws is its mean.
+    """
     torch = importlib.import_module("torch")
     placed = {} if _device_of(cls) else {"device": "cpu"}
     module, flags = cls(**placed, **arguments).eval(), original.given_flags()
@@ -37,7 +41,12 @@ def layer_of_torch(cls: Any, original: Any, arguments: Any, arrays: Any) -> Buil
         for name, (part, attribute, _) in beside.items():
             setattr(part, attribute, given.pop(name))
         module.load_state_dict(given)
-        return tensors(lambda *x: module(*x, **flags))
+
+        def run(*x: Any) -> Any:
+            with drawn_means(torch):
+                return module(*x, **flags)
+
+        return tensors(run)
 
     held = saved | {name: value for name, (_, _, value) in beside.items()}
     shared: dict[int, str] = {}

@@ -86,11 +86,6 @@ LISTED = {
         {"setup": "self.inner = nn.InstanceNorm2d(dim, track_running_stats=True)"},
         "track_running_stats=True",
     ),
-    "a softmax whose axis depends on the input": (
-        TORCH,
-        {"setup": "self.inner = nn.Softmax()"},
-        "without `dim`",
-    ),
     "a softplus that is a line early": (
         TORCH,
         {"setup": "self.inner = nn.Softplus(threshold=2.0)"},

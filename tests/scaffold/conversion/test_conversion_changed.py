@@ -108,7 +108,7 @@ CALLS = (
     "self.fc.weight.data.clamp_(-1, 1)",
     "self.fc.weight.data = self.fc.weight.data * 2",
     "self.fc.weight.data *= self.mask",
-    "self.w.data.clamp_(-1, 1)",
+    "self.w.data.sub_(0.1)",
     "self.w.data *= self.scale",
     "self.w.data[0] = 0",
 )
@@ -232,3 +232,39 @@ def test_random_numbers_that_are_asked_for_in_inference_are_listed(said, listed)
     made = convert("thing.py", given, "Thing", "FromThing")
     [note] = [n for n in made.notes if "in inference" in n.what]
     assert note.blocks is listed
+
+
+KEPT = """\
+class Thing(nn.Module):
+    def __init__(self, count, dim):
+        super().__init__()
+        self._table = nn.Embedding(count, dim)
+        self._table.weight.data.uniform_(-1.0 / 4, 1.0 / 4)
+        self._sums = nn.Parameter(torch.Tensor(count, dim))
+        self._sums.data.normal_()
+        self.register_buffer("_counts", torch.zeros(count))
+
+    def forward(self, x, i):
+        y = self._table(i) + self._table.weight[0] + x
+        if self.training:
+            self._counts = self._counts * 0.9 + 0.1
+            self._sums = nn.Parameter(self._sums * 0.9 + x.mean() * 0.1)
+            self._table.weight = nn.Parameter(self._sums / self._counts.unsqueeze(1))
+        return y
+"""
+
+
+def test_weights_that_each_call_sets_anew_are_states():
+    made = converted(KEPT)
+    assert "self.table_weight = state(" in made.text
+    assert "jax.random.uniform(key, shape, dtype" in made.text
+    assert "self.sums = state(normal(1.0), (self.count, self.dim))" in made.text
+    assert "self.counts = state(zeros, (self.count,))" in made.text
+    assert "take_rows(self.table_weight, i) + self.table_weight[0]" in made.text
+    assert "self.sums = lax.stop_gradient(self.sums * 0.9" in made.text
+    assert "self.table_weight = lax.stop_gradient(self.sums /" in made.text
+    said = [n.what for n in made.notes]
+    assert said == [
+        "`self._sums` is set in each call",
+        "`self._table.weight` is set in each call",
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from test_conversion_forms import converted
+from test_conversion_torch import module
 
 from mlax_scaffold.conversion import Converted, convert
 
@@ -241,3 +242,68 @@ class Thing(nn.Module):
         return self.layers(x)
 """)
     assert "the loop over `self.layers` is left out" in [n.what for n in made.notes]
+
+
+# Weights that are filled where they are made.
+
+
+@pytest.mark.parametrize(
+    ("made", "initializer"),
+    [
+        ("nn.init.xavier_uniform_(torch.empty(dim, 4))", "glorot_uniform("),
+        ("torch.nn.init.normal_(torch.zeros(dim, 4), std=0.02)", "normal(0.02)"),
+        ("torch.empty(dim, 4).normal_(0, 0.02)", "normal(0.02)"),
+        ("torch.empty(dim, 4).normal_(std=0.02)", "normal(0.02)"),
+        ("torch.Tensor(dim, 4).uniform_(-0.1, 0.1)", "dtype, -0.1, 0.1), (self.dim, 4))"),
+        ("filled(torch.zeros(dim, 4))", "-(1 / math.sqrt((self.dim, 4)[-1])), 1 / math"),
+    ],
+)  # fmt: skip
+def test_a_weight_that_is_filled_where_it_is_made_has_that_initializer(
+    made, initializer
+):
+    helper = (
+        "def filled(tensor):\n    std = 1 / math.sqrt(tensor.shape[-1])\n"
+        "    tensor.uniform_(-std, std)\n    return tensor\n\n\n"
+    )
+    text = converted(
+        helper
+        + module("Thing", f"self.w = nn.Parameter({made})", "x: return x @ self.w"),
+        TORCH,
+    ).text
+    assert initializer in text.partition("self.w = trainable(")[2].partition("\n")[0]
+
+
+def test_new_arrays_are_drawn_with_the_arguments_of_what_fills_them():
+    text = converted(
+        module(
+            "Thing",
+            "self.register_buffer('w', torch.empty(dim, 4).normal_(std=0.02))",
+            "x: return x @ self.w * torch.empty_like(x).uniform_(0.9, 1.1).mean()",
+        )
+    ).text
+    assert "jax.random.normal(key, shape, dtype) * 0.02" in text
+    assert "jax.random.uniform(self.key(), x.shape, x.dtype)" in text
+    assert "* (1.1 - 0.9) + 0.9" in text
+
+
+@pytest.mark.parametrize(
+    "filled",
+    [
+        "self.fc.weight = nn.Parameter(2.0 * self.centers)",
+        "self.fc.bias = nn.Parameter(self.centers.norm(dim=1))",
+        "nn.init.eye_(self.fc.weight)",
+        "nn.init.dirac_(self.fc.weight)",
+    ],
+)
+def test_other_numbers_that_a_layer_begins_with_are_told(filled):
+    made = converted(
+        module(
+            "Thing",
+            "self.fc = nn.Linear(dim, 4)\n"
+            f"self.centers = nn.Parameter(torch.rand(4, dim))\n{filled}",
+            "x: return self.fc(x) @ self.centers",
+        )
+    )
+    [note] = made.notes
+    assert "the weight begins with other numbers" in note.what
+    assert "self.fc = Linear(self.dim, 4)" in made.text

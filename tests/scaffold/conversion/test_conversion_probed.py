@@ -71,3 +71,63 @@ def test_a_layer_of_the_file_is_not_tried():
     )
     made = convert("thing.py", TORCH + text, "Thing", "FromThing", run=1)
     assert "Linear(128" not in made.text
+
+
+BOUNDED = """\
+class Bounded(nn.{layer}):
+    def __init__(self, *args, most=1.0, **kwargs):
+        self.most = most
+        super().__init__(*args, **kwargs)
+
+    def forward(self, x):
+        {bound}
+        return super().forward(x)
+
+
+class Thing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = Bounded({given}, most=0.5)
+        self.head = nn.Linear({size}, 3)
+
+    def size(self):
+        with torch.no_grad():
+            return self.conv(torch.zeros(1, 2, 9, 12)).flatten(1).shape[1]
+
+    def forward(self, x):
+        return self.head(self.conv(x).flatten(1))
+"""
+RENORM = "torch.renorm(self.weight.data, p=2, dim=0, maxnorm=self.most)"
+
+
+def test_a_class_that_is_built_on_a_layer_is_tried_as_that_layer():
+    """Of 9 by 12, a window of 9 by 1 leaves 1 by 12."""
+    bound = f"self.weight.data = {RENORM}"
+    text = BOUNDED.format(
+        layer="Conv2d", bound=bound, given="2, 4, (9, 1)", size="self.size()"
+    )
+    made = convert("thing.py", TORCH + text, "Thing", "FromThing", "LAYER", (), 1)
+    assert made.whole, made.notes
+    assert "self.head = Linear(48, 3)" in made.text
+    assert "forward(self, x: Float['batch 2 9 12'])" in made.text
+    assert "self.kernel_size[0], self.kernel_size[1]))" in made.text
+
+
+@pytest.mark.parametrize(
+    ("bound", "read"),
+    [
+        (f"self.weight.data = {RENORM}", "weight_ = self.weight * jnp.minimum(1, "),
+        (f"if self.most:\n            self.weight.data = {RENORM}", " if self.most else self.weight"),
+        ("with torch.no_grad():\n            self.weight.clamp_(0)", "weight_ = jnp.clip(self.weight, 0"),
+        ("self.weight.data.clamp_(min=0)", "weight_ = jnp.clip(self.weight, 0"),
+    ],
+)  # fmt: skip
+def test_a_weight_that_each_call_bounds_is_bounded_where_it_is_read(bound, read):
+    text = BOUNDED.format(layer="Linear", bound=bound, given="4, 4", size="4")
+    text = text.replace("def size(self):", "def never_called(self, x):")
+    text = text.replace("torch.zeros(1, 2, 9, 12)", "x")
+    made = convert("thing.py", TORCH + text, "Thing", "FromThing", "LAYER")
+    assert made.whole, made.notes
+    assert read in made.text
+    assert "jnp.matmul(x, weight_" in made.text or "x @ weight_" in made.text
+    assert any("bounds the weight in each call" in n.what for n in made.notes)

@@ -96,6 +96,7 @@ class Looping(Repeating):
         listed_before = set(self.builder.attributes)
         before = {k: v for k, v in self.env.items() if k in assigned}
         count = passes(node)
+        self._kept_passes(node)
         node.body = self.statements(node.body)
         self.loop = outer
         self._repeat(before, count)
@@ -320,6 +321,14 @@ class Looping(Repeating):
             }
             return replaced(last, parts)
         return self.symbols.fresh("features")
+
+    def _kept_passes(self, node: ast.For) -> None:
+        """Keep in mind how far a loop counts, for the axes that it goes along."""
+        match node:
+            case ast.For(
+                target=ast.Name(id=local), iter=ast.Call(func=func, args=[count])
+            ) if is_name(func, "range") and self_attribute(count):
+                self.symbols.passes[local] = count
 
     def _number(self, node: ast.For, lists: list[str]) -> None:
         """The loop asks lists that may not be there for their layers, by the number of the pass."""

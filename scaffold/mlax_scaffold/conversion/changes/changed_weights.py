@@ -9,6 +9,7 @@ That is the same where the mask is made of zeros and ones, and where no other me
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.changes.changed_buffers import (
@@ -33,6 +34,17 @@ _CALLS = ("forward", "__call__")
 _MODES = ("train", "eval", "forward")
 _STARTS = ("__init__", "reset_parameters", "extra_repr")
 _BEGUN = ("zeros", "ones", "zeros_like", "ones_like", "tril", "triu", "eye")
+_BOUNDS = (
+    "renorm",
+    "renorm_",
+    "clamp",
+    "clamp_",
+    "clip",
+    "clip_",
+    "clamp_min_",
+    "clamp_max_",
+)
+"""What bounds a tensor, the same when it is done again."""
 _TODO = (
     "compute with what it becomes, under a name of its own, or declare it with `state`"
 )
@@ -47,6 +59,7 @@ def without_changed_weights(origin: Origin, thing: str, notes: Notes) -> None:
         weights = set(_weights(origin, node))
         for method in _reached(node):
             _masked(node, method, weights)
+            _projected(node, method, weights, notes)
             for part in method.body:
                 for at in _changed(part, weights):
                     notes.refuse(
@@ -155,6 +168,77 @@ def _masked(node: ast.ClassDef, method: ast.FunctionDef, weights: set[str]) -> N
         method.body[at] = ast.fix_missing_locations(ast.copy_location(made, part))
         for later in method.body[at + 1 :]:
             AsLocal(place, local).visit(later)
+
+
+def _projected(
+    node: ast.ClassDef, method: ast.FunctionDef, weights: set[str], notes: Notes
+) -> None:
+    """Compute with what a weight is bounded to, `self.w.data.clamp_(0)`, from there on."""
+    for at, part in enumerate(method.body):
+        found = _bounded(part)
+        if found is None:
+            continue
+        place, value = found
+        local = f"{place}_"
+        while local in names(method):
+            local += "_"
+        if place not in weights or any(
+            place in _read(m) for m in _others(node, method)
+        ):
+            continue
+        made = ast.Assign([ast.Name(local, ast.Store())], value)
+        notes.remark(
+            part,
+            f"`{ast.unparse(part)}` bounds the weight in each call",
+            "here the weight stays as it is, and what it is bounded to is computed with",
+        )
+        method.body[at] = ast.fix_missing_locations(ast.copy_location(made, part))
+        for later in method.body[at + 1 :]:
+            AsLocal(place, local).visit(later)
+
+
+def _bounded(part: ast.stmt) -> tuple[str, ast.expr] | None:
+    """A weight that a statement sets to what it is bounded to, which is the same when it is done again."""
+    test: ast.expr | None = None
+    if isinstance(part, ast.If) and len(part.body) == 1 and not part.orelse:
+        test, part = part.test, part.body[0]
+    if isinstance(part, ast.With) and len(part.body) == 1:
+        part = part.body[0]
+    match part:
+        case ast.Assign(targets=[ast.Attribute(attr="data") as target], value=value):
+            place = self_attribute(target.value)
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=inner)) as value):
+            place = self_attribute(_data(inner))
+        case _:
+            return None
+    match value:
+        case ast.Call(func=ast.Attribute(value=owner, attr=attr), args=args):
+            method = self_attribute(_data(owner)) == place
+            given = args[:1] if not method else [owner]
+        case _:
+            return None
+    bounds = attr in _BOUNDS and [self_attribute(_data(g)) for g in given] == [place]
+    if place is None or not bounds:
+        return None
+    value = copy.deepcopy(value)
+    assert isinstance(value, ast.Call)
+    assert isinstance(value.func, ast.Attribute)
+    value.func.attr = attr.rstrip("_")
+    value = _Plain(place).visit(value)
+    if test is not None:
+        value = ast.IfExp(test, value, expression(f"self.{place}"))
+    return place, value
+
+
+class _Plain(ast.NodeTransformer):
+    """A weight in the place of its numbers, `self.w.data`."""
+
+    def __init__(self, place: str):
+        self.place = place
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        own = node.attr == "data" and self_attribute(node.value) == self.place
+        return node.value if own else node
 
 
 def _data(node: ast.expr) -> ast.expr:

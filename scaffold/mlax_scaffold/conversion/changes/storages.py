@@ -18,6 +18,11 @@ _VIEWS = frozenset(
     )
 )
 """What hands on a tensor, or parts of it, without a copy."""
+_SEVERAL = (
+    *("topk", "sort", "max", "min", "median", "kthvalue", "cummax", "cummin", "svd"),
+    *("mode", "aminmax", "std_mean", "var_mean", "qr", "eigh", "slogdet", "unique"),
+)
+"""What makes several new tensors."""
 _NUMBERS = ("len", "int", "float", "range", "round", "bool", "str")
 _OF_SHAPE = ("size", "dim", "numel", "item", "shape", "ndim", "device", "dtype")
 
@@ -227,7 +232,12 @@ class Storages:
                     self._bound(one, part)
                 return
             held = self.of(value)
-            self._bound(target, Held("", held.all, held.number))
+            if not self._several(value):
+                held = Held("", held.all, held.number)
+                self._bound(target, held)
+                return
+            for one in target.elts:
+                self._bound(one, Held(str(id(one))))
             return
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             before = self.known.get(target.value.id, Held())
@@ -239,6 +249,14 @@ class Storages:
         if not held.exact and not held.parts and not held.number:
             held = replace(held, exact=str(id(value)))
         self._bound(target, held)
+
+    @staticmethod
+    def _several(value: ast.expr) -> bool:
+        """Whether a call makes several new tensors, none of which is a part of another one."""
+        match value:
+            case ast.Call(func=ast.Attribute(attr=attr) as func):
+                return attr in _SEVERAL and self_attribute(func) is None
+        return False
 
     def _bound(self, target: ast.expr, held: Held) -> None:
         if isinstance(target, ast.Name):

@@ -279,6 +279,8 @@ class ArrayShapes(Reshaping):
             told = given[2] if len(given) > 2 else told
             return self.segments(first, given[1], told)
         if last in ("matmul", "dot", "batch_matmul") and len(given) > 1:
+            if getattr(node, "flat", False) and isinstance(first, Array):
+                self.symbols.ranked(first, ("batch", "features"))
             return self.matmul(first, given[1])
         if last == "dot_general" and len(node.args) > 2 and is_matmul(node.args[2]):
             return self.matmul(first, given[1])
@@ -354,6 +356,8 @@ class ArrayShapes(Reshaping):
         if last == "pad" and len(node.args) > 1:
             return self.padded(first, node.args[1])
         if last in ("broadcast_to", "resize") and len(given) > 1:
+            if (rank := getattr(node, "rank", None)) is not None:
+                self.symbols.ranked(first, ("batch", *["_"] * (rank - 1)))
             return self.broadcast(first, given[1])
         if last == "repeat" and len(node.args) > 1:
             return self.repeated(first, node, given[1])

@@ -66,6 +66,7 @@ from mlax_scaffold.conversion.shapes.node_counts import with_nodes
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.taken_apart import taken_apart, with_edges
+from mlax_scaffold.conversion.shapes.tried_sizes import with_tried_sizes
 from mlax_scaffold.conversion.shapes.values import Array, Value, is_asked_early
 from mlax_scaffold.conversion.source.arguments_of import absent_by_default
 from mlax_scaffold.conversion.source.interfaces import Interface
@@ -228,6 +229,8 @@ class ClassReader(ClassMethods):
                     self.symbols.ranked(value, ("features",))
         self._in_dtype_of_weights(forward, env)
         with_guessed_sums(self.symbols, env)
+        if (tried := builder.origin.tried.get(builder.node.name)) is not None:
+            with_tried_sizes(self.symbols, env, tried)
         for value in env.values():
             if isinstance(value, Array):
                 with_image_sizes(self.symbols, value, builder.fields, self.framework)

@@ -248,6 +248,8 @@ class Constructor(DerivedValues):
             return False
         if target.attr == "requires_grad":
             self._frozen(node)
+        elif target.attr in ("weight", "bias") and self._is_weight(value):
+            self._left_out(node)
         elif not tied(self.modules, node, target, value, condition):
             self.builder.notes.refuse(
                 node,
@@ -324,6 +326,9 @@ class Constructor(DerivedValues):
             around.attributes.pop(attribute, None)
             return
         made = self.translator.expression(value)
+        if condition is None and self._is_tensor(made):
+            self._buffer(node, attribute, value)
+            return
         self._derived(attribute, self._initializer(made), condition)
 
     def _branch(self, node: ast.If, condition: ast.expr | None) -> None:

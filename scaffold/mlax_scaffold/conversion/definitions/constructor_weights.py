@@ -45,7 +45,16 @@ class DeclaredWeights(Parameters):
     def _contained(self) -> Containers:
         return Containers(self.translator, self.lists.without_keys, self.builder.setup)
 
-    def _buffer(self, node: ast.Call, place: str, value: ast.expr) -> None:
+    def _is_tensor(self, made: ast.expr) -> bool:
+        """Whether an attribute of PyTorch is computed by functions that make arrays, as a buffer is."""
+        if self.builder.framework != "torch" or isinstance(made, ast.Lambda):
+            return False
+        called = [p.func for p in ast.walk(made) if isinstance(p, ast.Call)]
+        return isinstance(made, ast.BinOp) and any(
+            ast.unparse(func).startswith("@module:jnp.") for func in called
+        )
+
+    def _buffer(self, node: ast.AST, place: str, value: ast.expr) -> None:
         """A tensor that is not trained: an array of NumPy, or a state where it changes."""
         builder = self.builder
         if is_none(value):
@@ -134,8 +143,17 @@ class DeclaredWeights(Parameters):
             return True
         return False
 
+    def _is_weight(self, value: ast.expr) -> bool:
+        """Whether an expression makes a weight of its own: `nn.Parameter(...)`, of no other layer's."""
+        made = isinstance(value, ast.Call) and self.builder.origin.qualified(value.func)
+        return bool(made) and str(made).endswith(".Parameter")
+
     def _fills_weight(self, call: ast.Call) -> bool:
         """Whether a call does nothing but fill a weight, `self.fc.bias.data.copy_(...)`, which is told."""
+        full = self.builder.origin.qualified(call.func)
+        if full.startswith("torch.nn.init.") and call.args and is_deep(call.args[0]):
+            self._left_out(call)
+            return True
         found = changed_in(call)
         if not found or not isinstance(call.func, ast.Attribute):
             return False

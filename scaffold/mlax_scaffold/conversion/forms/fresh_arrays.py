@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression
@@ -41,6 +42,26 @@ _PAIRS = (
 _PLACES = {"values": 0, "indices": 1}
 
 
+@dataclass(frozen=True)
+class _Draw:
+    """What fills a new array with random numbers: its arguments, and what it is of standard ones."""
+
+    function: str
+    names: tuple[str, str]
+    defaults: tuple[float, float]
+    text: str
+
+    def items(self) -> zip[tuple[str, float]]:
+        return zip(self.names, self.defaults, strict=True)
+
+
+_DRAWS = {
+    "uniform_": _Draw("rand", ("a", "b"), (0.0, 1.0), "d * (b - a) + a"),
+    "normal_": _Draw("randn", ("mean", "std"), (0.0, 1.0), "d * b + a"),
+}
+_NUMBERED = ("torch.zeros", "torch.ones", "torch.empty", "torch.Tensor")
+
+
 class _Changes(ast.NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
@@ -75,7 +96,11 @@ class _Changes(ast.NodeTransformer):
         operator = _OPERATORS.get(func.attr)
         if operator is not None and len(node.args) == 1 and not node.keywords:
             return ast.copy_location(ast.BinOp(made, operator(), node.args[0]), node)
-        if func.attr == "normal_" and not node.args and isinstance(made, ast.Call):
+        drawn = self._drawn(func, node)
+        if drawn is not None:
+            return ast.copy_location(drawn, node)
+        plain = not node.args and not node.keywords
+        if func.attr == "normal_" and plain and isinstance(made, ast.Call):
             empty = self.origin.qualified(made.func) in ("torch.empty", "torch.Tensor")
             if empty or getattr(made.func, "attr", "") == "new_empty":
                 draw = expression(f"{self.torch}.randn")
@@ -95,6 +120,23 @@ class _Changes(ast.NodeTransformer):
                 full = ast.Attribute(owner, "full", ast.Load())
                 return ast.copy_location(ast.Call(full, [sizes, value], []), node)
         return node
+
+    def _drawn(self, func: ast.Attribute, node: ast.Call) -> ast.expr | None:
+        """Numbers of another range, or spread, in the place of a new array."""
+        made, places = func.value, _DRAWS.get(func.attr)
+        if places is None or not isinstance(made, ast.Call):
+            return None
+        if not (node.args or node.keywords):
+            return None
+        of = self.origin.qualified(made.func)
+        if of not in (*_NUMBERED, "torch.empty_like", "torch.zeros_like"):
+            return None
+        given = dict(zip(places.names, node.args, strict=False))
+        given |= {str(k.arg): k.value for k in node.keywords}
+        first, second = (given.get(n, ast.Constant(d)) for n, d in places.items())
+        title = places.function + ("_like" if of.endswith("_like") else "")
+        drawn = ast.Call(expression(f"{self.torch}.{title}"), made.args, made.keywords)
+        return expression(places.text, d=drawn, a=first, b=second)
 
     def _is_fresh(self, node: ast.expr) -> bool:
         """Whether an expression is an array that nothing else holds."""

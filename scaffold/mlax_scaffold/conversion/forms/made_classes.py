@@ -18,6 +18,8 @@ from mlax_scaffold.conversion.source.trees import is_name, names, without_docstr
 
 def with_made_class(origin: Origin, thing: str) -> None:
     """Add such a class for the thing that is converted, in place."""
+    if _with_sequence(origin, thing):
+        return
     call = _made(origin, thing)
     known = origin.classes.get(getattr(call.func, "id", "")) if call else None
     if call is None or known is None or not is_layer_class(origin, known):
@@ -51,6 +53,47 @@ def with_made_class(origin: Origin, thing: str) -> None:
     for cached in ("classes", "functions", "assigned"):
         origin.__dict__.pop(cached, None)
     ast.fix_missing_locations(origin.tree)
+
+
+def _with_sequence(origin: Origin, thing: str) -> bool:
+    """Whether a function returns an `nn.Sequential` that it makes, and is a class that has one by now."""
+    function = origin.functions.get(thing)
+    if function is None or function.args.vararg or function.args.kwarg:
+        return False
+    *before, last = without_docstring(function.body)
+    match last:
+        case ast.Return(value=ast.Call(func=func) as made):
+            full = origin.qualified(func)
+        case _:
+            return False
+    plain = all(isinstance(part, ast.Assign) for part in before)
+    if full != "torch.nn.Sequential" or not plain:
+        return False
+    owner = full.rpartition(".")[0]
+    module = ast.unparse(func).rpartition(".")[0] or owner
+    [node] = ast.parse(
+        f"class {thing}({module}.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n"
+        "    def forward(self, x):\n        return self.layers(x)\n"
+    ).body
+    assert isinstance(node, ast.ClassDef)
+    start = node.body[0]
+    assert isinstance(start, ast.FunctionDef)
+    start.args = copy.deepcopy(function.args)
+    start.args.args.insert(0, ast.arg("self"))
+    layers = ast.Attribute(ast.Name("self", ast.Load()), "layers", ast.Store())
+    start.body += [*before, ast.Assign([layers], made)]
+    if ast.get_docstring(function) is not None:
+        node.body.insert(0, function.body[0])
+    body = origin.tree.body
+    body[body.index(function)] = ast.copy_location(node, function)
+    for part in ast.walk(node):
+        if isinstance(part, ast.stmt) and not hasattr(part, "lineno"):
+            ast.copy_location(part, function)
+    for cached in ("classes", "functions", "assigned"):
+        origin.__dict__.pop(cached, None)
+    ast.fix_missing_locations(origin.tree)
+    return True
 
 
 def _made(origin: Origin, thing: str) -> ast.Call | None:

@@ -48,3 +48,10 @@ def publicized(node: ast.ClassDef) -> None:
         attribute = self_attribute(place)
         if attribute in renamed:
             place.attr = renamed[attribute]
+    for part in ast.walk(node):
+        match part:
+            case ast.Call(
+                func=ast.Attribute(attr="register_buffer" | "register_parameter"),
+                args=[ast.Constant(value=str(title)) as said, *_],
+            ):
+                said.value = renamed.get(title, title)

@@ -9,6 +9,9 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
 
+_BY_NAME = 1_000
+"""The place of what is given by name alone."""
+
 
 def with_truth_parameters(origin: Origin) -> None:
     """Say so in place, and give them bools where the file makes such a class."""
@@ -29,6 +32,14 @@ def with_truth_parameters(origin: Origin) -> None:
                     ast.Name("bool", ast.Load()), argument
                 )
                 told.setdefault(node.name, []).append((place, argument.arg))
+        for argument, default in zip(
+            start.args.kwonlyargs, start.args.kw_defaults, strict=True
+        ):
+            typed = argument.annotation is not None or default is not None
+            if not typed and _is_truth(node, start, argument.arg):
+                flag = ast.Name("bool", ast.Load())
+                argument.annotation = ast.copy_location(flag, argument)
+                told.setdefault(node.name, []).append((_BY_NAME, argument.arg))
     for call in ast.walk(origin.tree):
         title = getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
         for place, parameter in told.get(title, ()):

@@ -34,7 +34,7 @@ class {title}(torch_.nn.Module):
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
         self.weight = torch_.nn.Parameter(
             torch_.randn(out_channels, in_channels // groups, {sizes})
-            / (in_channels // groups * kernel_size**{dims}) ** 0.5
+            / (in_channels // groups * {volume}) ** 0.5
         )
         self.bias = torch_.nn.Parameter(torch_.zeros(out_channels)) if bias else None
 
@@ -85,7 +85,7 @@ def without_derived_layers(origin: Origin) -> None:
         title = f"Torch{layer}"
         if title in origin.classes:
             continue
-        base = found.setdefault(title, _class(layer, title))
+        base = found.setdefault(title, _class(layer, title, _is_tuple(origin, node)))
         node.bases = [ast.copy_location(ast.Name(title, ast.Load()), node.bases[0])]
         _passed_on(node, base)
         forward = next(f for f in base.body if getattr(f, "name", "") == "forward")
@@ -124,12 +124,29 @@ def _layer(origin: Origin, node: ast.ClassDef) -> str | None:
     return layer if reads else None
 
 
-def _class(layer: str, title: str) -> ast.ClassDef:
+def _class(layer: str, title: str, windows: bool) -> ast.ClassDef:
     dims = int(layer[4]) if layer.startswith("Conv") else 0
     sizes = ", ".join(["kernel_size"] * dims)
-    [made] = ast.parse(_WRITTEN[layer].format(title=title, dims=dims, sizes=sizes)).body
+    volume = f"kernel_size**{dims}"
+    if windows and dims:
+        # Windows that have a size for each axis.
+        sizes = ", ".join(f"kernel_size[{d}]" for d in range(dims))
+        volume = " * ".join(f"kernel_size[{d}]" for d in range(dims))
+    given = {"title": title, "dims": dims, "sizes": sizes, "volume": volume}
+    [made] = ast.parse(_WRITTEN[layer].format(**given)).body
     assert isinstance(made, ast.ClassDef)
     return made
+
+
+def _is_tuple(origin: Origin, node: ast.ClassDef) -> bool:
+    """Whether the file makes a convolution of a class with a window that has a size for each axis."""
+    for call in ast.walk(origin.tree):
+        if isinstance(call, ast.Call) and is_name(call.func, node.name):
+            given = [*call.args[2:3]]
+            given += [k.value for k in call.keywords if k.arg == "kernel_size"]
+            if any(isinstance(g, ast.Tuple) for g in given):
+                return True
+    return False
 
 
 def _start(node: ast.ClassDef) -> ast.FunctionDef | None:

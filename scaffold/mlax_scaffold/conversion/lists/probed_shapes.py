@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from mlax_scaffold.conversion.source.known_values import items_of
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import expression, literal
+from mlax_scaffold.conversion.source.trees import expression, literal, names
 
 Shape = tuple[int, ...]
 
@@ -138,6 +138,10 @@ def of_layer(
     if not isinstance(node, ast.Call):
         return None
     full = origin.qualified(node.func)
+    own = origin.classes.get(getattr(node.func, "id", ""))
+    if own is not None and len(own.bases) == 1:
+        # What is built on a layer, and calls it, makes what that makes.
+        full = origin.qualified(own.bases[0]) if "super" in names(own) else ""
     if not full.startswith("torch.nn."):
         return None
     title = full.rpartition(".")[2]

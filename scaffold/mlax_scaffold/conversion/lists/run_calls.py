@@ -268,6 +268,7 @@ class RunCalls:
         if made is None:
             return None
         self.structural = True
+        self.origin.tried.setdefault(self.title, shape)
         return made_of(call.args[0], made)
 
     def read_of(self, node: ast.Attribute) -> ast.expr | None:

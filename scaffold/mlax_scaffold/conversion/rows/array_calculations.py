@@ -39,6 +39,9 @@ class ArrayCalculations:
     def _unbiased(
         self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg, unbiased: Arg, correction: Arg
     ) -> Arg:
+        if isinstance(literal(dim), bool):
+            # A flag in the first place is not an axis.
+            unbiased, dim = dim, name("_")
         call = with_keywords(
             marked(f"word_{literal(kind)}(a)", a=x), axis=dim, keepdims=keepdim
         )
@@ -88,8 +91,10 @@ class ArrayCalculations:
         return marked("jnp.flip(x, axis=d)", x=x, d=axes)
 
     def _expanded(self, x: Arg, sizes: list[Arg]) -> Arg:
-        made = self._tuple(sizes)
+        made, rank = self._tuple(sizes), None
         if isinstance(made, ast.Tuple):
+            # An axis that is kept is there: before it stands no new one.
+            rank = len(made.elts) if made.elts and literal(made.elts[0]) == -1 else None
             kept = [
                 expression("x.shape[i]", x=x, i=constant(i - len(made.elts)))
                 if literal(e) == -1
@@ -97,7 +102,9 @@ class ArrayCalculations:
                 for i, e in enumerate(made.elts)
             ]
             made = ast.Tuple(kept, ast.Load())
-        return marked("jnp.broadcast_to(x, s)", x=x, s=made)
+        call = marked("jnp.broadcast_to(x, s)", x=x, s=made)
+        call.rank = rank  # type: ignore[attr-defined]
+        return call
 
     def _flattened(self, x: Arg, start: Arg, end: Arg) -> Arg:
         first, last = literal(start), literal(end)
@@ -117,21 +124,15 @@ class ArrayCalculations:
         raise MisfitError("`start_dim` and `end_dim` that are not literals")
 
     def _unflattened(self, x: Arg, dim: Arg, sizes: Arg) -> Arg:
+        given = ast.Tuple(list(self._elements(sizes)), ast.Load())  # type: ignore[attr-defined]
+        text = "x.reshape(*x.shape[:d], *s, *x.shape[d + 1:])"
+        made = expression(text, x=x, d=dim, s=sizes)
+        assert isinstance(made, ast.Call)
+        if given.elts:
+            made.args[1:2] = given.elts
         if literal(dim) == -1:
-            return expression("x.reshape(*x.shape[:-1], *s)", x=x, s=sizes)
-        return expression(
-            "x.reshape(*x.shape[:d], *s, *x.shape[d + 1:])", x=x, s=sizes, d=dim
-        )
-
-    def _after(self, dim: Arg) -> Arg:
-        value = literal(dim)
-        if not isinstance(value, int):
-            raise MisfitError("`dim` that is no literal")
-        return (
-            constant(())
-            if value == -1
-            else expression("x.shape[d:]", d=constant(value + 1))
-        )
+            made.args.pop()
+        return made
 
     def _parts(self, x: Arg, size: Arg, dim: Arg) -> Arg:
         if isinstance(size, ast.List | ast.Tuple):
@@ -146,8 +147,10 @@ class ArrayCalculations:
                 last = size.elts[-1]
                 made.whole = folded(expression("a + b", a=ends[-1], b=last))  # type: ignore[attr-defined]
             return made
-        # PyTorch gives the size of a part, and jax the number of parts.
-        at = expression("x.shape[d] // s", x=x, d=dim, s=size)
+        # PyTorch gives the size of a part, and jax the number of parts, or where they end.
+        even = getattr(size, "unpacked", False)
+        text = "x.shape[d] // s" if even else "list(range(s, x.shape[d], s))"
+        at = expression(text, x=x, d=dim, s=size)
         return with_keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
 
     def _extreme(self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg) -> Arg:
@@ -211,8 +214,9 @@ class ArrayCalculations:
         grid.args = args
         return grid
 
-    def _eye(self, n: Arg, dtype: Arg) -> Arg:
-        return marked("jnp.eye(n, dtype=d)", n=n, d=self._of_dtype(dtype))
+    def _eye(self, n: Arg, m: Arg, dtype: Arg) -> Arg:
+        text = "jnp.eye(n, dtype=d)" if missing(m) else "jnp.eye(n, m, dtype=d)"
+        return marked(text, n=n, m=m, d=self._of_dtype(dtype))
 
     def _filled(self, kind: Arg, sizes: list[Arg], dtype: Arg) -> Arg:
         text = f"jnp.{literal(kind)}(s, d)"

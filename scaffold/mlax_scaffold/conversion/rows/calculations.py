@@ -20,6 +20,7 @@ from mlax_scaffold.conversion.rows.initializer_calculations import (
     InitializerCalculations,
 )
 from mlax_scaffold.conversion.rows.loss_calculations import LossCalculations
+from mlax_scaffold.conversion.rows.pooling_calculations import PoolingCalculations
 from mlax_scaffold.conversion.rows.resizing_calculations import ResizingCalculations
 from mlax_scaffold.conversion.rows.rows import MisfitError, follows_mode, missing
 from mlax_scaffold.conversion.rows.scattering_calculations import (
@@ -45,6 +46,7 @@ class Calculations(
     FunctionalCalculations,
     InitializerCalculations,
     LossCalculations,
+    PoolingCalculations,
     ResizingCalculations,
     ScatteringCalculations,
 ):
@@ -289,10 +291,15 @@ class Calculations(
             )
         return rate
 
-    def _to_end(self, start: Arg, end: Arg) -> Arg:
-        if literal(end) != -1:
-            raise MisfitError(f"`end_dim={ast.unparse(end)}`")
-        return start
+    def _flattening(self, start: Arg, end: Arg) -> Arg:
+        """The layer that flattens all axes from one on, or what joins others of x."""
+        first = literal(start)
+        if literal(end) == -1 and not (isinstance(first, int) and first < 0):
+            layer = ast.Call(name("@layer:Flatten"), [], [])
+            return with_keywords(layer, batch_dims=start)
+        if isinstance(first, int) and first < 0 and literal(end) == -1:
+            return expression("x.reshape(*x.shape[:a], -1)", a=start)
+        return self._flattened(name("x"), start, end)
 
     def _final_activation(self, final: Arg, activation: Arg) -> Arg | None:
         if literal(final) is False:
@@ -323,6 +330,20 @@ class Calculations(
             if not follows_mode("training", training):
                 raise MisfitError(f"`training={ast.unparse(training)}`")
         return expression("D(rate)(x)", D=name("@layer:Dropout"), rate=rate, x=x)
+
+    def _dropped(self, x: Arg, rate: Arg, training: Arg, dims: Arg) -> Arg:
+        """Dropout of whole channels, with so many axes behind them; 0 for another kind of dropout."""
+        made = self._dropout(x, rate, training)
+        count = literal(dims)
+        if isinstance(made, ast.Call) and isinstance(count, int) and count:
+            assert isinstance(made.func, ast.Call)
+            with_keywords(
+                made.func, broadcast_axis=constant(tuple(range(2, count + 2)))
+            )
+        elif isinstance(made, ast.Call) and made is not x:
+            assert isinstance(made.func, ast.Call)
+            made.func.func = name("@layer:AlphaDropout")
+        return made
 
     def _layer_call(self, x: Arg, layer: Arg) -> Arg:
         return ast.Call(layer, [x], [])

@@ -9,8 +9,9 @@ from mlax_scaffold.conversion.rows.array_calculations import (
     is_given,
     with_keywords,
 )
-from mlax_scaffold.conversion.rows.rows import MisfitError
+from mlax_scaffold.conversion.rows.rows import MisfitError, missing
 from mlax_scaffold.conversion.source.trees import (
+    constant,
     expression,
     folded,
     is_none,
@@ -48,11 +49,71 @@ class FunctionalCalculations:
             return with_keywords(
                 marked(f"jnp.{word}(jnp.abs(x))", x=x), axis=axis, keepdims=keepdims
             )
-        if isinstance(value, int | float) and value > 0:
+        if value == 0:
+            call = marked("jnp.count_nonzero(x)", x=x)
+            counted = with_keywords(call, axis=axis, keepdims=keepdims)
+            return expression("c.astype(x.dtype)", c=counted, x=x)
+        if isinstance(value, int | float):
             powers = marked("word_sum(jnp.abs(x) ** p)", x=x, p=order)
             made = with_keywords(powers, axis=axis, keepdims=keepdims)
             return expression("s ** (1 / p)", s=made, p=order)
         raise MisfitError(f"a norm of order `{ast.unparse(order)}`")
+
+    def _renormalized(self, x: Arg, order: Arg, dim: Arg, most: Arg) -> Arg:
+        """Slices along an axis whose norms are no larger than that."""
+        axes = expression("tuple(a for a in range(x.ndim) if a != d)", x=x, d=dim)
+        length = self._norm(x, order, axes, constant(True))
+        return marked("x * jnp.minimum(1, m / (n + 1e-7))", x=x, m=most, n=length)
+
+    def _matrix_norm(self, x: Arg, order: Arg, axis: Arg, keepdims: Arg) -> Arg:
+        """A norm of two axes is that of a matrix where it has an order."""
+        axes = literal(axis)
+        pair = missing(axis) or (isinstance(axes, tuple | list) and len(axes) == 2)
+        if not pair or is_none(order) or literal(order) == "fro":
+            return self._norm(x, order, axis, keepdims)
+        call = marked("jnp.linalg.norm(x, o)", x=x, o=order)
+        return with_keywords(call, axis=self._axes(axis), keepdims=keepdims)
+
+    def _axes(self, axes: Arg) -> Arg:
+        """Axes as a tuple, which functions of jax.numpy take alone."""
+        return ast.Tuple(axes.elts, ast.Load()) if isinstance(axes, ast.List) else axes
+
+    def _axis_of(self, x: Arg, dim: Arg) -> Arg:
+        """The axis of a softmax, which PyTorch chooses by the rank where none is given."""
+        if not is_none(dim):
+            return dim
+        return expression("0 if x.ndim in (0, 1, 3) else 1", x=x)
+
+    def _axis_of_x(self, dim: Arg) -> Arg:
+        return self._axis_of(name("x"), dim)
+
+    def _unflattened_of_x(self, dim: Arg, sizes: Arg) -> Arg:
+        return self._unflattened(name("x"), dim, sizes)  # type: ignore[attr-defined]
+
+    def _so_far(self, kind: Arg, x: Arg, dim: Arg, dtype: Arg) -> Arg:
+        call = with_keywords(marked(f"jnp.{literal(kind)}(x)", x=x), axis=dim)
+        return with_keywords(call, dtype=self._count(dtype))  # type: ignore[attr-defined]
+
+    def _contracted(self, equation: Arg, operands: list[Arg]) -> Arg:
+        """An einsum, whose operands may stand in a list."""
+        if len(operands) == 1 and isinstance(operands[0], ast.List | ast.Tuple):
+            operands = operands[0].elts
+        call = marked("jnp.einsum(e)", e=equation)
+        assert isinstance(call, ast.Call)
+        call.args += operands
+        return call
+
+    def _of_matrices(self, x: Arg, other: Arg) -> Arg:
+        """A product of two matrices, which have no other axes: for what follows shapes."""
+        made = marked("jnp.matmul(x, other)", x=x, other=other)
+        made.flat = True  # type: ignore[attr-defined]
+        return made
+
+    def _multiplied(self, tensors: list[Arg]) -> Arg:
+        made = tensors[0]
+        for tensor in tensors[1:]:
+            made = marked("jnp.matmul(a, b)", a=made, b=tensor)
+        return made
 
     def _logit(self, x: Arg, epsilon: Arg) -> Arg:
         if not is_none(epsilon):
@@ -71,6 +132,18 @@ class FunctionalCalculations:
 
     def _softplus_of(self, x: Arg, beta: Arg) -> Arg:
         return replaced(self._softplus(beta), {"x": x})  # type: ignore[attr-defined]
+
+    def _with_statistics(
+        self, x: Arg, average: Arg, variance: Arg, weight: Arg, bias: Arg, training: Arg,
+        epsilon: Arg,
+    ) -> Arg:  # fmt: skip
+        """What a batch is normalized by statistics that are given, for each of the channels."""
+        if literal(training) is not False or is_none(average):
+            raise MisfitError("statistics of the batch")
+        text = "(x - m.reshape(s)) / jnp.sqrt(v.reshape(s) + e)"
+        along = expression("(-1, *[1] * (x.ndim - 2))", x=x)
+        y = marked(text, x=x, m=average, v=variance, e=epsilon, s=along)
+        return self._affine_second(y, x, weight, bias)
 
     def _affine_second(self, y: Arg, x: Arg, weight: Arg, bias: Arg) -> Arg:
         """A weight and a bias for each of the channels, which are the second axis."""

@@ -186,6 +186,7 @@ class Row:
     signature: str
     text: str
     kind: str = "expression"
+    """ "function" for what is an expression of x, "either" where that depends on the arguments."""
 
     def bind(self, call: ast.Call) -> dict[str, ast.expr | list[ast.expr]]:
         """The arguments by parameter; those not given by their defaults.
@@ -362,8 +363,14 @@ class _Fill(ast.NodeTransformer):
         for arg in args:
             inner = arg.value if isinstance(arg, ast.Starred) else None
             if isinstance(inner, ast.Name) and inner.id in self.bound:
-                value = self.bound[inner.id]
-                found += copy.deepcopy(value) if isinstance(value, list) else []
+                value = copy.deepcopy(self.bound[inner.id])
+                if isinstance(value, ast.Tuple | ast.List):
+                    value = value.elts
+                found += (
+                    value
+                    if isinstance(value, list)
+                    else [ast.Starred(value, ast.Load())]
+                )
             else:
                 found.append(self.visit(arg))
         return found

@@ -44,9 +44,9 @@ class ScatteringCalculations:
 
     def _ranked(self, x: Arg, k: Arg, dim: Arg, keepdim: Arg) -> Arg:
         """The k-th smallest elements along an axis, and their places."""
-        if not missing(keepdim) and literal(keepdim):
-            raise MisfitError("`keepdim`")
         text = "jnp.take(jnp.{}(x, axis=d), k - 1, axis=d)"
+        if not missing(keepdim) and literal(keepdim):
+            text = f"jnp.expand_dims({text}, d)"
         made = [marked(text.format(n), x=x, d=dim, k=k) for n in ("sort", "argsort")]
         return ast.Tuple(made, ast.Load())
 

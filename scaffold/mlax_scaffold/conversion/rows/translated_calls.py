@@ -84,7 +84,8 @@ class TranslatedCalls(ast.NodeTransformer):
             asked = any(k.arg == "training" for k in node.keywords)
             tell = self.notes.refuse if asked else self.notes.remark
             tell(node, what, todo)
-        if row.kind == "function":
+        layer = isinstance(made, ast.Call) and is_layer(made)
+        if row.kind == "function" or (row.kind == "either" and not layer):
             made = _function_of_x(made)
         self._titled(node, made)
         if isinstance(made, ast.Call) and is_layer(made):

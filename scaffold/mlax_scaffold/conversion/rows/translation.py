@@ -36,6 +36,7 @@ from mlax_scaffold.conversion.source.vocabulary import (
     PADDINGS,
     SCALARS,
     SEQUENTIAL,
+    SHAPED,
     TORCH_VALUES,
     Surroundings,
     dotted_name,
@@ -226,16 +227,12 @@ class Translator(TranslatedCalls):
             return self._generic(node, name(f"@call:{full.rpartition('.')[2]}"))
         if full in ("functools.partial",) and node.args:
             return self._partial(node)
-        if full in SCALARS and len(node.args) == 1 and self._is_number(node.args[0]):
-            call = ast.Call(dotted_name("@module:math", SCALARS[full]), node.args, [])
+        scalars = SCALARS if self.around.static else {**SCALARS, **SHAPED}
+        if full in scalars and len(node.args) == 1 and self._is_number(node.args[0]):
+            call = ast.Call(dotted_name("@module:math", scalars[full]), node.args, [])
             self.generic_visit(call)
             return call
-        if full in (
-            "jax.checkpoint",
-            "jax.remat",
-            "flax.linen.remat",
-            "flax.linen.checkpoint",
-        ):
+        if full in _SAME_AGAIN:
             return self.visit(node.args[0])
         if full.startswith("numpy.") and not self.around.static:
             full = f"jax.{full}"
@@ -370,6 +367,9 @@ class Translator(TranslatedCalls):
 
 
 _ARRAYS = ("jax.", "numpy.", "torch.")
+_SAME_AGAIN = tuple(
+    f"{m}.{n}" for m in ("jax", "flax.linen") for n in ("remat", "checkpoint")
+)
 _COUNTED = ("jax.numpy.arange", "jax.numpy.linspace", "torch.arange", "torch.linspace")
 """What counts, in the dtype that it is told."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlax_scaffold.conversion.shapes.shape_functions import ShapeFunctions
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.values import (
     Array,
     Each,
@@ -199,7 +200,12 @@ class Indexing(ShapeFunctions):
             axis = rest.pop(0)
             if isinstance(part, ast.Slice):
                 made.append(self._length(axis, part))
-            elif not isinstance(literal(part), int):
+                continue
+            count = self.symbols.passes.get(getattr(part, "counts", ""))
+            if count is not None and is_symbol(self.symbols.find(axis)):
+                # A loop goes along it.
+                self.symbols.equal(axis, count)
+            if not isinstance(literal(part), int):
                 return None
         return [*made, *rest]
 
@@ -234,15 +240,21 @@ def _picks(parts: Sequence[ast.expr]) -> bool:
 
 def _counted(node: ast.expr, index: Value) -> ast.expr:
     """An index in which one place stands for each number that a loop counts."""
-    first = ast.Constant(0)
     if isinstance(node, ast.Name):
-        return first if isinstance(index, Number) else node
+        return _first(node) if isinstance(index, Number) else node
     if not isinstance(node, ast.Tuple) or not isinstance(index, Several):
         return node
     pairs = zip(node.elts, index.items, strict=True)
     counted = [isinstance(p, ast.Name) and isinstance(v, Number) for p, v in pairs]
-    parts = [first if c else p for p, c in zip(node.elts, counted, strict=True)]
+    parts = [_first(p) if c else p for p, c in zip(node.elts, counted, strict=True)]
     return ast.Tuple(parts, ast.Load())
+
+
+def _first(node: ast.expr) -> ast.Constant:
+    """The first number that a name counts, with the name."""
+    made = ast.Constant(0)
+    made.counts = getattr(node, "id", "")  # type: ignore[attr-defined]
+    return made
 
 
 def _is_first_or_last(parts: Sequence[ast.expr]) -> bool:

@@ -41,6 +41,8 @@ class Symbols:
         """Arrays that have as many axes, though nothing told how many when they were combined."""
         self.beside: list[tuple[Array, Array]] = []
         """Arrays that were combined when nothing told how many axes either has."""
+        self.passes: dict[str, ast.expr] = {}
+        """How many passes of loops count with a name: `for i in range(self.channels)`."""
         self.count = 0
 
     def fresh(self, hint: str) -> ast.Name:

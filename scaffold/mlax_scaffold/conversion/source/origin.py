@@ -127,6 +127,11 @@ class Origin:
         return found
 
     @cached_property
+    def tried(self) -> dict[str, tuple[int, ...]]:
+        """The shape of the input that a constructor tries its layers with, by class."""
+        return {}
+
+    @cached_property
     def copied(self) -> Mapping[str, str]:
         """Classes that are copies of one of a library, by the full name of that one."""
         return {n: DROP_PATH for n, c in self.classes.items() if self._drops(c)}

@@ -124,6 +124,9 @@ SCALARS = {
     "torch.log": "log",
 }
 
+SHAPED = {f"numpy.{n}": n for n in ("ceil", "floor", "log2", "log10")}
+"""Functions of numbers that NumPy has too, where a body asks for them: arrays of setup stay its own."""
+
 
 def flags(names_: list[str]) -> dict[str, ast.expr]:
     """What parameters mean that tell training from inference."""

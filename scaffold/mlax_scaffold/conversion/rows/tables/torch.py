@@ -58,7 +58,7 @@ def _dims(dims: int) -> dict[str, Row]:
             "(kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True)",
             f"layer.AvgPool({dims}, kernel_size, strides=calc.either(stride, kernel_size), "
             "padding=calc.some(padding), ceil_mode=ceil_mode, "
-            "count_include_pad=count_include_pad)",
+            "count_include_pad=calc.counted(ceil_mode, padding, count_include_pad))",
         ),
         f"AdaptiveAvgPool{dims}d": Row(
             "(output_size)", f"layer.AdaptiveAvgPool({dims}, output_size)"
@@ -115,14 +115,21 @@ _LAYERS = {
     "AlphaDropout": Row("(p=0.5)", "layer.AlphaDropout(p)"),
     "Identity": Row("(*args)", "layer.Identity()"),
     "Flatten": Row(
-        "(start_dim=1, end_dim=-1)",
-        "layer.Flatten(batch_dims=calc.to_end(start_dim, end_dim))",
+        "(start_dim=1, end_dim=-1)", "calc.flattening(start_dim, end_dim)", "either"
     ),
     "PReLU": Row(
         "(num_parameters=1, init=0.25)",
         "layer.PReLU(num_parameters, axis=1, slope_initializer=calc.slope(init))",
     ),
     "PixelShuffle": Row("(upscale_factor)", "layer.PixelShuffle(2, upscale_factor)"),
+    **{
+        f"LPPool{n}d": Row(
+            "(norm_type, kernel_size, stride=None)",
+            f"calc.power_pool(norm_type, kernel_size, stride, {n})",
+            "function",
+        )
+        for n in (1, 2)
+    },
     "Upsample": Row(
         "(size=None, scale_factor=_, mode='nearest', align_corners=None)",
         "layer.Upsample(calc.upsampled(mode), calc.whole(scale_factor), method=calc.method(mode))",
@@ -168,12 +175,16 @@ _LAYERS = {
     "Hardtanh": Row(
         "(min_val=-1.0, max_val=1.0)", "jnp.clip(x, min_val, max_val)", "function"
     ),
-    "Softmax": Row("(dim)", "word.softmax(x, axis=dim)", "function"),
-    "LogSoftmax": Row("(dim)", "word.log_softmax(x, axis=dim)", "function"),
+    "Softmax": Row(
+        "(dim=None)", "word.softmax(x, axis=calc.axis_of_x(dim))", "function"
+    ),
+    "LogSoftmax": Row(
+        "(dim=None)", "word.log_softmax(x, axis=calc.axis_of_x(dim))", "function"
+    ),
     "Softplus": Row("(beta=1.0, threshold=20.0)", "calc.softplus(beta)", "function"),
     "Unflatten": Row(
         "(dim, unflattened_size)",
-        "x.reshape(*x.shape[:dim], *unflattened_size, *calc.after(dim))",
+        "calc.unflattened_of_x(dim, unflattened_size)",
         "function",
     ),
     **{

@@ -38,6 +38,7 @@ METHODS = {
     "frac": Row("(x)", "x - jnp.trunc(x)"),
     "adjoint": Row("(x)", "jnp.swapaxes(jnp.conj(x), -2, -1)"),
     "ravel": Row("(x)", "x.reshape(-1)"),
+    "renorm": Row("(x, p, dim, maxnorm)", "calc.renormalized(x, p, dim, maxnorm)"),
     "logit": Row("(x, eps=None)", "calc.logit(x, eps)"),
     "nan_to_num": Row(
         "(x, nan=_, posinf=_, neginf=_)",
@@ -65,8 +66,11 @@ METHODS = {
     "moveaxis": Row("(x, source, destination)", "jnp.moveaxis(x, source, destination)"),
     "tile": Row("(x, *dims)", "calc.tiled(x, dims)"),
     "broadcast_to": Row("(x, size)", "jnp.broadcast_to(x, size)"),
-    "rot90": Row("(x, k=1, dims=(0, 1))", "jnp.rot90(x, k, axes=dims)"),
-    "diff": Row("(x, n=1, dim=-1)", "jnp.diff(x, n, axis=dim)"),
+    "rot90": Row("(x, k=1, dims=(0, 1))", "jnp.rot90(x, k, axes=calc.axes(dims))"),
+    "diff": Row(
+        "(x, n=1, dim=-1, prepend=_, append=_)",
+        "jnp.diff(x, n, axis=dim, prepend=prepend, append=append)",
+    ),
     "diag": Row("(x, diagonal=0)", "jnp.diag(x, diagonal)"),
     "diagflat": Row("(x, offset=0)", "jnp.diagflat(x, offset)"),
     "diagonal": Row(
@@ -76,8 +80,8 @@ METHODS = {
         "(x)", "jnp.expand_dims(x, -1) * jnp.eye(x.shape[-1], dtype=x.dtype)"
     ),
     "count_nonzero": Row("(x, dim=_)", "jnp.count_nonzero(x, axis=dim)"),
-    "nanmean": Row(_REDUCED, "jnp.nanmean(x, axis=dim, keepdims=keepdim)"),
-    "nansum": Row(_REDUCED, "jnp.nansum(x, axis=dim, keepdims=keepdim)"),
+    "nanmean": Row(_REDUCED, "jnp.nanmean(x, axis=calc.axes(dim), keepdims=keepdim)"),
+    "nansum": Row(_REDUCED, "jnp.nansum(x, axis=calc.axes(dim), keepdims=keepdim)"),
     "quantile": Row(
         "(x, q, dim=_, keepdim=_)", "jnp.quantile(x, q, axis=dim, keepdims=keepdim)"
     ),
@@ -119,7 +123,7 @@ METHODS = {
         "(x, dimension, size, step)", "calc.sliding(x, dimension, size, step)"
     ),
     "bincount": Row(
-        "(x, weights=None, minlength=0)",
+        "(x, weights=None, *, minlength)",
         "jnp.bincount(x, weights, length=minlength)",
     ),
     "half": Row("(x)", "calc.floating(x)"),
@@ -142,6 +146,29 @@ FUNCTIONS = {
     **{f"torch.{name}": row for name, row in METHODS.items()},
     **{f"torch.linalg.{n}": METHODS[n] for n in ("cross", "diagonal")},
     **{f"torch.special.{n}": METHODS[n] for n in ("logit", "xlogy", "erfc", "erfinv")},
+    **{f"torch.special.{n}": METHODS[n] for n in ("i0", "sinc", "digamma", "exp2")},
+    **{
+        f"torch.special.{n}": Row("(x)", f"jax.scipy.special.{to}(x)")
+        for n, to in {
+            **{n: n for n in ("i0e", "i1", "i1e", "entr", "ndtr", "ndtri", "log_ndtr")},
+            **{"gammaln": "gammaln", "psi": "digamma", "expit": "expit"},
+        }.items()
+    },
+    **{
+        f"torch.{module}": Row("(n, x)", "jax.scipy.special.polygamma(n, x)")
+        for module in ("polygamma", "special.polygamma")
+    },
+    **{
+        f"torch.{name}": Row("(x, p)", "jax.scipy.special.multigammaln(x, p)")
+        for name in ("mvlgamma", "special.multigammaln")
+    },
+    "torch.special.softmax": Row("(x, dim, dtype=_)", "word.softmax(x, axis=dim)"),
+    "torch.special.log_softmax": Row(
+        "(x, dim, dtype=_)", "word.log_softmax(x, axis=dim)"
+    ),
+    "torch.special.logsumexp": Row(
+        "(x, dim, keepdim=_)", "word.logsumexp(x, axis=dim, keepdims=keepdim)"
+    ),
     **{f"torch.{n}": Row("(tensors)", f"jnp.{n}(tensors)") for n in _JOINS},
     **{
         f"torch.{n}": Row("(x)", f"jnp.{n}(x)")
@@ -150,11 +177,28 @@ FUNCTIONS = {
     "torch.row_stack": Row("(tensors)", "jnp.vstack(tensors)"),
     "torch.block_diag": Row("(*tensors)", "jax.scipy.linalg.block_diag(*tensors)"),
     "torch.linalg.multi_dot": Row("(tensors)", "jnp.linalg.multi_dot(tensors)"),
+    "torch.chain_matmul": Row("(*tensors)", "calc.multiplied(tensors)"),
+    "torch.cov": Row("(x)", "jnp.cov(x)"),
+    "torch.corrcoef": Row("(x)", "jnp.corrcoef(x)"),
+    **{
+        f"torch.{n}": Row(
+            "(y, x=_, dx=_, dim=-1)",
+            "jax.scipy.integrate.trapezoid(y, x, dx=dx, axis=dim)",
+        )
+        for n in ("trapz", "trapezoid")
+    },
     **{
         f"torch.{module}{n}": Row("(x)", f"jnp.linalg.{to}(x)")
         for module in ("", "linalg.")
         for n, to in {"det": "det", "inverse": "inv", "pinverse": "pinv"}.items()
     },
+    "torch.linalg.svd": Row(
+        "(x, full_matrices=True)", "jnp.linalg.svd(x, full_matrices=full_matrices)"
+    ),
+    "torch.linalg.svdvals": Row("(x)", "jnp.linalg.svd(x, compute_uv=False)"),
+    "torch.linalg.qr": Row("(x, mode='reduced')", "jnp.linalg.qr(x, mode)"),
+    "torch.linalg.eigh": Row("(x)", "jnp.linalg.eigh(x)"),
+    "torch.linalg.eigvalsh": Row("(x)", "jnp.linalg.eigvalsh(x)"),
     "torch.linalg.inv": Row("(x)", "jnp.linalg.inv(x)"),
     "torch.linalg.pinv": Row("(x)", "jnp.linalg.pinv(x)"),
     **{
@@ -174,12 +218,12 @@ FUNCTIONS = {
         for n in ("matrix_power", "linalg.matrix_power")
     },
     "torch.var_mean": Row(
-        "(x, dim=_, unbiased=True, correction=_, keepdim=_)",
+        "(x, dim=_, unbiased=True, keepdim=_, correction=_)",
         "(calc.unbiased('var', x, dim, keepdim, unbiased, correction), "
         "word.mean(x, axis=dim, keepdims=keepdim))",
     ),
     "torch.std_mean": Row(
-        "(x, dim=_, unbiased=True, correction=_, keepdim=_)",
+        "(x, dim=_, unbiased=True, keepdim=_, correction=_)",
         "(calc.unbiased('std', x, dim, keepdim, unbiased, correction), "
         "word.mean(x, axis=dim, keepdims=keepdim))",
     ),

@@ -44,12 +44,16 @@ def _both(name: str, signature: str, text: str) -> dict[str, Row]:
 def _windows(dims: int) -> dict[str, Row]:
     """What is done with windows of so many axes."""
     found = {
-        f"{kind}_pool{dims}d": Row(
-            "(x, kernel_size, stride=None, padding=0)",
-            f"word.{kind}_pool(x, spatial_dims={dims}, window=kernel_size, "
-            "strides=calc.either(stride, kernel_size), padding=calc.some(padding))",
-        )
-        for kind in ("max", "avg")
+        f"max_pool{dims}d": Row(
+            "(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, "
+            "return_indices=False)",
+            f"calc.max_pooled(x, kernel_size, stride, padding, {dims}, ceil_mode, dilation)",
+        ),
+        f"avg_pool{dims}d": Row(
+            "(x, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True)",
+            f"calc.avg_pooled(x, kernel_size, stride, padding, {dims}, ceil_mode, "
+            "count_include_pad)",
+        ),
     }
     found |= {
         f"adaptive_{kind}_pool{dims}d": Row(
@@ -89,7 +93,7 @@ METHODS = {
     ),
     "true_divide": Row("(x, other)", "x / other"),
     "matmul": Row("(x, other)", "jnp.matmul(x, other)"),
-    "mm": Row("(x, other)", "jnp.matmul(x, other)"),
+    "mm": Row("(x, other)", "calc.of_matrices(x, other)"),
     "spmm": Row("(x, other)", "jnp.einsum('ij,jk->ik', x, other)"),
     "bmm": Row("(x, other)", "jnp.matmul(x, other)"),
     "mv": Row("(x, other)", "jnp.matmul(x, other)"),
@@ -108,6 +112,13 @@ METHODS = {
     "transpose": Row("(x, dim0, dim1)", "jnp.swapaxes(x, dim0, dim1)"),
     "swapaxes": Row("(x, dim0, dim1)", "jnp.swapaxes(x, dim0, dim1)"),
     "t": Row("(x)", "x.T"),
+    "where": Row("(x, condition, other)", "jnp.where(condition, x, other)"),
+    "nelement": Row("(x)", "x.size"),
+    "is_floating_point": Row("(x)", "jnp.issubdtype(x.dtype, jnp.floating)"),
+    "unsafe_chunk": Row("(x, chunks, dim=0)", "jnp.split(x, chunks, axis=dim)"),
+    "unsafe_split": Row("(x, split_size, dim=0)", "calc.parts(x, split_size, dim)"),
+    "elu": Row("(x)", "jax.nn.elu(x)"),
+    "selu": Row("(x)", "jax.nn.selu(x)"),
     "movedim": Row("(x, source, destination)", "jnp.moveaxis(x, source, destination)"),
     "unsqueeze": Row("(x, dim)", "jnp.expand_dims(x, dim)"),
     "squeeze": Row("(x, dim=_)", "jnp.squeeze(x, axis=dim)"),
@@ -135,11 +146,11 @@ METHODS = {
     "sum": Row(_REDUCED, "word.sum(x, axis=dim, keepdims=keepdim)"),
     "prod": Row(_REDUCED, "word.prod(x, axis=dim, keepdims=keepdim)"),
     "var": Row(
-        "(x, dim=_, unbiased=True, correction=_, keepdim=_)",
+        "(x, dim=_, unbiased=True, keepdim=_, correction=_)",
         "calc.unbiased('var', x, dim, keepdim, unbiased, correction)",
     ),
     "std": Row(
-        "(x, dim=_, unbiased=True, correction=_, keepdim=_)",
+        "(x, dim=_, unbiased=True, keepdim=_, correction=_)",
         "calc.unbiased('std', x, dim, keepdim, unbiased, correction)",
     ),
     "norm": Row("(x, p=_, dim=_, keepdim=_)", "calc.norm(x, p, dim, keepdim)"),
@@ -148,14 +159,20 @@ METHODS = {
     ),
     "amax": Row("(x, dim=_, keepdim=_)", "jnp.max(x, axis=dim, keepdims=keepdim)"),
     "amin": Row("(x, dim=_, keepdim=_)", "jnp.min(x, axis=dim, keepdims=keepdim)"),
-    "max": Row("(x, dim=_, keepdim=_)", "calc.extreme('max', x, dim, keepdim)"),
-    "min": Row("(x, dim=_, keepdim=_)", "calc.extreme('min', x, dim, keepdim)"),
+    "max": Row(
+        "(x, dim=_, keepdim=_, other=_)",
+        "calc.extreme('max', x, calc.either(other, dim), keepdim)",
+    ),
+    "min": Row(
+        "(x, dim=_, keepdim=_, other=_)",
+        "calc.extreme('min', x, calc.either(other, dim), keepdim)",
+    ),
     "argmax": Row("(x, dim=_, keepdim=_)", "jnp.argmax(x, axis=dim, keepdims=keepdim)"),
     "argmin": Row("(x, dim=_, keepdim=_)", "jnp.argmin(x, axis=dim, keepdims=keepdim)"),
     "any": Row("(x, dim=_, keepdim=_)", "jnp.any(x, axis=dim, keepdims=keepdim)"),
     "all": Row("(x, dim=_, keepdim=_)", "jnp.all(x, axis=dim, keepdims=keepdim)"),
-    "cumsum": Row("(x, dim)", "jnp.cumsum(x, axis=dim)"),
-    "cumprod": Row("(x, dim)", "jnp.cumprod(x, axis=dim)"),
+    "cumsum": Row("(x, dim, dtype=_)", "calc.so_far('cumsum', x, dim, dtype)"),
+    "cumprod": Row("(x, dim, dtype=_)", "calc.so_far('cumprod', x, dim, dtype)"),
     "topk": Row(
         "(x, k, dim=-1, largest=True, sorted=True)", "calc.top_k(x, k, dim, largest)"
     ),
@@ -196,7 +213,12 @@ METHODS = {
 """Methods of tensors; x is the tensor."""
 
 _FUNCTIONAL = {
-    **{name: METHODS[name] for name in ("softmax", "log_softmax")},
+    **{
+        name: Row(
+            "(x, dim=None, dtype=_)", f"word.{name}(x, axis=calc.axis_of(x, dim))"
+        )
+        for name in ("softmax", "log_softmax")
+    },
     "gelu": Row("(x, approximate='none')", "calc.gelu_of(x, approximate)"),
     "elu": Row("(x, alpha=1.0)", "jax.nn.elu(x, alpha)"),
     "celu": Row("(x, alpha=1.0)", "jax.nn.celu(x, alpha)"),
@@ -215,6 +237,20 @@ _FUNCTIONAL = {
         "weight, bias)",
     ),
     "dropout": Row("(x, p=0.5, training=True)", "calc.dropout(x, p, training)"),
+    **{
+        f"dropout{n}d": Row(
+            "(x, p=0.5, training=True)", f"calc.dropped(x, p, training, {n})"
+        )
+        for n in (1, 2, 3)
+    },
+    "alpha_dropout": Row(
+        "(x, p=0.5, training=False)", "calc.dropped(x, p, training, 0)"
+    ),
+    "batch_norm": Row(
+        "(x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, "
+        "eps=1e-5)",
+        "calc.with_statistics(x, running_mean, running_var, weight, bias, training, eps)",
+    ),
     "scaled_dot_product_attention": Row(
         "(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None)",
         "calc.scaled_attention(query, key, value, attn_mask, is_causal, scale, dropout_p)",
@@ -231,9 +267,16 @@ _FUNCTIONAL = {
         "(x, norm_type, kernel_size, stride=None)",
         "calc.powered_pool(x, norm_type, kernel_size, stride, 2)",
     ),
-    "interpolate": Row(
-        "(x, size=None, scale_factor=_, mode='nearest', align_corners=None)",
-        "calc.resized(x, size, scale_factor, mode)",
+    **{
+        n: Row(
+            "(x, size=None, scale_factor=_, mode='nearest', align_corners=None)",
+            "calc.resized(x, size, scale_factor, mode)",
+        )
+        for n in ("interpolate", "upsample")
+    },
+    "upsample_nearest": Row(
+        "(x, size=None, scale_factor=_)",
+        "calc.resized(x, size, scale_factor, 'nearest')",
     ),
     **{name.split(".", 1)[1]: row for name, row in plain("f").items()},
 }
@@ -245,9 +288,13 @@ _TENSORS = {
     ),
     "cat": Row("(tensors, dim=0)", "jnp.concatenate(tensors, axis=dim)"),
     "concat": Row("(tensors, dim=0)", "jnp.concatenate(tensors, axis=dim)"),
+    "concatenate": Row("(tensors, dim=0)", "jnp.concatenate(tensors, axis=dim)"),
     "stack": Row("(tensors, dim=0)", "jnp.stack(tensors, axis=dim)"),
-    "einsum": Row("(equation, *operands)", "jnp.einsum(equation, *operands)"),
+    "einsum": Row("(equation, *operands)", "calc.contracted(equation, operands)"),
     "where": Row("(condition, x, y)", "jnp.where(condition, x, y)"),
+    "selu": Row("(x)", "jax.nn.selu(x)"),
+    "celu": Row("(x, alpha=1.0)", "jax.nn.celu(x, alpha)"),
+    "dropout": Row("(x, p, train)", "calc.dropout(x, p, train)"),
     "arange": Row(
         "(*args, start=_, end=_, step=_, dtype=_)",
         "jnp.arange(*args, start, end, step, dtype=calc.count(dtype))",
@@ -256,7 +303,7 @@ _TENSORS = {
     "zeros": Row("(*size, dtype=_)", "calc.filled('zeros', size, dtype)"),
     "ones": Row("(*size, dtype=_)", "calc.filled('ones', size, dtype)"),
     "full": Row("(size, fill_value, dtype=_)", "calc.full(size, fill_value, dtype)"),
-    "eye": Row("(n, dtype=_)", "calc.eye(n, dtype)"),
+    "eye": Row("(n, m=_, dtype=_)", "calc.eye(n, m, dtype)"),
     "zeros_like": Row("(x, dtype=_)", "jnp.zeros_like(x, calc.count(dtype))"),
     "ones_like": Row("(x, dtype=_)", "jnp.ones_like(x, calc.count(dtype))"),
     "full_like": Row(
@@ -271,6 +318,8 @@ _TENSORS = {
         "(input, num_samples)", "calc.drawn_classes(input, num_samples)"
     ),
     "tensor": Row("(value, dtype=_)", "calc.value(value, dtype)"),
+    "as_tensor": Row("(value, dtype=_)", "calc.value(value, dtype)"),
+    "scalar_tensor": Row("(value, dtype=_)", "calc.value(value, dtype)"),
     "meshgrid": Row("(*args, indexing='ij')", "calc.meshgrid(args, indexing)"),
     "swish": Row("(x)", "jax.nn.silu(x)"),
     "permute": Row("(x, dims)", "jnp.transpose(x, dims)"),
@@ -281,6 +330,7 @@ _TENSORS = {
 FUNCTIONS = {
     **{f"torch.{name}": row for name, row in _TENSORS.items()},
     **{f"torch.nn.functional.{name}": row for name, row in _FUNCTIONAL.items()},
+    "torch.Size": Row("(sizes)", "calc.axes(sizes)"),
     "torch.finfo": Row("(dtype)", "jnp.finfo(dtype)"),
     "torch.iinfo": Row("(dtype)", "jnp.iinfo(dtype)"),
     "torch.nn.Transformer.generate_square_subsequent_mask": Row(
@@ -290,7 +340,13 @@ FUNCTIONS = {
         "(nonlinearity, param=_)", "calc.gain(nonlinearity, param)"
     ),
     "torch.special.erf": METHODS["erf"],
-    "torch.linalg.norm": METHODS["norm"],
+    "torch.linalg.norm": Row(
+        "(x, ord=None, dim=_, keepdim=_)", "calc.matrix_norm(x, ord, dim, keepdim)"
+    ),
+    "torch.linalg.matrix_norm": Row(
+        "(x, ord='fro', dim=(-2, -1), keepdim=_)",
+        "calc.matrix_norm(x, ord, dim, keepdim)",
+    ),
     "torch.linalg.vector_norm": Row(
         "(x, ord=_, dim=_, keepdim=_)", "calc.norm(x, ord, dim, keepdim)"
     ),

@@ -1,0 +1,138 @@
+"""Weights of PyTorch that are filled where they are made, as weights that are filled afterwards.
+
+self.w = nn.Parameter(nn.init.xavier_uniform_(torch.empty(n, m)))
+becomes
+self.w = nn.Parameter(torch.empty(n, m))
+nn.init.xavier_uniform_(self.w)
+
+So do `torch.empty(n, m).uniform_(-a, a)`, and what a function of the file fills and hands back.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+
+from mlax_scaffold.conversion.forms.initial_rules import called
+from mlax_scaffold.conversion.rows.tables.initializers import IN_PLACE
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    replaced,
+    self_attribute,
+    without_docstring,
+)
+
+_EMPTY = ("torch.empty", "torch.zeros", "torch.ones", "torch.rand", "torch.randn")
+_TENSORS = ("torch.Tensor", "torch.FloatTensor")
+
+
+def with_drawn_weights(origin: Origin) -> None:
+    """Write the constructors of a file so, in place."""
+    if not origin.uses("torch"):
+        return
+    for node in origin.classes.values():
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef):
+                method.body = [*_block(origin, method.body)]
+                ast.fix_missing_locations(method)
+
+
+def _block(origin: Origin, body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        if isinstance(node, ast.If | ast.With):
+            node.body = [*_block(origin, node.body)]
+        if isinstance(node, ast.If):
+            node.orelse = [*_block(origin, node.orelse)]
+        yield node
+        for filled in _parted(origin, node):
+            yield ast.copy_location(filled, node)
+
+
+def _parted(origin: Origin, node: ast.stmt) -> list[ast.stmt]:
+    """What fills the weight of a statement, which makes the weight alone from then on."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Attribute() as target],
+            value=ast.Call(func=func, args=[made, *_]) as weight,
+        ) if self_attribute(target) and origin.qualified(func).endswith(".Parameter"):
+            place = copy.deepcopy(target)
+            place.ctx = ast.Load()
+            found = _filled(origin, made, place)
+            if found is not None:
+                weight.args[0], statements = found
+                return statements
+    return []
+
+
+def _filled(
+    origin: Origin, made: ast.expr, place: ast.Attribute
+) -> tuple[ast.expr, list[ast.stmt]] | None:
+    """A new tensor that a call fills, and the statements that fill a weight of its shape instead."""
+    match made:
+        case ast.Call(func=ast.Attribute(value=tensor, attr=attr)) if attr in IN_PLACE:
+            if _is_new(origin, tensor):
+                data = ast.Attribute(place, "data", ast.Load())
+                method = ast.Attribute(data, attr, ast.Load())
+                return tensor, [ast.Expr(ast.Call(method, made.args, made.keywords))]
+            if _fills(origin, made) and _is_new(origin, made.args[0]):
+                call = copy.deepcopy(made)
+                call.args[0] = place
+                return made.args[0], [ast.Expr(call)]
+        case ast.Call(func=func, args=[tensor, *_]) if _is_new(origin, tensor):
+            if _fills(origin, made):
+                call = copy.deepcopy(made)
+                call.args[0] = place
+                return tensor, [ast.Expr(call)]
+            body = _helper(origin, made)
+            if body is not None and isinstance(func, ast.Name):
+                argument = origin.functions[func.id].args.args[0].arg
+                known: dict[str, ast.expr] = {argument: place}
+                return tensor, [*_inlined(body, known)]
+    return None
+
+
+def _fills(origin: Origin, call: ast.Call) -> bool:
+    """Whether a call is one of `nn.init` that fills its first argument."""
+    full = origin.qualified(call.func)
+    return full.startswith("torch.nn.init.") and called(call.func) in IN_PLACE
+
+
+def _is_new(origin: Origin, node: ast.expr) -> bool:
+    """Whether an expression is a new tensor that is filled with one number, or with none."""
+    if not isinstance(node, ast.Call):
+        return False
+    return origin.qualified(node.func) in (*_EMPTY, *_TENSORS)
+
+
+def _helper(origin: Origin, call: ast.Call) -> list[ast.stmt] | None:
+    """The statements of a function of the file that fills its one argument, and returns it."""
+    function = origin.functions.get(getattr(call.func, "id", ""))
+    if function is None or len(call.args) != 1 or call.keywords:
+        return None
+    if len(function.args.args) != 1:
+        return None
+    argument = function.args.args[0].arg
+    *body, last = without_docstring(function.body)
+    if not (isinstance(last, ast.Return) and is_name(last.value, argument)):
+        return None
+    for part in body:
+        match part:
+            case ast.Assign(targets=[ast.Name()]):
+                continue
+            case ast.Expr(value=ast.Call(func=func)) if called(func) in IN_PLACE:
+                continue
+        return None
+    return body
+
+
+def _inlined(body: list[ast.stmt], known: dict[str, ast.expr]) -> Iterator[ast.stmt]:
+    """The statements that fill, with what locals are in the place of them."""
+    for part in body:
+        if isinstance(part, ast.Assign):
+            [target] = part.targets
+            assert isinstance(target, ast.Name)
+            known = {**known, target.id: replaced(part.value, known)}
+        elif isinstance(part, ast.Expr):
+            yield ast.Expr(replaced(part.value, known))
