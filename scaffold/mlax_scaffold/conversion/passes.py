@@ -14,6 +14,8 @@ from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
 from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
 from mlax_scaffold.conversion.forms.called_properties import with_called_properties
+from mlax_scaffold.conversion.forms.chosen_calls import without_chosen_calls
+from mlax_scaffold.conversion.forms.chosen_classes import without_chosen_classes
 from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_functions
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
@@ -52,10 +54,12 @@ from mlax_scaffold.conversion.forms.open_calls import (
 )
 from mlax_scaffold.conversion.forms.open_pools import without_open_pools
 from mlax_scaffold.conversion.forms.other_titles import without_other_titles
+from mlax_scaffold.conversion.forms.own_initializers import with_own_initializers
 from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
+from mlax_scaffold.conversion.forms.rotated_heads import without_rotated_heads
 from mlax_scaffold.conversion.forms.rule_locals import without_rule_locals
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.sampled_images import without_sampled_images
@@ -67,6 +71,7 @@ from mlax_scaffold.conversion.forms.shown_values import without_shown_values
 from mlax_scaffold.conversion.forms.single_indices import without_single_indices
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
+from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
 from mlax_scaffold.conversion.forms.static_products import with_static_products
 from mlax_scaffold.conversion.forms.told_dtypes import without_told_dtypes
 from mlax_scaffold.conversion.forms.told_sizes import with_told_sizes
@@ -134,6 +139,10 @@ def with_plain_forms(
     without_weight_names(origin)
     with_image_ranks(origin)
     without_chosen_functions(origin)
+    without_stacked_layers(origin)
+    without_rotated_heads(origin)
+    without_chosen_classes(origin, LAYERS)
+    without_chosen_calls(origin)
     without_wrapped_lists(origin)
     without_called_flags(origin, thing)
     without_always_functions(origin, thing, notes)
@@ -173,6 +182,7 @@ def with_plain_forms(
     without_absent_rules(origin, notes)
     without_module_rules(origin, notes)
     without_keyed_weights(origin)
+    with_own_initializers(origin)
     with_merged_layers(origin)
     without_mapped_flags(origin)
     without_mapped_functions(origin)

@@ -6,6 +6,7 @@ import ast
 import copy
 import re
 from dataclasses import dataclass, field
+from keyword import iskeyword
 from typing import Protocol
 
 from mlax_scaffold.conversion.declarations.initial_axes import with_axes
@@ -109,6 +110,9 @@ class Builder:
         wanted = re.sub(r"\W", "_", wanted).strip("_") or "layer"
         if wanted[0].isdigit():
             wanted = f"layer_{wanted}"
+        if iskeyword(wanted):
+            # `name="global"`
+            wanted += "_layer"
         taken = {*self.fields, *self.attributes, *TAKEN}
         made, number = wanted, 1
         while made in taken:

@@ -156,6 +156,14 @@ class Indexing(ShapeFunctions):
             return (
                 Array([*head, *tail], False, array.kind) if head is not None else None
             )
+        if (
+            array.kind == "Bool"
+            and array.lead
+            and not array.axes
+            and _is_widened(parts)
+        ):
+            # `mask[:, None]`: of heads, beside whatever else the mask has.
+            return array.with_axis(1)
         if array.lead and not self._counted(array, parts):
             return None
         if len(parts) == 2 and len(array.axes) > 1 and isinstance(parts[0], ast.Name):
@@ -243,6 +251,17 @@ def _counted(node: ast.expr, index: Value) -> ast.expr:
     counted = [isinstance(p, ast.Name) and isinstance(v, Number) for p, v in pairs]
     parts = [first if c else p for p, c in zip(node.elts, counted, strict=True)]
     return ast.Tuple(parts, ast.Load())
+
+
+def _is_widened(parts: Sequence[ast.expr]) -> bool:
+    """Whether an axis is put in after the first one, and nothing is said of others."""
+    return (
+        len(parts) == 2
+        and isinstance(parts[0], ast.Slice)
+        and parts[0].lower is None
+        and parts[0].upper is None
+        and _new(parts[1])
+    )
 
 
 def _is_first_or_last(parts: Sequence[ast.expr]) -> bool:
