@@ -41,15 +41,24 @@ def without_stacked_layers(origin: Origin) -> None:
     for node in origin.classes.values():
         if framework_of(origin, node) not in ("equinox", "nnx"):
             continue
-        methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+        made = copy.deepcopy(node)
+        methods = [m for m in made.body if isinstance(m, ast.FunctionDef)]
         start = next((m for m in methods if m.name == "__init__"), None)
-        if start is None:
-            continue
-        stacked = _Making(origin, start).run()
-        for method in methods:
-            if stacked and method is not start:
-                _Scans(origin, stacked).run(method)
+        stacked = _Making(origin, start).run() if start is not None else set()
+        others = [m for m in methods if m is not start]
+        for method in others:
+            _Scans(origin, stacked).run(method)
+        if stacked and not any(_left(m, stacked) for m in others):
+            node.body = made.body
     ast.fix_missing_locations(origin.tree)
+
+
+def _left(method: ast.FunctionDef, stacked: set[str]) -> bool:
+    """Whether a method reads such layers in another way than by a loop over them."""
+    loops = {id(p.iter) for p in ast.walk(method) if isinstance(p, ast.For)}
+    return any(
+        self_attribute(p) in stacked and id(p) not in loops for p in ast.walk(method)
+    )
 
 
 class _Making:
