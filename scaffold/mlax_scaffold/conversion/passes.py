@@ -78,7 +78,9 @@ from mlax_scaffold.conversion.forms.told_sizes import with_told_sizes
 from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
+from mlax_scaffold.conversion.forms.unbiased_ends import without_unbiased_ends
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
+from mlax_scaffold.conversion.forms.unread_locals import without_unread_lambdas
 from mlax_scaffold.conversion.forms.weightless_layers import (
     without_weightless_layers,
 )
@@ -139,6 +141,8 @@ def with_plain_forms(
     without_weight_names(origin)
     with_image_ranks(origin)
     without_chosen_functions(origin)
+    without_unread_lambdas(origin)
+    without_unbiased_ends(origin)
     without_stacked_layers(origin)
     without_rotated_heads(origin)
     without_chosen_classes(origin, LAYERS)

@@ -230,3 +230,112 @@ class Thing(nnx.Module):
         NNX,
     ).text
     assert "x: Float['batch positions width']" in text
+
+
+@pytest.mark.parametrize(
+    ("default", "used"),
+    [("lambda x: x * 2", "(lambda x: x * 2)"), ("double", "double")],
+)
+def test_a_function_of_the_file_that_a_field_is_by_default_stands_for_none(
+    default, used
+):
+    text = converted(
+        f"""\
+def double(x):
+    return 2 * x
+
+
+class Thing(nn.Module):
+    dim: int
+    act: "Callable" = {default}
+
+    @nn.compact
+    def __call__(self, x):
+        return self.act(nn.Dense(self.dim)(x))
+""",
+        LINEN,
+    ).text
+    assert "act: Activation | None = None" in text
+    assert f"(self.act or {used})(self.linear_0(x))" in text
+    assert "-> Float['*batch dim']" in text
+
+
+def test_a_module_that_a_call_keeps_for_its_methods_is_a_part():
+    text = converted(
+        """\
+class Scale(nn.Module):
+    affine: bool = True
+
+    def setup(self):
+        if self.affine:
+            self.scale = self.param("scale", nn.initializers.ones, (1,))
+
+    def there(self, x):
+        mean = x.mean(axis=1, keepdims=True)
+        return (x - mean) * self.scale if self.affine else x - mean, mean
+
+    def back(self, x, mean):
+        if self.affine:
+            x = x / self.scale
+        return x + mean
+
+
+class Thing(nn.Module):
+    size: int = 4
+
+    @nn.compact
+    def __call__(self, x):
+        norm = Scale(name="norm")
+        x, mean = norm.there(x)
+        rows = jnp.arange(3)[:, None] + jnp.arange(self.size)[None]
+        y = nn.Dense(1)(x[:, rows])
+        return norm.back(y.sum((1, 2))[:, None], mean)
+""",
+        LINEN,
+    ).text
+    assert "self.norm_scale = trainable(ones, (1,))" in text
+    assert "self._norm_there(x)" in text
+    assert "x = x / self.norm_scale" in text
+    assert "Linear(self.size, 1)" in text or "in_features" in text
+
+
+def test_a_last_map_without_a_bias_is_one_of_the_layers_of_a_network():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    net: eqx.nn.MLP
+
+    def __init__(self, size: int, width: int, *, key):
+        make = lambda n: eqx.nn.Linear(n, n, key=key)
+        self.net = eqx.nn.MLP(size, 1, width, 1, jnp.tanh, use_final_bias=False, key=key)
+
+    def __call__(self, x):
+        return self.net(x)
+""",
+        EQUINOX,
+    ).text
+    assert "self.net_0 = Linear(self.size, self.width, use_bias=True)" in text or (
+        "self.net_0 = Linear(self.size, self.width)" in text
+    )
+    assert "Linear(self.width, 1, use_bias=False)" in text
+    assert "make" not in text
+
+
+def test_all_of_one_example_has_the_one_axis_that_is_divided():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    net: eqx.nn.MLP
+    rows: int = eqx.field(static=True)
+    size: int = eqx.field(static=True)
+
+    def __init__(self, size: int, rows: int, *, key):
+        self.net = eqx.nn.MLP(size, rows * size, 8, 2, key=key)
+        self.rows, self.size = rows, size
+
+    def __call__(self, x):
+        return self.net(x).reshape(self.rows, self.size) @ x
+""",
+        EQUINOX,
+    ).text
+    assert "x: Float['size']" in text

@@ -115,7 +115,7 @@ def test_norms_of_weights_are_those_of_their_numbers():
     np.testing.assert_allclose(norm, jnp.linalg.norm(matrix, 2), rtol=1e-5)
 
 
-class Ring(Double):
+class Ring:
     """A layer that keeps no table: it computes one."""
 
     @staticmethod

@@ -317,7 +317,8 @@ class Calling(Helping):
             return node, recurrent.result(self.symbols, given)
         if isinstance(func, ast.Name) and func.id in self.pointwise:
             return node, given[0] if given else None
-        known = self.builder.fields.get(attribute or "")
+        chosen = func.values[0] if isinstance(func, ast.BoolOp) else func
+        known = self.builder.fields.get(self_attribute(chosen) or "")
         if known is not None and known.word.startswith("Activation"):
             return node, given[0] if given else None
         method = next((m for m in self.builder.methods if m.name == attribute), None)

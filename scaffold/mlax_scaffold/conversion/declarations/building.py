@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from typing import Protocol
 
@@ -104,6 +104,22 @@ class Builder:
         self.translator = Translator(
             self.origin, self.framework, self.notes, self.calculations, self.own
         )
+
+    def of_own_function(self, title: str) -> ast.expr | None:
+        """The function that a field of None stands for, where its default has no name elsewhere.
+
+        None for a field with another default, which stays as it is.
+        """
+        known = self.fields[title]
+        given = known.default
+        own = getattr(given, "id", "") in self.origin.functions
+        if known.word != "Activation" or not (isinstance(given, ast.Lambda) or own):
+            return None
+        assert given is not None
+        self.fields[title] = replace(
+            known, word="Activation | None", default=ast.Constant(None)
+        )
+        return expression(f"self.{title} or f", f=given)
 
     def free(self, wanted: str) -> str:
         """A name of an attribute that nothing has yet."""

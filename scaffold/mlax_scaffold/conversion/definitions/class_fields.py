@@ -178,6 +178,9 @@ class ClassFields:
                 place, word, value, said or texts.get(given, "")
             )
             builder.renamed[given] = place
+            own = builder.of_own_function(place)
+            if own is not None:
+                around.attributes[given] = own
         builder.translator.numbers = frozenset(builder.fields)
 
 

@@ -113,6 +113,9 @@ class Indexing(ShapeFunctions):
                 looked = index.like([*index.axes, value.axes[1]], value.kind)
                 looked.looked_up = index if not index.axes else None
                 return looked
+            chosen = _chosen_rows(value, index_node, index)
+            if chosen is not None:
+                return chosen
             cut = isinstance(index_node, ast.Slice) and (
                 index_node.lower is not None or index_node.upper is not None
             )
@@ -251,6 +254,26 @@ def _counted(node: ast.expr, index: Value) -> ast.expr:
     counted = [isinstance(p, ast.Name) and isinstance(v, Number) for p, v in pairs]
     parts = [first if c else p for p, c in zip(node.elts, counted, strict=True)]
     return ast.Tuple(parts, ast.Load())
+
+
+def _chosen_rows(value: Array, node: ast.expr, index: Value) -> Array | None:
+    """What `x[:, index]` is, where all axes of both are known."""
+    parts = node.elts if isinstance(node, ast.Tuple) else []
+    items = index.items if isinstance(index, Several) else []
+    places = [i for i, item in enumerate(items) if isinstance(item, Array)]
+    if value.lead or len(places) != 1 or len(parts) > len(value.axes):
+        return None
+    at = places[0]
+    rows = items[at]
+    whole = (
+        isinstance(p, ast.Slice) and p.lower is None and p.upper is None
+        for i, p in enumerate(parts)
+        if i != at
+    )
+    if not isinstance(rows, Array) or rows.lead or not all(whole):
+        return None
+    axes = [*value.axes[:at], *rows.axes, *value.axes[at + 1 :]]
+    return Array(axes, False, value.kind)
 
 
 def _is_widened(parts: Sequence[ast.expr]) -> bool:

@@ -67,6 +67,17 @@ class Reshaping(Growing):
                 # `reshape(x.shape[0], n, heads, -1)`: the batch, and the axes that are known.
                 self.symbols.ranked(array, ["batch", *["_"] * len(array.axes)])
                 sizes[0] = sizes[0] or array.axes[0]
+        whole = [s for s in sizes if s is not None and not is_symbol(s)]
+        if (
+            array.lead
+            and len(array.axes) == 1
+            and self.vectors
+            and self.single
+            and not open_
+            and len(whole) == len(sizes) > 1
+        ):
+            # All of the one axis of one example.
+            self.symbols.ranked(array, ["features"])
         flattens = open_ == [1] and len(sizes) == 2 and text.endswith(".shape[0]")
         mask = flattens and array.kind == "Bool"
         if mask and self.symbols.ranked(array, ("batch", "positions")):
