@@ -16,6 +16,8 @@ from mlax_scaffold.conversion.forms.array_assertions import without_array_assert
 from mlax_scaffold.conversion.forms.autograd_functions import without_autograd_functions
 from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
 from mlax_scaffold.conversion.forms.called_properties import with_called_properties
+from mlax_scaffold.conversion.forms.chosen_calls import without_chosen_calls
+from mlax_scaffold.conversion.forms.chosen_classes import without_chosen_classes
 from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_functions
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
@@ -57,11 +59,13 @@ from mlax_scaffold.conversion.forms.open_calls import (
 )
 from mlax_scaffold.conversion.forms.open_pools import without_open_pools
 from mlax_scaffold.conversion.forms.other_titles import without_other_titles
+from mlax_scaffold.conversion.forms.own_initializers import with_own_initializers
 from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
 from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
+from mlax_scaffold.conversion.forms.rotated_heads import without_rotated_heads
 from mlax_scaffold.conversion.forms.rule_locals import without_rule_locals
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.sampled_images import without_sampled_images
@@ -73,15 +77,18 @@ from mlax_scaffold.conversion.forms.shown_values import without_shown_values
 from mlax_scaffold.conversion.forms.single_indices import without_single_indices
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
+from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
 from mlax_scaffold.conversion.forms.static_products import with_static_products
 from mlax_scaffold.conversion.forms.told_dtypes import without_told_dtypes
 from mlax_scaffold.conversion.forms.told_sizes import with_told_sizes
 from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
+from mlax_scaffold.conversion.forms.unbiased_ends import without_unbiased_ends
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.forms.unpacked_parts import with_unpacked_parts
 from mlax_scaffold.conversion.forms.unread_counters import without_unread_counters
+from mlax_scaffold.conversion.forms.unread_locals import without_unread_lambdas
 from mlax_scaffold.conversion.forms.weightless_layers import (
     without_weightless_layers,
 )
@@ -151,6 +158,12 @@ def with_plain_forms(
     without_unread_counters(origin)
     with_image_ranks(origin)
     without_chosen_functions(origin)
+    without_unread_lambdas(origin)
+    without_unbiased_ends(origin)
+    without_stacked_layers(origin)
+    without_rotated_heads(origin)
+    without_chosen_classes(origin, LAYERS)
+    without_chosen_calls(origin)
     without_wrapped_lists(origin)
     without_called_flags(origin, thing)
     without_always_functions(origin, thing, notes)
@@ -190,6 +203,7 @@ def with_plain_forms(
     without_absent_rules(origin, notes)
     without_module_rules(origin, notes)
     without_keyed_weights(origin)
+    with_own_initializers(origin)
     with_merged_layers(origin)
     without_mapped_flags(origin)
     without_mapped_functions(origin)

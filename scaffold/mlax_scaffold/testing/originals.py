@@ -23,7 +23,10 @@ from mlax_scaffold.testing.tensors import layer_of_torch
 
 _PREFIX = "original_"
 """What the modules begin with that are imported here."""
-_OFF = ("train", "training", "is_training", "is_train", "enable_dropout")
+_OFF = (
+    *("train", "training", "is_training", "is_train", "enable_dropout", "update_stats"),
+    "test_local_stats",
+)
 _ON = ("deterministic", "inference", "eval_mode", "use_running_average", "test")
 _MODULES = {
     "torch": "torch",

@@ -17,6 +17,7 @@ from mlax_scaffold.testing.tensors import tensors
 from mlax_scaffold.weights import load_mapped, map_weights
 from mlax_scaffold.weights.arrays import names_in, parse
 from mlax_scaffold.weights.mapping import Mapping
+from mlax_scaffold.weights.paths import key_names
 
 __all__ = [
     "Original",
@@ -229,4 +230,12 @@ def _moved(tree: Any, mapping: Mapping) -> Any:
     if isinstance(tree, tuple) and len(tree) == 2:
         # The parameters and the state of haiku.
         return jax.tree.map(other, tree[0]), tree[1]
-    return jax.tree.map(other, tree)
+    paths = (path for path, _ in jax.tree_util.tree_leaves_with_path(tree))
+    known = used <= {"/".join(key_names(path)) for path in paths}
+
+    def unless_computed(path: Any, leaf: Any) -> Any:
+        """Another array, unless it is one that the layer computes; those are not all of one number."""
+        computed = known and "/".join(key_names(path)) not in used
+        return leaf if computed and np.ptp(leaf) > 0 else other(leaf)
+
+    return jax.tree_util.tree_map_with_path(unless_computed, tree)

@@ -314,3 +314,99 @@ class Thing(nn.Module):
     assert "return self.body(x, scale)" in made.text
     assert made.trial is not None
     assert dict(made.trial.inputs) == {"x": (2, 8), "scale": (2, 8)}
+
+
+LINEN = "import flax.linen as nn\nfrom functools import partial\n\n\n"
+CLASSES = [
+    "norm = partial(nn.BatchNorm, use_running_average=not train) if self.rms else nn.LayerNorm",
+    "if self.rms:\n            norm = partial(nn.BatchNorm, use_running_average=not train)\n"
+    "        else:\n            norm = nn.LayerNorm",
+    "if self.rms:\n            norm = partial(nn.BatchNorm, use_running_average=not train)\n"
+    "        elif self.size > 1:\n            norm = nn.LayerNorm\n"
+    "        else:\n            raise ValueError('norm')",
+]
+
+
+@pytest.mark.parametrize("chosen", CLASSES)
+def test_a_class_of_layers_that_a_setting_chooses_is_made_in_branches(chosen):
+    given = f"""\
+class Thing(nn.Module):
+    size: int
+    rms: bool = False
+
+    @nn.compact
+    def __call__(self, x, train: bool = False):
+        {chosen}
+        x = norm(name="first")(nn.Dense(self.size)(x))
+        return nn.relu(norm()(x))
+"""
+    made = convert("thing.py", LINEN + given, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "self.first = BatchNorm(self.size, channel_last=True" in made.text
+    assert "if self.rms else None" in made.text
+    assert "LayerNorm(self.size, epsilon=1e-06) if not self.rms else None" in made.text
+    assert made.text.count("= Linear(") == 1
+
+
+def test_a_class_that_an_attribute_holds_is_made_where_it_is_called():
+    given = """\
+import haiku as hk
+import jax
+
+
+class One(hk.Module):
+    def __init__(self, width, name=None):
+        super().__init__(name=name)
+        self.width = width
+
+    def __call__(self, x, is_training, test_local_stats):
+        x = hk.BatchNorm(True, True, 0.9)(x, is_training, test_local_stats)
+        return hk.Linear(self.width)(x)
+
+
+class Two(One):
+    def __call__(self, x, is_training, test_local_stats):
+        return jax.nn.relu(hk.Linear(self.width)(x))
+
+
+class Thing(hk.Module):
+    def __init__(self, width, depth: int = 2, old: bool = True, name=None):
+        super().__init__(name=name)
+        self.width, self.depth = width, depth
+        self.old = old
+        self.block = One if old else Two
+
+    def __call__(self, x, is_training, test_local_stats):
+        for i in range(self.depth):
+            x = self.block(self.width, name=f"block_{i}")(x, is_training, test_local_stats)
+        return x
+"""
+    made = convert("thing.py", given, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "[One(" in made.text
+    assert "if self.old else None" in made.text
+    assert "test_local_stats" not in made.text
+    assert made.trial is not None
+    assert "test_local_stats" in made.trial.flags
+
+
+def test_a_table_of_classes_is_a_choice_by_its_key():
+    given = """\
+NORMS = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
+
+
+class Thing(nn.Module):
+    kind: str = "layer"
+
+    @nn.compact
+    def __call__(self, x):
+        norm = NORMS[self.kind]
+        return norm()(x)
+"""
+    made = convert("thing.py", LINEN + given, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert (
+        "LayerNorm(self.in_features, epsilon=1e-06) if self.kind == 'layer'"
+        in made.text
+    )
+    assert "RMSNorm(self.in_features" in made.text

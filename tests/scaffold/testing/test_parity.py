@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from mlax.nn import Linear
 from mlax_scaffold.testing.originals import Original
 from mlax_scaffold.testing.parity import assert_parity
 from mlax_scaffold.testing.tensors import settle_norm
@@ -112,3 +113,56 @@ def test_norms_of_weights_are_those_of_their_numbers():
     matrix = weights["a.weight_orig"].reshape(4, 6)
     norm = weights["a.weight_u"] @ matrix @ weights["a.weight_v"]
     np.testing.assert_allclose(norm, jnp.linalg.norm(matrix, 2), rtol=1e-5)
+
+
+class Ring:
+    """A layer that keeps no table: it computes one."""
+
+    @staticmethod
+    def init(key, width):
+        return Linear.init(key, width, width, use_bias=False)
+
+    @staticmethod
+    def fwd(x, trainables, non_trainables, hyperparams, inference_mode=False):
+        y, _ = Linear.fwd(x, trainables, non_trainables, hyperparams)
+        return y * jnp.arange(1.0, y.shape[-1] + 1), non_trainables
+
+
+@pytest.mark.parametrize(("bias", "same"), [("", True), (" + self.bias", False)])
+def test_a_table_that_a_layer_computes_is_no_weight(
+    tmp_path: Path, bias: str, same: bool
+):
+    """What is all of one number, as a bias that was lost, is moved all the same."""
+    (tmp_path / "code.py").write_text(f"""
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+
+class Ring(eqx.Module):
+    table: jax.Array
+    linear: eqx.nn.Linear
+    bias: jax.Array
+
+    def __init__(self, width, *, key):
+        self.table = jnp.arange(1.0, width + 1)
+        self.linear = eqx.nn.Linear(width, width, use_bias=False, key=key)
+        self.bias = jnp.zeros(width)
+
+    def __call__(self, x):
+        return self.linear(x) * self.table{bias}
+""")
+    original = Original("code.py", "Ring", "equinox", parameters={"width": "width"})
+    compared = lambda: assert_parity(  # noqa: E731
+        Ring,
+        original,
+        hyperparameters={"width": 3},
+        inputs={"x": (2, 3)},
+        mapped=1,
+        near=str(tmp_path / "test.py"),
+    )
+    if same:
+        compared()
+    else:
+        with pytest.raises(AssertionError, match="Not equal"):
+            compared()

@@ -147,12 +147,17 @@ class Applying(Scanning):
             for k in node.keywords
             if k.arg not in left_out and not (k.arg in KEYS and _is_key(k.value))
         ]
-        node.args = [
+        kept = [
             a
             for a in node.args
             if not ast.unparse(a).endswith("self.training")
             and ast.unparse(a) != "self.key()"
         ]
+        if len(kept) < len(node.args):
+            # `norm(x, is_training, False)` says after the mode that there is no more.
+            while kept and literal(kept[-1]) is False:
+                kept.pop()
+        node.args = kept
         return node
 
     def _in_mode(self, node: ast.Call, argument: str, value: ast.expr) -> None:

@@ -246,15 +246,13 @@ class Bodies(Asserting):
             if len(array.axes) >= count and not array.lead:
                 return [Number(a) for a in array.axes[:count]]
         if isinstance(value, Shape) and starred == [0] and value.start is None:
-            rest = [
-                self.symbols.axis(value.array, i - count + 1) for i in range(1, count)
-            ]
-            wrapped: list[Value] = [
-                Number(r) if r is not None else None for r in reversed(rest)
-            ]
             ends = [self.symbols.axis(value.array, -i) for i in range(1, count)]
-            wrapped = [Number(e) if e is not None else None for e in reversed(ends)]
-            return [None, *wrapped]
+            told = [Number(e) if e is not None else None for e in reversed(ends)]
+            return [None, *told]
+        if isinstance(value, Shape) and (value.start, value.stop) == (-count, None):
+            # `n, d = x.shape[-2:]`
+            last = [self.symbols.axis(value.array, -i) for i in range(count, 0, -1)]
+            return [Number(a) if a is not None else None for a in last]
         if isinstance(value, Several) and len(value.items) == count:
             return value.items
         if isinstance(value, Array) and not value.lead and not starred:
@@ -325,8 +323,9 @@ class Bodies(Asserting):
                 else:
                     self.env[local] = value
             elif value is None and isinstance(before.get(local), Array) and not returns:
-                # What one branch makes of it is not told.
-                self.env[local] = None
+                # It is not told, but for an input that is not given.
+                absent = ast.unparse(node.test) == f"{local} is None"
+                self.env[local] = before[local] if absent else None
             elif alike and other is not before.get(local):
                 # Where the sizes are the same it has these, too.
                 continue

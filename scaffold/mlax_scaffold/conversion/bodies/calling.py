@@ -199,7 +199,7 @@ class Calling(Helping):
             if known is not None and known.kind in ("layer", "layers"):
                 return node, Module(attribute)
             if known is not None and known.kind in ("weight", "state") and known.call:
-                return node, _array_of(known.call.args[1])
+                return node, _array_of(known.call.args[1], self.builder.setup)
             if attribute in self.builder.containers:
                 return node, self.builder.containers[attribute]
             if known is not None and known.kind == "array":
@@ -310,11 +310,15 @@ class Calling(Helping):
         named: dict[str, Value] = {}
         for keyword in node.keywords:
             keyword.value, named[str(keyword.arg)] = self.value(keyword.value)
+            mask = named[str(keyword.arg)]
+            if keyword.arg == "where" and isinstance(mask, Array):
+                mask.kind = "Bool"
         if recurrent is not None:
             return node, recurrent.result(self.symbols, given)
         if isinstance(func, ast.Name) and func.id in self.pointwise:
             return node, given[0] if given else None
-        known = self.builder.fields.get(attribute or "")
+        chosen = func.values[0] if isinstance(func, ast.BoolOp) else func
+        known = self.builder.fields.get(self_attribute(chosen) or "")
         if known is not None and known.word.startswith("Activation"):
             return node, given[0] if given else None
         method = next((m for m in self.builder.methods if m.name == attribute), None)
@@ -334,8 +338,8 @@ class Calling(Helping):
         if of_math and len(numbers) == len(given):
             return node, Number(ast.Call(copy.deepcopy(func), numbers, []))
         last = ast.unparse(func).rpartition(".")[2].rpartition(":")[2]
-        if last == "scan" and len(node.args) > 2 and isinstance(node.args[0], ast.Name):
-            return node, self.scanned(node.args[0].id, given[1], given[2])
+        if last == "scan" and len(node.args) > 2 and (step := self.step_of(node)):
+            return node, self.scanned(step, given[1], given[2])
         match func:
             case ast.Attribute(value=ast.Name(id=local), attr="pop") if (
                 isinstance(held := self.env.get(local), Several) and held.items
@@ -386,5 +390,9 @@ def _names(count: int) -> tuple[str, ...]:
     return ("batch", *["_"] * (count - 1))
 
 
-def _array_of(shape: ast.expr) -> Value:
+def _array_of(shape: ast.expr, setup: list[ast.stmt]) -> Value:
+    if isinstance(shape, ast.Attribute) and shape.attr == "shape":
+        # That of an array which setup computes.
+        axes = static_shape(setup, shape.value)
+        return Array(axes, False) if axes is not None else None
     return Array(list(shape.elts), False) if isinstance(shape, ast.Tuple) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Mapping
 
 from mlax_scaffold.conversion.bodies.applying import Applying
 from mlax_scaffold.conversion.rows.calculations import Calculations
@@ -24,6 +25,7 @@ from mlax_scaffold.conversion.source.trees import (
     marked,
     name,
     names,
+    reached,
     self_attribute,
     targets,
 )
@@ -50,6 +52,8 @@ class Helping(Applying):
         helper = self._helper(func)
         if helper is None:
             return None
+        if self._is_table(node):
+            return self._table(node), None
         places = [a.arg for a in helper.args.args]
         made = makes_floats(helper) and not is_given_arrays(given, node)
         made = made and self.depth == 1
@@ -59,6 +63,36 @@ class Helping(Applying):
             self.builder.dtyped.add(helper.name)
             node = with_dtype(node, array)
         return node, value
+
+    def _is_table(self, node: ast.Call) -> bool:
+        """Whether a function of the file computes an array by NumPy, of hyperparameters alone."""
+        builder = self.builder
+        known: Mapping[str, ast.AST] = builder.origin.functions
+        bodies = [
+            statement
+            for title in reached(known, names(node.func))
+            for statement in builder.origin.functions[title].body
+        ]
+        used = {builder.origin.qualified(p) for s in bodies for p in ast.walk(s)} - {""}
+        given = [*node.args, *(k.value for k in node.keywords)]
+        parts = [p for g in given for p in ast.walk(g)]
+        return (
+            builder.framework in ("flax", "haiku")
+            and any(u.startswith("numpy.") for u in used)
+            and all(u.partition(".")[0] in ("numpy", "math") for u in used)
+            and not any(isinstance(p, ast.Call) for p in parts)
+            and {p.id for p in parts if isinstance(p, ast.Name)} <= {"self"}
+            and all(
+                p.attr in builder.fields for p in parts if isinstance(p, ast.Attribute)
+            )
+        )
+
+    def _table(self, node: ast.Call) -> ast.expr:
+        """Such an array, which setup keeps."""
+        title = getattr(node.func, "id", "table").removeprefix("get_").strip("_")
+        place = self.builder.free(title)
+        self.builder.derive(place, node, "array")
+        return marked("jnp.asarray(a)", a=expression(f"self.{place}"))
 
     def _helper(self, func: ast.expr) -> ast.FunctionDef | None:
         """A function of the file, as it stands beside the spec."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import copy
 
 from mlax_scaffold.conversion.declarations.declaring import Declaring
 from mlax_scaffold.conversion.shapes.annotations import flattened
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
+from mlax_scaffold.conversion.source.trees import self_attribute
 
 
 class Scanning(Declaring):
@@ -107,15 +109,25 @@ class Scanning(Declaring):
             return Array([first.axes[0], *y.axes], False)
         return Array(y.axes, True)
 
+    def step_of(self, scan: ast.Call) -> str:
+        """The function of the body, or the method, that a scan runs; "" for another one."""
+        title = self_attribute(scan.args[0]) or getattr(scan.args[0], "id", "")
+        method = next((m for m in self.builder.methods if m.name == title), None)
+        if method is not None:
+            again = title in self.declared
+            self.declared[title] = title
+            self.steps[title] = copy.deepcopy(method) if again else method
+        return title
+
     def stepped(self, title: str, given: list[Value]) -> Value:
         """The result of a function that a body defines; its own body is read once."""
         node = self.steps.pop(title, None)
         if node is None:
             return None
         outer = self.env
-        places = [a.arg for a in node.args.args]
+        places = [a.arg for a in node.args.args if a.arg != "self"]
         inner = {
-            **outer,
+            **(outer if len(places) == len(node.args.args) else {}),
             **dict.fromkeys(places),
             **dict(zip(places, given, strict=False)),
         }

@@ -6,6 +6,7 @@ import ast
 import copy
 from typing import TYPE_CHECKING
 
+from mlax_scaffold.conversion.shapes.annotations import flattened
 from mlax_scaffold.conversion.shapes.loss_shapes import loss_shape
 from mlax_scaffold.conversion.shapes.products import is_matmul
 from mlax_scaffold.conversion.shapes.reshaping import Reshaping
@@ -99,6 +100,7 @@ ALIKE = frozenset(
             "swish",
             "dropout",
             "checkpoint_name",
+            "rotary_embedding",
         ),
     )
 )
@@ -267,6 +269,13 @@ class ArrayShapes(Reshaping):
             return filled(first, self.symbols)
         if last in ("concatenate", "concat", "hstack") and isinstance(first, Several):
             return self._concatenated(node, first)
+        if last == "associative_scan" and len(given) > 1:
+            along = self._axis(node, 3) or 0
+            for part in flattened([given[1]]):
+                if isinstance(along, int) and along >= 0 and part.lead and part.tail:
+                    # Features come after the axis of time.
+                    part.has_axis(along + 1)
+            return given[1]
         if last == "stack" and isinstance(first, Several) and first.items:
             return self._stacked(node, first)
         if last in ("concatenate", "concat", "stack") and isinstance(first, Each):

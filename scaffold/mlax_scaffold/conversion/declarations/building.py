@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from keyword import iskeyword
 from typing import Protocol
 
 from mlax_scaffold.conversion.declarations.initial_axes import with_axes
@@ -104,11 +105,30 @@ class Builder:
             self.origin, self.framework, self.notes, self.calculations, self.own
         )
 
+    def of_own_function(self, title: str) -> ast.expr | None:
+        """The function that a field of None stands for, where its default has no name elsewhere.
+
+        None for a field with another default, which stays as it is.
+        """
+        known = self.fields[title]
+        given = known.default
+        own = getattr(given, "id", "") in self.origin.functions
+        if known.word != "Activation" or not (isinstance(given, ast.Lambda) or own):
+            return None
+        assert given is not None
+        self.fields[title] = replace(
+            known, word="Activation | None", default=ast.Constant(None)
+        )
+        return expression(f"self.{title} or f", f=given)
+
     def free(self, wanted: str) -> str:
         """A name of an attribute that nothing has yet."""
         wanted = re.sub(r"\W", "_", wanted).strip("_") or "layer"
         if wanted[0].isdigit():
             wanted = f"layer_{wanted}"
+        if iskeyword(wanted):
+            # `name="global"`
+            wanted += "_layer"
         taken = {*self.fields, *self.attributes, *TAKEN}
         made, number = wanted, 1
         while made in taken:

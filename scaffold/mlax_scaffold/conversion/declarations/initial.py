@@ -6,6 +6,10 @@ import ast
 import copy
 from dataclasses import dataclass, replace
 
+from mlax_scaffold.conversion.declarations.initial_functions import (
+    initializer_of,
+    written_out,
+)
 from mlax_scaffold.conversion.rows.array_leaves import (
     leaf_of,
     shape_of,
@@ -63,7 +67,7 @@ class Initial:
 def initial(translator: Translator, node: ast.expr) -> Initial | None:
     """What an array begins as; None where its shape is not to be told."""
     made = _scaled(translator, node) or _plain(translator, node)
-    made = made or _computed(translator, node)
+    made = made or _computed(translator, node) or _of_function(translator, node)
     if made is None:
         return None
     dtype = _dtype(translator, node)
@@ -91,6 +95,8 @@ def _dtype(translator: Translator, node: ast.expr) -> ast.expr | None:
             ("int", "uint", "bool")
         ):
             return translator.expression(part)
+        if isinstance(part, ast.Name) and part.id in ("int", "bool"):
+            return part
     match node:
         case ast.Call(func=ast.Attribute(attr="array" | "asarray"), args=[value]) if (
             type(literal(value)) is int and not node.keywords
@@ -136,6 +142,18 @@ def _called(translator: Translator, node: ast.expr) -> Initial | None:
     if not known:
         return None
     return Initial(function, shape_of(translator, [node.args[1]]))
+
+
+def _of_function(translator: Translator, node: ast.expr) -> Initial | None:
+    """What a function of the file makes with a key."""
+    whole = written_out(translator, node)
+    made = initial(translator, whole) if whole is not None else None
+    if made is not None:
+        return made
+    found = initializer_of(translator, node)
+    if found is None:
+        return None
+    return Initial(found[0], shape_of(translator, [found[1]]))
 
 
 def _scaled(translator: Translator, node: ast.expr) -> Initial | None:
@@ -239,6 +257,12 @@ def _keeps_shape(node: ast.expr, part: ast.expr) -> bool:
         sides = [s for s in (node.left, node.right) if part in ast.walk(s)]
         return len(sides) == 1 and _keeps_shape(sides[0], part)
     if isinstance(node, ast.Call):
+        match node.func:
+            case ast.Attribute(
+                value=ast.Subscript(value=ast.Attribute(value=array, attr="at"))
+            ):
+                # `zeros.at[1:].set(1.0)`
+                return part in ast.walk(array) and _keeps_shape(array, part)
         last = (
             node.func.attr
             if isinstance(node.func, ast.Attribute)

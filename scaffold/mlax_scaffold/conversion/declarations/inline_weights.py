@@ -6,6 +6,7 @@ import ast
 import copy
 from typing import TYPE_CHECKING
 
+from mlax_scaffold.conversion.declarations.initial import initial
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.shapes.values import Array, Several, Shape, Value
 from mlax_scaffold.conversion.source.trees import (
@@ -144,9 +145,21 @@ class Weights:
         if word == "full" and len(rest) > 1:
             value = expression("c(v)", c=name("@word:constant"), v=rest[1])
             return self._declared(node.args[1], value, rest[0], state=True)
-        if word in ("array", "asarray", "int32", "float32") and rest:
+        scalar = bool(rest) and isinstance(literal(rest[0]), int | float)
+        if word in ("array", "asarray", "int32", "float32") and scalar:
             value = expression("c(v)", c=name("@word:constant"), v=rest[0])
             return self._declared(node.args[1], value, constant(()), state=True)
+        body = node.args[2].body if isinstance(node.args[2], ast.Lambda) else None
+        body = body or ast.Call(node.args[2], node.args[3:], [])
+        begun = initial(self.bodies.builder.translator, body)
+        if begun is not None:
+            return self._declared(
+                node.args[1],
+                begun.initializer,
+                begun.shape,
+                state=True,
+                dtype=begun.dtype,
+            )
         self.bodies.builder.notes.refuse(
             node,
             f"`{ast.unparse(node)}` begins as something whose shape is not to be told",

@@ -89,15 +89,9 @@ class Parameters:
             )
             builder.renamed[parameter] = field_name
             around.locals[parameter] = expression(f"self.{field_name}")
-            if isinstance(value, ast.Lambda) and word == "Activation":
-                # No default is a function without a name.
-                field = builder.fields[field_name]
-                builder.fields[field_name] = replace(
-                    field, word="Activation | None", default=ast.Constant(None)
-                )
-                around.locals[parameter] = expression(
-                    f"self.{field_name} or f", f=value
-                )
+            own = builder.of_own_function(field_name)
+            if own is not None:
+                around.locals[parameter] = own
         if function.args.vararg or function.args.kwarg:
             extra = function.args.vararg or function.args.kwarg
             assert extra is not None

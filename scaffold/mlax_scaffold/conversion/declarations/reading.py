@@ -7,9 +7,10 @@ import ast
 from mlax_scaffold.conversion.declarations.array_shapes import ArrayShapes
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.inline_weights import Weights
+from mlax_scaffold.conversion.shapes.derived_sizes import derived_values
 from mlax_scaffold.conversion.shapes.layer_shapes import LayerShapes
 from mlax_scaffold.conversion.shapes.signatures import Signature
-from mlax_scaffold.conversion.shapes.sizes import Symbols
+from mlax_scaffold.conversion.shapes.sizes import Symbols, substituted
 from mlax_scaffold.conversion.shapes.values import Value
 
 Environment = dict[str, Value]
@@ -25,6 +26,8 @@ class Reading:
         self.layers = LayerShapes(symbols, builder.framework)
         self.arrays = ArrayShapes(symbols, builder.framework)
         self.arrays.single = "vmap" not in ast.unparse(builder.node)
+        self.layers.single = self.arrays.single and builder.framework == "equinox"
+        self.arrays.plain = self._plain
         said = ast.unparse(builder.node)
         self.arrays.images = (
             "nn.Conv2d(" in builder.origin.text and "channels_" not in said
@@ -84,3 +87,8 @@ class Reading:
     def standing(self) -> ast.expr | None:
         """The condition on hyperparameters under which the present place is reached."""
         raise NotImplementedError
+
+    def _plain(self, size: ast.expr) -> ast.expr:
+        """A size by hyperparameters, where setup computes it of these."""
+        builder = self.builder
+        return substituted(size, derived_values(builder.setup, builder.fields))

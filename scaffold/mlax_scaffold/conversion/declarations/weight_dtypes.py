@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.source.trees import is_name, self_attribute
 _WEIGHTS = {
     "@layer:Embed": "embedding",
     "@layer:Linear": "kernel",
+    "@layer:Conv": "kernel",
     "@layer:LSTMCell": "kernel",
     "@layer:GRUCell": "kernel",
     "@layer:SimpleCell": "kernel",

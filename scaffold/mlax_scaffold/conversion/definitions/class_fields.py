@@ -25,6 +25,7 @@ from mlax_scaffold.conversion.source.trees import (
     is_none,
     literal,
     names,
+    self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import flags, is_key
 
@@ -64,16 +65,14 @@ class ClassFields:
 
     def _reckoned(self, call: ast.FunctionDef) -> bool:
         """Whether `state` is what a cell carries, or is reckoned with, and no state of layers."""
-        if self.framework == "equinox":
-            return False
         if self.framework in ("torch", "flax", "nnx", "haiku"):
             # Layers of these are given no state of theirs.
             return True
-        return any(
-            isinstance(part, ast.BinOp)
-            and any(is_name(side, "state") for side in (part.left, part.right))
-            for part in ast.walk(call)
-        )
+        typed = [a.annotation for a in call.args.args if a.arg == "state"]
+        if any(a is not None and ast.unparse(a).endswith("State") for a in typed):
+            return False
+        cells = _cells(self.builder)
+        return any(_takes_apart(part, cells) for part in ast.walk(call))
 
     def _unread(self, call: ast.FunctionDef, given: str) -> bool:
         """Whether an input may be left out, and no statement reads it."""
@@ -179,7 +178,39 @@ class ClassFields:
                 place, word, value, said or texts.get(given, "")
             )
             builder.renamed[given] = place
+            own = builder.of_own_function(place)
+            if own is not None:
+                around.attributes[given] = own
         builder.translator.numbers = frozenset(builder.fields)
+
+
+_CELLS = ("equinox.nn.GRUCell", "equinox.nn.LSTMCell")
+
+
+def _cells(builder: Builder) -> set[str]:
+    """The attributes that are cells, which are given what they carry."""
+    return {
+        str(self_attribute(part.targets[0]))
+        for part in ast.walk(builder.node)
+        if isinstance(part, ast.Assign)
+        and isinstance(part.value, ast.Call)
+        and builder.origin.qualified(part.value.func) in _CELLS
+    }
+
+
+def _takes_apart(node: ast.AST, cells: set[str]) -> bool:
+    """Whether `state` is arrays here: it is reckoned with, taken apart, or carried by a cell."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return is_name(left, "state") or is_name(right, "state")
+        case ast.Assign(targets=[ast.Tuple()], value=value):
+            return is_name(value, "state")
+        case ast.Subscript(value=value):
+            return is_name(value, "state")
+        case ast.Call(func=func, args=args):
+            carries = self_attribute(func) in cells
+            return carries and any(is_name(a, "state") for a in args)
+    return False
 
 
 def partial_of(origin: Origin, node: ast.expr | None) -> ast.Call | None:

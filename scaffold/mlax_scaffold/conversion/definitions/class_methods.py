@@ -136,9 +136,9 @@ class ClassMethods(AddedFields):
         calculations = self.builder.calculations
         first = calculations.first_input
         attributes = around.attributes
-        if inputs and first not in {a.arg for a in inputs}:
+        own_weight = weight_of(self.builder.attributes)
+        if (inputs or own_weight) and first not in {a.arg for a in inputs}:
             arrays = [a.arg for a in inputs if not counts(function, a.arg)]
-            own_weight = weight_of(self.builder.attributes)
             calculations.first_input = (*arrays, own_weight or inputs[0].arg)[0]
             # Arrays have the dtype of what this method is given.
             own = {first: expression(calculations.first_input)}

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.declarations.initial import (
     initial,
     of_whole_numbers,
 )
+from mlax_scaffold.conversion.declarations.initial_functions import drawn_by
 from mlax_scaffold.conversion.declarations.inline_weights import typed
 from mlax_scaffold.conversion.declarations.lists import Lists
 from mlax_scaffold.conversion.declarations.parameters import (
@@ -21,8 +22,14 @@ from mlax_scaffold.conversion.declarations.parameters import (
 )
 from mlax_scaffold.conversion.declarations.weight_containers import Containers
 from mlax_scaffold.conversion.definitions.buffer_dtypes import is_counted_or_true
+from mlax_scaffold.conversion.definitions.trained_arrays import (
+    is_detached,
+    is_floating,
+    is_static,
+)
 from mlax_scaffold.conversion.rows.array_leaves import draws
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
+from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     expression,
     is_name,
@@ -217,7 +224,8 @@ class DeclaredWeights(Parameters):
         made = initial(self.translator, inner)
         if made is None and attribute in self.assigned:
             made = self._counted(inner)
-        if made is None and wrapped and condition is None:
+        trained = wrapped or self._is_trained(attribute, inner)
+        if made is None and trained and condition is None:
             made = self._of_values(attribute, inner)
         if made is None:
             if wrapped:
@@ -227,6 +235,13 @@ class DeclaredWeights(Parameters):
                     f"write `self.{attribute} = trainable(initializer, shape)`",
                 )
             return wrapped
+        if builder.framework == "equinox" and not wrapped:
+            counts = _counts(inner) and not is_floating(inner, builder.setup)
+            whole = made.dtype is not None or counts
+            if whole and attribute not in self.assigned:
+                # Whole numbers and truths are trained nowhere.
+                return False
+            state = is_detached(builder.origin, builder.node, attribute)
         if not wrapped and attribute in self.assigned:
             state = True
         dtype = made.dtype if state else None
@@ -239,6 +254,16 @@ class DeclaredWeights(Parameters):
             dtype=dtype,
         )
         return True
+
+    def _is_trained(self, attribute: str, value: ast.expr) -> bool:
+        """Whether an array that is wrapped in nothing is a weight: it is in equinox."""
+        builder = self.builder
+        return (
+            builder.framework == "equinox"
+            and not is_static(builder.node, attribute)
+            and is_floating(value, builder.setup)
+            and any(_makes_array(builder.origin, part) for part in ast.walk(value))
+        )
 
     def _changes(self, attribute: str) -> bool:
         """Whether calls change an attribute of a class that no library keeps states for."""
@@ -261,9 +286,7 @@ class DeclaredWeights(Parameters):
     def _of_values(self, attribute: str, value: ast.expr) -> Initial | None:
         """What begins as an array that setup computes of hyperparameters, as NumPy does."""
         builder, before = self.builder, len(self.builder.notes.found)
-        if builder.framework not in ("torch", "flax") or draws(
-            self.translator.origin, value
-        ):
+        if draws(self.translator.origin, value) or drawn_by(self.translator, value):
             return None
         computed = numpy_of(self.translator.expression(value))
         for part in ast.walk(computed):
@@ -315,6 +338,20 @@ class DeclaredWeights(Parameters):
                             part.value = numpy_of(part.value)
                     return made or self._of_values(attribute, body)
         return None
+
+
+def _counts(value: ast.expr) -> bool:
+    """Whether an array is made of numbers that stand there, or follow one another."""
+    return any(
+        isinstance(p, ast.Call)
+        and getattr(p.func, "attr", "") in ("arange", "array", "asarray")
+        for p in ast.walk(value)
+    )
+
+
+def _makes_array(origin: Origin, node: ast.AST) -> bool:
+    called = isinstance(node, ast.Call) and origin.qualified(node.func)
+    return isinstance(called, str) and called.startswith("jax.numpy.")
 
 
 _NUMBERS = ("float", "Positive", "NonNegative", "Probability", "Decay")

@@ -27,11 +27,13 @@ from mlax_scaffold.conversion.lists.dictionaries import without_dictionaries
 from mlax_scaffold.conversion.lists.stages import with_stages
 from mlax_scaffold.conversion.output.description import Described, SpecText
 from mlax_scaffold.conversion.rows.calculations import Calculations
+from mlax_scaffold.conversion.rows.translated_calls import OfWeight
 from mlax_scaffold.conversion.rows.translation import Translator
 from mlax_scaffold.conversion.shapes.draws import without_key
 from mlax_scaffold.conversion.shapes.helper_dtypes import in_dtype
 from mlax_scaffold.conversion.shapes.numpy_functions import with_numpy_functions
 from mlax_scaffold.conversion.shapes.signatures import Signature
+from mlax_scaffold.conversion.source.arguments_of import begins_weights
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.notes import Notes
@@ -45,7 +47,7 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     targets,
 )
-from mlax_scaffold.conversion.source.vocabulary import KEYS
+from mlax_scaffold.conversion.source.vocabulary import KEYS, OWN_INITIALIZER
 
 _WORDS = frozenset(
     (
@@ -183,10 +185,12 @@ class Program:
 
 
 def _used(node: ast.ClassDef) -> list[str]:
+    """The names that a class reads; what it is derived from it has itself."""
     found: dict[str, None] = {}
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name):
-            found[part.id] = None
+    for statement in node.body:
+        for part in ast.walk(statement):
+            if isinstance(part, ast.Name):
+                found[part.id] = None
     return list(found)
 
 
@@ -323,12 +327,16 @@ def _translated(
         arrays = [a for a in given if a not in numbers | _dictionaries(node)]
         # Of numbers alone, arrays are made in a dtype that nothing here tells.
         first = (arrays[0] if arrays else "") if given else first
+        if begins_weights(node):
+            first = OWN_INITIALIZER
     translator = Translator(
         origin, framework, notes, Calculations(first, keyed=False), {}
     )
     if isinstance(node, ast.FunctionDef):
         translator.numbers = frozenset(sizes_in(node))
     made = translator.statements([node])[0]
+    if first == OWN_INITIALIZER:
+        made = OfWeight().visit(made)
     if isinstance(made, ast.FunctionDef):
         made.decorator_list = kept_decorators(origin, notes, made)
         made.returns = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from keyword import iskeyword
 
 from mlax_scaffold.conversion.source.trees import self_attribute
 from mlax_scaffold.conversion.source.vocabulary import TAKEN
@@ -40,7 +41,8 @@ def publicized(node: ast.ClassDef) -> None:
         public = module_name(name.lstrip("_"))
         # `self._head` beside a method `head`
         for free in (public, f"own_{public}"):
-            if free.isidentifier() and free not in used and free not in TAKEN:
+            plain = free.isidentifier() and not iskeyword(free)
+            if plain and free not in used and free not in TAKEN:
                 used.add(free)
                 renamed[name] = free
                 break

@@ -12,6 +12,7 @@ import ast
 import copy
 from dataclasses import dataclass
 
+from mlax_scaffold.conversion.forms.leaf_functions import Decided
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
 from mlax_scaffold.conversion.source.arguments_of import beside_self, method_of
 from mlax_scaffold.conversion.source.kinds import framework_of
@@ -30,13 +31,15 @@ _STARTS = ("__init__", "setup")
 
 def with_called_parts(origin: Origin, thing: str) -> None:
     """Write the modules so in place, where they are made once in what holds them."""
+    _with_kept_locals(origin)
     for node in list(origin.classes.values()):
         title = framework_of(origin, node)
         if title not in _FRAMEWORKS or node.name == thing:
             continue
         methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
         others = [m for m in methods if m.name not in _STARTS]
-        if not others or any(m.name in _CALLED for m in methods):
+        called = [m for m in methods if m.name in _CALLED]
+        if not others or not all(map(_is_counted, called)):
             continue
         if any(isinstance(b, ast.Name) and b.id in origin.classes for b in node.bases):
             continue
@@ -44,6 +47,55 @@ def with_called_parts(origin: Origin, thing: str) -> None:
         if made is not None:
             _merge(node, made)
     ast.fix_missing_locations(origin.tree)
+
+
+def _with_kept_locals(origin: Origin) -> None:
+    """Modules of linen that a call keeps as locals, to call their methods, as attributes of `setup`."""
+    for owner in origin.classes.values():
+        call = method_of(owner, "__call__")
+        if framework_of(origin, owner) != "flax" or call is None:
+            continue
+        for part in list(call.body):
+            match part:
+                case ast.Assign(
+                    targets=[ast.Name(id=local)],
+                    value=ast.Call(func=ast.Name(id=title)) as made,
+                ) if title in origin.classes and _is_held(origin.classes[title], made):
+                    bound = [t for s in call.body for t in targets(s)]
+                    if bound.count(local) > 1 or method_of(owner, local):
+                        continue
+                    call.body.remove(part)
+                    made.keywords = [k for k in made.keywords if k.arg != "name"]
+                    start = method_of(owner, "setup")
+                    if start is None:
+                        given = ast.arguments(
+                            [], [ast.arg("self")], None, [], [], None, []
+                        )
+                        start = ast.FunctionDef("setup", given, [], [])
+                        owner.body.append(ast.copy_location(start, call))
+                    read = ast.Attribute(
+                        ast.Name("self", ast.Load()), local, ast.Load()
+                    )
+                    place = copy.copy(read)
+                    place.ctx = ast.Store()
+                    kept = ast.Assign([place], made)
+                    start.body.append(ast.copy_location(kept, part))
+                    _Renamed({local: read}).visit(call)
+
+
+def _is_held(node: ast.ClassDef, made: ast.Call) -> bool:
+    """Whether a class is never called as a whole, and made of its owner's fields alone."""
+    methods = [m.name for m in node.body if isinstance(m, ast.FunctionDef)]
+    given = [*made.args, *(k.value for k in made.keywords)]
+    read = {p.id for g in given for p in ast.walk(g) if isinstance(p, ast.Name)}
+    return not {*methods} & {*_CALLED} and len(methods) > 1 and read <= {"self"}
+
+
+def _is_counted(method: ast.FunctionDef) -> bool:
+    """Whether a method is given sizes alone, which layers are not."""
+    given = method.args.args[1:]
+    typed = [ast.unparse(a.annotation) for a in given if a.annotation is not None]
+    return len(given) == len(typed) > 0 and {*typed} == {"int"}
 
 
 @dataclass
@@ -136,15 +188,17 @@ def _merge(node: ast.ClassDef, made: _Made) -> None:
             outside.visit(part)
     at = made.start.body.index(made.statement)
     made.start.body[at : at + 1] = body
+    Decided().visit(made.start)
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and method.name not in _STARTS:
             if method.decorator_list and method.name not in read:
                 # A property that nothing asks for.
                 continue
             copied = copy.deepcopy(method)
-            copied.name = f"_{attribute}_{method.name}"
+            title = "call" if method.name in _CALLED else method.name
+            copied.name = f"_{attribute}_{title}"
             copied.body = [own.visit(s) for s in copied.body]
-            owner.body.append(copied)
+            owner.body.append(Decided().visit(copied))
     owner.body = [
         p
         for p in owner.body
@@ -194,6 +248,13 @@ class _Outside(ast.NodeTransformer):
 
     def __init__(self, attribute: str, titles: set[str]):
         self.attribute, self.titles = attribute, titles
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if self_attribute(node.func) == self.attribute:
+            assert isinstance(node.func, ast.Attribute)
+            node.func.attr = f"_{self.attribute}_call"
+        return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)

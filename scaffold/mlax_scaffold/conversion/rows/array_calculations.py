@@ -30,11 +30,13 @@ class ArrayCalculations:
     optional: dict[str, ast.expr]
     """Weights that there are only where a condition on hyperparameters holds."""
 
-    def _biased(self, kind: Arg, a: Arg, axis: Arg, keepdims: Arg, ddof: Arg) -> Arg:
-        if literal(ddof) != 0:
-            raise MisfitError(f"`ddof={ast.unparse(ddof)}` (multiply by n / (n - 1))")
+    def _biased(
+        self, kind: Arg, a: Arg, axis: Arg, keepdims: Arg, ddof: Arg, where: Arg
+    ) -> Arg:
+        """A variance, or its root, of so many values less."""
         call = marked(f"word_{literal(kind)}(a)", a=a)
-        return with_keywords(call, axis=axis, keepdims=keepdims)
+        call = with_keywords(call, where=where, axis=axis, keepdims=keepdims)
+        return with_keywords(call, correction=ddof) if literal(ddof) != 0 else call
 
     def _unbiased(
         self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg, unbiased: Arg, correction: Arg

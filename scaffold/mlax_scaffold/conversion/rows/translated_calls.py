@@ -22,14 +22,18 @@ from mlax_scaffold.conversion.source.trees import (
     expression,
     is_layer,
     is_name,
+    marked,
     name,
+    names,
     replaced,
     self_attribute,
+    visited,
     without_docstring,
 )
 from mlax_scaffold.conversion.source.vocabulary import (
     BEGUN,
     CHAINED,
+    OWN_INITIALIZER,
     SCALARS,
     Surroundings,
 )
@@ -60,6 +64,24 @@ class TranslatedCalls(ast.NodeTransformer):
                 if self.origin.qualified(func) in SCALARS and self._is_number(given):
                     return number
         return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        """A function; one that begins a weight draws with its key, in the dtype of the weight."""
+        if not getattr(node, OWN_INITIALIZER, False):
+            self.generic_visit(node)
+            return node
+        saved = self.calculations, self.around
+        self.calculations = Calculations(OWN_INITIALIZER, keyed=False)
+        self.around = copy.copy(saved[1])
+        given = [a.arg for a in node.args.args]
+        own = saved[1].locals.items()
+        self.around.locals = {k: v for k, v in own if k not in given}
+        self.around.keys = set()
+        body = visited(OfWeight(), self.visit(node.body))
+        self.calculations, self.around = saved
+        if "dtype" not in names(body):
+            body = marked("jnp.asarray(v, dtype)", v=body)
+        return ast.copy_location(ast.Lambda(node.args, body), node)
 
     def _filled(self, node: ast.Call, row: Row) -> ast.expr:
         begun = [k for k in node.keywords if str(k.arg).startswith(BEGUN)]
@@ -280,3 +302,13 @@ def _function_of_x(body: ast.expr) -> ast.expr:
         return body.func
     parameters = ast.arguments([], [ast.arg("x")], None, [], [], None, [])
     return ast.Lambda(parameters, body)
+
+
+class OfWeight(ast.NodeTransformer):
+    """Writes the dtype of what nothing tells the dtype of as that of the weight."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        owner = getattr(node.value, "id", "")
+        unknown = owner in (OWN_INITIALIZER, "shape")
+        return name("dtype") if unknown and node.attr == "dtype" else node

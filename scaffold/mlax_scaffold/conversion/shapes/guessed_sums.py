@@ -12,15 +12,17 @@ from itertools import permutations
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Value
+from mlax_scaffold.conversion.source.trees import same
 
 
 def with_guessed_sums(symbols: Symbols, env: Mapping[str, Value]) -> None:
     """Take such sizes to be so, where as many are unknown as there are terms."""
     for left, right in list(symbols.demands):
         for one, other in ((left, right), (right, left)):
-            unknown = _terms(symbols.find(one))
-            told = _terms(symbols.find(other))
-            if len(unknown) != len(told) or len(told) < 2:
+            unknown, told = _uncommon(
+                _terms(symbols.find(one)), _terms(symbols.find(other))
+            )
+            if len(unknown) != len(told) or not told:
                 continue
             if not all(map(is_symbol, unknown)) or any(map(is_symbol, told)):
                 continue
@@ -36,6 +38,19 @@ def _terms(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return [*_terms(node.left), *_terms(node.right)]
     return [node]
+
+
+def _uncommon(
+    some: list[ast.expr], others: list[ast.expr]
+) -> tuple[list[ast.expr], list[ast.expr]]:
+    """The terms of two sums without those that both have."""
+    left, right = list(some), list(others)
+    for term in some:
+        twin = next((t for t in right if same(t, term)), None)
+        if twin is not None:
+            left.remove(term)
+            right.remove(twin)
+    return left, right
 
 
 def _owner(symbols: Symbols, env: Mapping[str, Value], symbol: ast.expr) -> str:

@@ -114,6 +114,9 @@ class Indexing(ShapeFunctions):
                 looked = index.like([*index.axes, value.axes[1]], value.kind)
                 looked.looked_up = index if not index.axes else None
                 return looked
+            chosen = _chosen_rows(value, index_node, index)
+            if chosen is not None:
+                return chosen
             cut = isinstance(index_node, ast.Slice) and (
                 index_node.lower is not None or index_node.upper is not None
             )
@@ -157,6 +160,14 @@ class Indexing(ShapeFunctions):
             return (
                 Array([*head, *tail], False, array.kind) if head is not None else None
             )
+        if (
+            array.kind == "Bool"
+            and array.lead
+            and not array.axes
+            and _is_widened(parts)
+        ):
+            # `mask[:, None]`: of heads, beside whatever else the mask has.
+            return array.with_axis(1)
         if array.lead and not self._counted(array, parts):
             return None
         if len(parts) == 2 and len(array.axes) > 1 and isinstance(parts[0], ast.Name):
@@ -255,6 +266,37 @@ def _first(node: ast.expr) -> ast.Constant:
     made = ast.Constant(0)
     made.counts = getattr(node, "id", "")  # type: ignore[attr-defined]
     return made
+
+
+def _chosen_rows(value: Array, node: ast.expr, index: Value) -> Array | None:
+    """What `x[:, index]` is, where all axes of both are known."""
+    parts = node.elts if isinstance(node, ast.Tuple) else []
+    items = index.items if isinstance(index, Several) else []
+    places = [i for i, item in enumerate(items) if isinstance(item, Array)]
+    if value.lead or len(places) != 1 or len(parts) > len(value.axes):
+        return None
+    at = places[0]
+    rows = items[at]
+    whole = (
+        isinstance(p, ast.Slice) and p.lower is None and p.upper is None
+        for i, p in enumerate(parts)
+        if i != at
+    )
+    if not isinstance(rows, Array) or rows.lead or not all(whole):
+        return None
+    axes = [*value.axes[:at], *rows.axes, *value.axes[at + 1 :]]
+    return Array(axes, False, value.kind)
+
+
+def _is_widened(parts: Sequence[ast.expr]) -> bool:
+    """Whether an axis is put in after the first one, and nothing is said of others."""
+    return (
+        len(parts) == 2
+        and isinstance(parts[0], ast.Slice)
+        and parts[0].lower is None
+        and parts[0].upper is None
+        and _new(parts[1])
+    )
 
 
 def _is_first_or_last(parts: Sequence[ast.expr]) -> bool:

@@ -37,6 +37,8 @@ class LayerShapes:
         self.symbols = symbols
         self.batched = framework != "equinox"
         """Whether images have an axis of the batch, which those of equinox have not."""
+        self.single = False
+        """Whether maps take the one axis of one example."""
         self.carry_first = framework in ("flax", "nnx")
         """Whether cells are called with the carry before the input."""
 
@@ -93,6 +95,9 @@ class LayerShapes:
             # `Linear(a + b, c)(cat([x, y], 1))`: what is joined is the last axis.
             between = ["_"] * (x.along - 1)
             self.symbols.ranked(x, ("batch", *between, "features"))
+        elif x.lead and x.parts and x.along == 0 and self.single:
+            # Those of one example.
+            self.symbols.ranked(x, ("features",))
         last = self.symbols.axis(x, -1)
         if last is None or size is None:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mlax_scaffold.conversion.shapes.growing import Growing
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol, product
@@ -21,6 +21,9 @@ def _axes_of(value: Value) -> list[ast.expr]:
 class Reshaping(Growing):
     """Results of `reshape`."""
 
+    plain: Callable[[ast.expr], ast.expr]
+    """A size by hyperparameters, where a class computes it of these."""
+
     def flat(self, array: Array) -> Value:
         """All axes of an array as one, where all are known."""
         if array.lead:
@@ -31,6 +34,10 @@ class Reshaping(Growing):
         self, array: Array, nodes: Sequence[ast.expr], values: list[Value]
     ) -> Value:
         """An array of another shape; the one axis that is left open is what remains."""
+        match values:
+            case [Shape(array=other, start=None, stop=None)]:
+                # `y.reshape(x.shape)`
+                return other.like(other.axes, array.kind)
         sizes: list[ast.expr | None] = []
         for node, value in zip(nodes, values, strict=False):
             if isinstance(node, ast.Starred):
@@ -54,6 +61,23 @@ class Reshaping(Growing):
         places = nodes[0] if len(nodes) == 1 else None
         begins = places.elts if isinstance(places, ast.Tuple | ast.List) else nodes
         text = ast.unparse(begins[0]) if begins else ""
+        if text.endswith(".shape[0]") and array.lead and array.axes and sizes[1:2]:
+            size, second = sizes[1], self.symbols.find(array.axes[0])
+            if size is not None and same(self.symbols.find(size), second):
+                # `reshape(x.shape[0], n, heads, -1)`: the batch, and the axes that are known.
+                self.symbols.ranked(array, ["batch", *["_"] * len(array.axes)])
+                sizes[0] = sizes[0] or array.axes[0]
+        whole = [s for s in sizes if s is not None and not is_symbol(s)]
+        if (
+            array.lead
+            and len(array.axes) == 1
+            and self.vectors
+            and self.single
+            and not open_
+            and len(whole) == len(sizes) > 1
+        ):
+            # All of the one axis of one example.
+            self.symbols.ranked(array, ["features"])
         flattens = open_ == [1] and len(sizes) == 2 and text.endswith(".shape[0]")
         mask = flattens and array.kind == "Bool"
         if mask and self.symbols.ranked(array, ("batch", "positions")):
@@ -168,6 +192,11 @@ class Reshaping(Growing):
                 others = product(t for i, t in enumerate(tail) if i != open_[0])
                 size = expression("a // b", a=array.axes[-1], b=others)
                 tail[open_[0]] = folded(size)
+            elif not open_ and not array.axes and not any(map(is_symbol, tail)):
+                # The last axis is divided, of which nothing else tells the size.
+                last = self.symbols.axis(array, -1)
+                if last is not None:
+                    self.symbols.equal(last, _undivided([*map(self.plain, tail)]))
             return array.like([*array.axes[:-1], *tail])
         match first:
             case ast.Starred(
@@ -198,3 +227,14 @@ class Reshaping(Growing):
     def _told(self, size: ast.expr) -> ast.expr:
         """A size; a new one for one that is left open."""
         return self.symbols.fresh("_") if literal(size) == -1 else size
+
+
+def _undivided(sizes: Sequence[ast.expr]) -> ast.expr:
+    """The product of sizes, of which one may be a share by the others: `heads * (width // heads)`."""
+    for size in sizes:
+        match size:
+            case ast.BinOp(left=whole, op=ast.FloorDiv(), right=by):
+                others = [s for s in sizes if s is not size]
+                if same(folded(product(others)), by):
+                    return whole
+    return folded(product(sizes))

@@ -68,6 +68,8 @@ def static_shape(setup: list[ast.stmt], node: ast.expr) -> list[ast.expr] | None
         case ast.Subscript(value=value, slice=ast.Constant(value=None)):
             inner = static_shape(setup, value)
             return [ast.Constant(1), *inner] if inner is not None else None
+        case ast.Subscript(value=value, slice=ast.Tuple(elts=parts)):
+            return _with_new_axes(static_shape(setup, value), parts)
         case ast.Constant(value=int() | float()):
             return []
         case ast.Call(func=func, args=[first, *rest], keywords=keywords):
@@ -90,6 +92,8 @@ def _called_shape(
         return [first]
     if last == "arange" and len(rest) == 2 and literal(first) == 0:
         return [expression("n // s", n=rest[0], s=rest[1])]
+    if last in ("arange", "linspace", "eye"):
+        return _counted(last, first, rest)
     if last == "concatenate" and isinstance(first, ast.Tuple | ast.List):
         return _joined(setup, first.elts, axis)
     inner = static_shape(setup, first)
@@ -105,12 +109,45 @@ def _called_shape(
     return inner if last in _SAME else None
 
 
+def _counted(last: str, first: ast.expr, rest: list[ast.expr]) -> list[ast.expr] | None:
+    """The shape of numbers in order, and of ones on a diagonal."""
+    if last == "eye":
+        return [first, *(rest or [first])]
+    if last == "linspace":
+        return [rest[1]] if len(rest) > 1 else None
+    if len(rest) == 1:
+        ends = [literal(e) for e in (first, *rest)]
+        whole = not any(isinstance(e, float) for e in ends)
+        return [folded(expression("b - a", a=first, b=rest[0]))] if whole else None
+    return None
+
+
+def _with_new_axes(
+    shape: list[ast.expr] | None, parts: list[ast.expr]
+) -> list[ast.expr] | None:
+    """The shape of `x[:, None]`; None where parts of axes are taken."""
+    if shape is None:
+        return None
+    left, made = list(shape), []
+    for part in parts:
+        match part:
+            case ast.Constant(value=None):
+                made.append(ast.Constant(1))
+            case ast.Slice(lower=None, upper=None, step=None) if left:
+                made.append(left.pop(0))
+            case _:
+                return None
+    return [*made, *left]
+
+
 def _joined(
     setup: list[ast.stmt], parts: list[ast.expr], axis: object
 ) -> list[ast.expr] | None:
     """The shape of arrays of one shape that are joined along their last axis."""
     shapes = [static_shape(setup, part) for part in parts]
     first = shapes[0]
+    if axis == 0 and first and all(s is not None and len(s) == 1 for s in shapes):
+        axis = -1
     if axis != -1 or not first or any(s is None for s in shapes):
         return None
     texts = {ast.unparse(s[-1]) for s in shapes if s}

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Container, Iterator, Mapping, Set
 
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.vocabulary import KEYS
 
 
 def method_of(node: ast.ClassDef, title: str) -> ast.FunctionDef | None:
@@ -15,6 +16,12 @@ def method_of(node: ast.ClassDef, title: str) -> ast.FunctionDef | None:
         if isinstance(part, ast.FunctionDef) and part.name == title:
             return part
     return None
+
+
+def begins_weights(function: ast.FunctionDef) -> bool:
+    """Whether a function makes the numbers of a weight: it is given a key and a shape first."""
+    given = [a.arg for a in function.args.args[:2]]
+    return len(given) == 2 and given[0] in KEYS and given[1] in ("shape", "size")
 
 
 def defaults_of(given: ast.arguments) -> dict[str, ast.expr]:

@@ -37,4 +37,7 @@ def _numbers(node: ast.expr) -> list[str]:
             return [title]
         case ast.BinOp(left=left, right=right):
             return _numbers(left) + _numbers(right)
+        case ast.Starred(value=value):
+            # `zeros((channels, *sides))`
+            return _numbers(value)
     return []

@@ -213,12 +213,14 @@ def folded(node: ast.expr) -> ast.expr:
 
 
 def _multiplies(node: ast.expr, by: ast.expr) -> bool:
-    """Whether an expression is a multiple by a number or a hyperparameter, which is not zero."""
+    """Whether an expression is a multiple by a number, a hyperparameter or a size, which is not zero."""
     match node:
         case ast.BinOp(op=ast.Mult(), right=right):
             value = literal(by)
             known = type(value) is int and value != 0
-            return (known or self_attribute(by) is not None) and same(right, by)
+            symbol = isinstance(by, ast.Name) and by.id.startswith("@")
+            known = known or symbol or self_attribute(by) is not None
+            return known and same(right, by)
     return False
 
 

@@ -6,15 +6,22 @@ import ast
 from dataclasses import dataclass, field
 
 from mlax_scaffold.conversion.source.trees import (
+    constant,
     expression,
     name,
     negated,
 )
 
-TRAINING = ("train", "training", "is_training", "is_train", "enable_dropout")
+TRAINING = (
+    *("train", "training", "is_training", "is_train", "enable_dropout", "update_stats"),
+)
 
 
 INFERENCE = ("deterministic", "inference", "eval_mode", "use_running_average", "test")
+
+
+LOCAL_STATISTICS = "test_local_stats"
+"""Whether batch normalization of haiku takes the statistics of its input in inference: here it never does."""
 
 
 KEYS = (
@@ -78,6 +85,9 @@ CHAINED = "@chained"
 BEGUN = "@begun:"
 """Keywords of a layer's call that hold what fills its weight: what the initializer is called here follows."""
 
+OWN_INITIALIZER = "own_initializer"
+"""Marks a function of a key, a shape and a dtype that begins a weight."""
+
 HAIKU = (*("haiku.get_parameter", "haiku.get_state", "haiku.set_state"),)
 
 
@@ -136,6 +146,8 @@ def flags(names_: list[str]) -> dict[str, ast.expr]:
             found[given] = expression("self.training")
         elif given in INFERENCE:
             found[given] = negated(expression("self.training"))
+        elif given == LOCAL_STATISTICS:
+            found[given] = constant(False)
     return found
 
 

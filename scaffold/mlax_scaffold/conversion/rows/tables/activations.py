@@ -46,21 +46,14 @@ CLASSES = {
 """Modules of PyTorch for activations of one argument."""
 
 VALUES = {
-    "relu": "jax.nn.relu",
-    "relu6": "jax.nn.relu6",
-    "silu": "jax.nn.silu",
-    "swish": "jax.nn.silu",
-    "selu": "jax.nn.selu",
-    "sigmoid": "jax.nn.sigmoid",
-    "tanh": "jnp.tanh",
-    "mish": "jax.nn.mish",
-    "softplus": "jax.nn.softplus",
+    **{n: text.removesuffix("(x)") for n, text in PLAIN.items() if text != "x"},
     "elu": "jax.nn.elu",
+    "celu": "jax.nn.celu",
     "gelu": "jax.nn.gelu",
     "leaky_relu": "jax.nn.leaky_relu",
-    "log_sigmoid": "jax.nn.log_sigmoid",
-    "hard_tanh": "jax.nn.hard_tanh",
+    "sparse_plus": "jax.nn.sparse_plus",
     "softmax": "word.softmax",
+    "log_softmax": "word.log_softmax",
 }
 """Activations as values, such as defaults of fields."""
 

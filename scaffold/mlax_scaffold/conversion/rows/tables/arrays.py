@@ -5,32 +5,35 @@ from __future__ import annotations
 from mlax_scaffold.conversion.rows.rows import Row
 from mlax_scaffold.conversion.rows.tables.activations import plain
 
-_REDUCTION = "(a, axis=_, dtype=_, out=_, keepdims=_)"
-_BIASED = "(a, axis=_, dtype=_, out=_, ddof=0, keepdims=_)"
+_REDUCTION = "(a, axis=_, dtype=_, out=_, keepdims=_, initial=None, where=_)"
+_BIASED = "(a, axis=_, dtype=_, out=_, ddof=0, keepdims=_, where=_)"
 
 
 def _reduction(word: str) -> str:
-    return f"word.{word}(a, axis=axis, keepdims=keepdims)"
+    return f"word.{word}(a, where=where, axis=axis, keepdims=keepdims)"
 
 
 _DROPOUT = "calc.dropout(x, rate)"
 _NN = {
-    "softmax": Row("(x, axis=_)", "word.softmax(x, axis=axis)"),
-    "log_softmax": Row("(x, axis=_)", "word.log_softmax(x, axis=axis)"),
+    "softmax": Row("(x, axis=_, where=_)", "word.softmax(x, where=where, axis=axis)"),
+    "log_softmax": Row(
+        "(x, axis=_, where=_)", "word.log_softmax(x, where=where, axis=axis)"
+    ),
     "standardize": Row(
-        "(x, axis=_, epsilon=_)", "word.standardize(x, axis=axis, epsilon=epsilon)"
+        "(x, axis=-1, mean=_, variance=_, epsilon=_, where=_)",
+        "word.standardize(x, where=where, axis=axis, epsilon=epsilon)",
     ),
     "logsumexp": Row(
-        "(a, axis=_, b=_, keepdims=_)",
-        "word.logsumexp(a, axis=axis, keepdims=keepdims)",
+        "(a, axis=_, b=None, keepdims=_, return_sign=False, where=_)",
+        "word.logsumexp(a, where=where, axis=axis, keepdims=keepdims)",
     ),
 }
 FUNCTIONS = {
     "jax.numpy.mean": Row(_REDUCTION, _reduction("mean")),
     "jax.numpy.sum": Row(_REDUCTION, _reduction("sum")),
     "jax.numpy.prod": Row(_REDUCTION, _reduction("prod")),
-    "jax.numpy.var": Row(_BIASED, "calc.biased('var', a, axis, keepdims, ddof)"),
-    "jax.numpy.std": Row(_BIASED, "calc.biased('std', a, axis, keepdims, ddof)"),
+    "jax.numpy.var": Row(_BIASED, "calc.biased('var', a, axis, keepdims, ddof, where)"),
+    "jax.numpy.std": Row(_BIASED, "calc.biased('std', a, axis, keepdims, ddof, where)"),
     "jax.numpy.linalg.norm": Row(
         "(x, ord=_, axis=_, keepdims=_)", "calc.norm(x, ord, axis, keepdims)"
     ),
@@ -67,12 +70,11 @@ FUNCTIONS = {
 }
 
 METHODS = {
-    name: Row("(a, axis=_, dtype=_, keepdims=_)", _reduction(name))
-    for name in ("mean", "sum", "prod")
+    name: Row(_REDUCTION, _reduction(name)) for name in ("mean", "sum", "prod")
 } | {
     name: Row(
-        "(a, axis=_, dtype=_, ddof=0, keepdims=_)",
-        f"calc.biased('{name}', a, axis, keepdims, ddof)",
+        "(a, axis=_, dtype=_, out=_, ddof=0, keepdims=_, where=_)",
+        f"calc.biased('{name}', a, axis, keepdims, ddof, where)",
     )
     for name in ("var", "std")
 }

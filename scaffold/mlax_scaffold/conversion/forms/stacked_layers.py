@@ -1,0 +1,297 @@
+"""Layers that equinox and nnx make with stacked weights and scan over, as a list that a loop goes over.
+
+self.blocks = eqx.filter_vmap(lambda k: Block(dim, key=k))(keys)
+
+becomes `self.blocks = [Block(dim, key=k) for k in keys]`, and
+
+dynamic, static = eqx.partition(self.blocks, eqx.is_array)
+def step(x, block):
+    block = eqx.combine(block, static)               becomes        for block in self.blocks:
+    return block(x), None                                               x = block(x)
+x, _ = lax.scan(step, x, dynamic)
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable
+
+from mlax_scaffold.conversion.source.kinds import framework_of
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_name,
+    is_none,
+    name,
+    names,
+    self_attribute,
+    without_docstring,
+)
+
+_MAPS = ("equinox.filter_vmap", "jax.vmap", "flax.nnx.vmap")
+_WRAPS = (
+    *("equinox.filter_checkpoint", "jax.checkpoint", "flax.nnx.remat", "flax.nnx.jit"),
+    *("equinox.filter_jit", "jax.jit", "jax.remat"),
+)
+
+
+def without_stacked_layers(origin: Origin) -> None:
+    """Write them so, in place."""
+    for node in origin.classes.values():
+        if framework_of(origin, node) not in ("equinox", "nnx"):
+            continue
+        made = copy.deepcopy(node)
+        methods = [m for m in made.body if isinstance(m, ast.FunctionDef)]
+        start = next((m for m in methods if m.name == "__init__"), None)
+        stacked = _Making(origin, start).run() if start is not None else set()
+        others = [m for m in methods if m is not start]
+        for method in others:
+            _Scans(origin, stacked).run(method)
+        if stacked and not any(_left(m, stacked) for m in others):
+            node.body = made.body
+    ast.fix_missing_locations(origin.tree)
+
+
+def _left(method: ast.FunctionDef, stacked: set[str]) -> bool:
+    """Whether a method reads such layers in another way than by a loop over them."""
+    loops = {id(p.iter) for p in ast.walk(method) if isinstance(p, ast.For)}
+    return any(
+        self_attribute(p) in stacked and id(p) not in loops for p in ast.walk(method)
+    )
+
+
+class _Making:
+    """A constructor that makes such layers."""
+
+    def __init__(self, origin: Origin, start: ast.FunctionDef):
+        self.origin, self.start = origin, start
+        self.local = {p.name: p for p in start.body if isinstance(p, ast.FunctionDef)}
+
+    def run(self) -> set[str]:
+        """The attributes that are lists then."""
+        found: set[str] = set()
+        for part in self.start.body:
+            match part:
+                case ast.Assign(targets=[target], value=ast.Call() as call) if (
+                    attribute := self_attribute(target)
+                ):
+                    made = self._listed(call)
+                    if made is not None:
+                        part.value = ast.copy_location(made, call)
+                        found.add(attribute)
+        left = {n for s in self.start.body for n in _read(s)}
+        self.start.body = [
+            s
+            for s in self.start.body
+            if not (isinstance(s, ast.FunctionDef) and s.name not in left and found)
+        ]
+        return found
+
+    def _listed(self, call: ast.Call) -> ast.expr | None:
+        if len(call.args) != 1 or call.keywords:
+            return None
+        func, given = call.func, call.args[0]
+        if isinstance(func, ast.Call) and self._maps(func.func):
+            return self._over(func.args[0], given) if len(func.args) == 1 else None
+        function = self.local.get(getattr(func, "id", ""))
+        decorators = function.decorator_list if function is not None else []
+        if not any(self._maps(d) for d in decorators):
+            return None
+        return self._over(func, given, self._splits(decorators))
+
+    def _over(
+        self, maker: ast.expr, keys: ast.expr, count: ast.expr | None = None
+    ) -> ast.expr | None:
+        """The list of what a function makes of each key, or so many times."""
+        given, body = self._returned(maker)
+        if body is None or len(given) != 1 or not isinstance(body, ast.Call):
+            return None
+        target: ast.expr = ast.Name(given[0], ast.Store())
+        source = keys
+        if count is not None:
+            target, source = ast.Name("_", ast.Store()), expression("range(n)", n=count)
+        loop = ast.comprehension(target, source, [], 0)
+        return ast.ListComp(copy.deepcopy(body), [loop])
+
+    def _returned(self, maker: ast.expr) -> tuple[list[str], ast.expr | None]:
+        if isinstance(maker, ast.Lambda):
+            return [a.arg for a in maker.args.args], maker.body
+        function = self.local.get(getattr(maker, "id", ""))
+        if function is None:
+            return [], None
+        match without_docstring(function.body):
+            case [ast.Return(value=value)]:
+                return [a.arg for a in function.args.args], value
+        return [], None
+
+    def _maps(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Call):
+            # `@nnx.vmap(in_axes=0, out_axes=0)`, `partial(nnx.vmap, ...)`
+            part = self.origin.qualified(node.func) == "functools.partial"
+            return self._maps(node.args[0] if part and node.args else node.func)
+        return self.origin.qualified(node) in _MAPS
+
+    def _splits(self, decorators: Iterable[ast.expr]) -> ast.expr | None:
+        for decorator in decorators:
+            match decorator:
+                case ast.Call(func=func, keywords=keywords) if (
+                    self.origin.qualified(func) == "flax.nnx.split_rngs"
+                ):
+                    return next((k.value for k in keywords if k.arg == "splits"), None)
+        return None
+
+
+class _Scans:
+    """A method that scans over such layers."""
+
+    def __init__(self, origin: Origin, stacked: set[str]):
+        self.origin, self.stacked = origin, stacked
+
+    def run(self, method: ast.FunctionDef) -> None:
+        self.parted: dict[str, tuple[ast.expr, str]] = {}
+        """What is scanned over: the layers, and what holds the rest of them."""
+        self.steps: dict[str, ast.FunctionDef] = {}
+        body: list[ast.stmt] = []
+        before = list(method.body)
+        for part in before:
+            if self._is_parted(part):
+                continue
+            if isinstance(part, ast.FunctionDef):
+                self.steps[part.name] = part
+            made = self._loop(part)
+            body += [part] if made is None else made
+        read = {n for s in body for n in _read(s)}
+        kept = [s for s in body if not isinstance(s, ast.FunctionDef) or s.name in read]
+        if not {n for s in kept for n in names(s)} & self.parted.keys():
+            method.body = kept
+
+    def _is_parted(self, node: ast.stmt) -> bool:
+        match node:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=[ast.Name(id=dynamic), ast.Name(id=static)])],
+                value=ast.Call(func=func, args=[layers, _]),
+            ) if self.origin.qualified(func) == "equinox.partition":
+                if self_attribute(layers) in self.stacked:
+                    self.parted[dynamic] = layers, static
+                    return True
+        return False
+
+    def _loop(self, node: ast.stmt) -> list[ast.stmt] | None:
+        """The loop that a scan becomes, and what keeps its result."""
+        match node:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=[ast.Name() as target, ast.Name()])],
+                value=ast.Call(func=func, args=[step, first, over], keywords=[]),
+            ) if self.origin.qualified(func) == "jax.lax.scan":
+                return self._of_scan(node, target, step, first, over)
+            case ast.Assign(targets=[ast.Name() as target], value=ast.Call() as call):
+                return self._of_nnx(node, target, call)
+            case ast.Return(value=ast.Call(args=[ast.Name(id=local), *_]) as call):
+                target = ast.Name(local, ast.Store())
+                made = self._of_nnx(node, target, call)
+                end = ast.Return(name(local))
+                return made and [*made, ast.copy_location(end, node)]
+        return None
+
+    def _of_scan(
+        self,
+        node: ast.stmt,
+        target: ast.Name,
+        step: ast.expr,
+        first: ast.expr,
+        over: ast.expr,
+    ) -> list[ast.stmt] | None:
+        function = self.steps.get(self._unwrapped(step))
+        parts = over.elts if isinstance(over, ast.Tuple) else [over]
+        known = [self.parted.get(getattr(p, "id", "")) for p in parts]
+        if function is None or known[0] is None or len(function.args.args) != 2:
+            return None
+        layers, static = known[0]
+        carry, element = (a.arg for a in function.args.args)
+        body = copy.deepcopy(without_docstring(function.body))
+        layer, rest = element, []
+        for part in body:
+            match part:
+                case ast.Assign(
+                    targets=[ast.Tuple(elts=[ast.Name(id=one), *_])], value=value
+                ) if is_name(value, element):
+                    element = one
+                case ast.Assign(
+                    targets=[ast.Name(id=local)], value=ast.Call(func=func, args=args)
+                ) if self.origin.qualified(func) == "equinox.combine" and any(
+                    is_name(a, static) for a in args
+                ):
+                    layer = local
+                case _:
+                    rest.append(part)
+        match rest:
+            case [*inner, ast.Return(value=ast.Tuple(elts=[after, end]))] if is_none(
+                end
+            ):
+                return _written(node, target, carry, layer, layers, first, inner, after)
+        return None
+
+    def _of_nnx(
+        self, node: ast.stmt, target: ast.Name, call: ast.Call
+    ) -> list[ast.stmt] | None:
+        """`x = forward(x, self.blocks)`, of a function that `@nnx.scan` makes scan."""
+        function = self.steps.get(getattr(call.func, "id", ""))
+        if function is None or len(call.args) != 2 or call.keywords:
+            return None
+        first, layers = call.args
+        scans = [ast.unparse(d) for d in function.decorator_list]
+        if self_attribute(layers) not in self.stacked or not any(
+            "nnx.scan" in d and "Carry, 0)" in d.partition("out_axes")[0] for d in scans
+        ):
+            return None
+        carry, layer = (a.arg for a in function.args.args)
+        match copy.deepcopy(without_docstring(function.body)):
+            case [*inner, ast.Return(value=ast.expr() as after)]:
+                if isinstance(after, ast.Tuple):
+                    return None
+                return _written(node, target, carry, layer, layers, first, inner, after)
+        return None
+
+    def _unwrapped(self, node: ast.expr) -> str:
+        """The function that a step is, which may be computed again for its gradient."""
+        if isinstance(node, ast.Call) and self.origin.qualified(node.func) in _WRAPS:
+            return self._unwrapped(node.args[0])
+        return getattr(node, "id", "")
+
+
+def _written(
+    node: ast.stmt,
+    target: ast.Name,
+    carry: str,
+    layer: str,
+    layers: ast.expr,
+    first: ast.expr,
+    inner: list[ast.stmt],
+    after: ast.expr,
+) -> list[ast.stmt]:
+    place = ast.Name(carry, ast.Store())
+    made: list[ast.stmt] = []
+    if not is_name(first, carry):
+        made.append(ast.Assign([place], first))
+    body = [*inner]
+    if not is_name(after, carry):
+        body.append(ast.Assign([place], after))
+    made.append(ast.For(ast.Name(layer, ast.Store()), layers, body, []))
+    if target.id != carry:
+        made.append(ast.Assign([target], name(carry)))
+    for part in made:
+        ast.copy_location(part, node)
+        for deep in ast.walk(part):
+            if isinstance(deep, ast.expr | ast.stmt) and not hasattr(deep, "lineno"):
+                ast.copy_location(deep, node)
+    return made
+
+
+def _read(node: ast.stmt) -> set[str]:
+    """The names that a statement reads."""
+    return {
+        p.id
+        for p in ast.walk(node)
+        if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
+    }

@@ -1,0 +1,198 @@
+"""What weights begin as where the file says it by functions, lambdas, and arrays that it computes."""
+
+from __future__ import annotations
+
+import pytest
+from test_conversion_forms import converted
+
+LINEN = (
+    "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\nfrom functools import partial\n\n\n"
+    "def ring(key, shape, low=0.5, dtype=jnp.float32):\n"
+    "    u = jax.random.uniform(key, shape)\n"
+    "    return jnp.log(u + low).astype(dtype)\n\n\n"
+    "def two(rng, shape):\n"
+    "    one, other = jax.random.split(rng)\n"
+    "    return jax.random.normal(one, shape) + jax.random.uniform(other, shape)\n\n\n"
+    "def scaled(scale):\n"
+    "    def init(key, shape, dtype=jnp.float32):\n"
+    "        return scale * jax.random.normal(key, shape)\n\n"
+    "    return init\n\n\n"
+)
+NNX = LINEN.replace("import flax.linen as nn", "from flax import nnx")
+EQUINOX = "import equinox as eqx\nimport jax\nimport jax.numpy as jnp\nfrom jax import lax\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        (
+            "partial(ring, low=0.1)",
+            "lambda key, shape, dtype: ring(key, shape, low=0.1, dtype=dtype)",
+        ),
+        ("ring", "lambda key, shape, dtype: ring(key, shape, dtype=dtype)"),
+        ("two", "two"),
+        (
+            "lambda k, s: 1 + jax.random.normal(k, s)",
+            "lambda key, shape, dtype: 1 + jax.random.normal(key, shape, dtype)",
+        ),
+        (
+            "scaled(0.3)",
+            "lambda key, shape, dtype: 0.3 * jax.random.normal(key, shape, dtype)",
+        ),
+    ],
+)
+def test_functions_of_a_file_begin_weights_of_linen(given, made):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    dim: int
+
+    @nn.compact
+    def __call__(self, x):
+        return x * self.param("a", {given}, (self.dim,))
+""",
+        LINEN,
+    ).text
+    assert f"self.a = trainable({made}, (self.dim,))" in text.replace(
+        "\n", " "
+    ).replace("  ", "")
+    if given == "two":
+        assert "def two(rng, shape, dtype=None):" in text
+        assert "jax.random.normal(one, shape, dtype)" in text
+
+
+def test_a_function_that_a_body_defines_begins_a_weight():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    dim: int
+    low: float = 0.2
+
+    @nn.compact
+    def __call__(self, x):
+        def init(key, shape, dtype=jnp.float32):
+            u = jax.random.uniform(key, shape)
+            return jnp.exp(u + self.low)
+
+        return x * self.param("a", init, (self.dim,))
+""",
+        LINEN,
+    ).text
+    assert "jnp.exp(jax.random.uniform(key, shape, dtype, 0.0, 1.0) + self.low)" in text
+    assert "def init" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        (
+            "ring(rngs.params(), (dim,))",
+            "jnp.log(jax.random.uniform(key, shape, dtype) + 0.5)",
+        ),
+        (
+            "two(rngs.params(), (dim,))",
+            "jax.random.normal(jax.random.split(key)[0], shape, dtype)",
+        ),
+    ],
+)
+def test_functions_of_a_file_begin_weights_of_nnx(given, made):
+    text = converted(
+        f"""\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, *, rngs):
+        self.a = nnx.Param({given})
+
+    def __call__(self, x):
+        return x * self.a.value
+""",
+        NNX,
+    ).text
+    assert made in text
+    assert "(self.dim,))" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "made"),
+    [
+        (
+            "jnp.concatenate([jnp.zeros(dim), jnp.ones(dim)])",
+            "jnp.asarray(initial_a, dtype), initial_a.shape",
+        ),
+        (
+            "jnp.zeros(2 * dim).at[dim:].set(1.0)",
+            "jnp.zeros(shape, dtype).at[self.dim:].set(1.0), (2 * self.dim,)",
+        ),
+        (
+            "jnp.tile(jnp.linspace(0, 1, dim), (2,))",
+            "jnp.asarray(initial_a, dtype), initial_a.shape",
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    ("read", "word"), [("self.a", "trainable"), ("lax.stop_gradient(self.a)", "state")]
+)
+def test_arrays_that_equinox_computes_are_weights(value, made, read, word):
+    text = converted(
+        f"""\
+class Thing(eqx.Module):
+    a: jax.Array
+    mask: jax.Array
+
+    def __init__(self, dim: int):
+        self.a = {value}
+        self.mask = jnp.tril(jnp.ones((dim, dim), dtype=bool))
+
+    def __call__(self, x):
+        return jnp.concatenate([x, x]) * {read} + self.mask.sum()
+""",
+        EQUINOX,
+    ).text
+    assert f"self.a = {word}(lambda key, shape, dtype: {made})" in text
+    assert "self.mask = " in text
+    assert "self.mask = trainable" not in text
+
+
+def test_an_array_that_is_declared_static_is_none_of_the_weights():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    a: jax.Array = eqx.field(static=True)
+
+    def __init__(self, dim: int):
+        self.a = jnp.tile(jnp.linspace(0, 1, dim), (2,))
+
+    def __call__(self, x):
+        return x * self.a
+""",
+        EQUINOX,
+    ).text
+    assert "trainable" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        (
+            "lambda: jnp.ones((1, self.dim)) / self.dim**0.5",
+            "state(constant(1 / self.dim ** 0.5), (1, self.dim))",
+        ),
+        ("lambda: jnp.array([0.5, 0.5])", "(2,))"),
+    ],
+)
+def test_a_variable_of_linen_begins_as_an_array_that_is_computed(given, made):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    dim: int
+
+    @nn.compact
+    def __call__(self, x, update_stats: bool = True):
+        u = self.variable("batch_stats", "u", {given})
+        if update_stats and not self.is_initializing():
+            u.value = u.value * 0.5
+        return nn.Dense(self.dim)(x) * u.value.sum()
+""",
+        LINEN,
+    ).text
+    assert made in text
+    assert "if self.training" in text
