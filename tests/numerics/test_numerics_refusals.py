@@ -79,10 +79,10 @@ def test_carries_of_arrays_of_numpy_and_of_lists():
 
 @pytest.mark.parametrize("key", [KEY, jax.random.PRNGKey(0)], ids=["typed", "raw"])
 @pytest.mark.parametrize(
-    "made",
-    [lambda key: nn.Dropout.init(key, 0.5), lambda key: nn.Linear.init(4, 3, key)],
+    ("layer", "before", "after"),
+    [(nn.Dropout, (), (0.5,)), (nn.Linear, (4, 3), ())],
     ids=["where there are no weights", "in the wrong place"],
 )
-def test_keys_in_the_place_of_hyperparameters(made, key):
+def test_keys_in_the_place_of_hyperparameters(layer, before, after, key):
     with pytest.raises(ValueError, match="got a PRNG key: a key comes first where"):
-        made(key)
+        layer.init(*before, key, *after)

@@ -20,9 +20,7 @@ from mlax_scaffold.conversion.declarations.parameters import (
     documented,
 )
 from mlax_scaffold.conversion.declarations.tied_weights import tied
-from mlax_scaffold.conversion.definitions.constructor_weights import (
-    assigned_in_calls,
-)
+from mlax_scaffold.conversion.definitions.assigned import assigned_in_calls
 from mlax_scaffold.conversion.definitions.derived_values import DerivedValues
 from mlax_scaffold.conversion.forms.frozen_weights import freezes
 from mlax_scaffold.conversion.forms.initial_rules import Rule

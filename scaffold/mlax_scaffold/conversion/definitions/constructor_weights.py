@@ -381,33 +381,3 @@ def _is_index(node: ast.AST, attribute: str) -> bool:
         for inner in ast.walk(part.slice)
         if isinstance(inner, ast.Attribute)
     )
-
-
-def assigned_in_calls(node: ast.AST) -> set[str]:
-    """Attributes that methods other than the constructor assign."""
-    found: set[str] = set()
-    for method in getattr(node, "body", []):
-        if isinstance(method, ast.FunctionDef) and method.name not in (
-            "__init__",
-            "setup",
-        ):
-            for part in ast.walk(method):
-                if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
-                    attribute = self_attribute(part) or self_attribute(part.value)
-                    found |= {attribute} if attribute else set()
-                elif isinstance(part, ast.Subscript) and isinstance(
-                    part.ctx, ast.Store
-                ):
-                    attribute = self_attribute(part.value)
-                    found |= {attribute} if attribute else set()
-                elif isinstance(part, ast.Call) and isinstance(
-                    part.func, ast.Attribute
-                ):
-                    owner = self_attribute(part.func.value)
-                    if (
-                        owner
-                        and part.func.attr.endswith("_")
-                        and part.func.attr[0] != "_"
-                    ):
-                        found.add(owner)
-    return found
