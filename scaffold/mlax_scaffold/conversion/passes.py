@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
 from mlax_scaffold.conversion.forms.autograd_functions import without_autograd_functions
 from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
+from mlax_scaffold.conversion.forms.called_bases import without_called_bases
 from mlax_scaffold.conversion.forms.called_properties import with_called_properties
 from mlax_scaffold.conversion.forms.chosen_calls import without_chosen_calls
 from mlax_scaffold.conversion.forms.chosen_classes import without_chosen_classes
@@ -147,6 +148,7 @@ def with_plain_forms(
     """
     without_device_code(origin)
     without_module_functions(origin)
+    without_called_bases(origin)
     without_weight_names(origin)
     with_kept_weights(origin, notes)
     with_drawn_weights(origin)

@@ -15,6 +15,7 @@ from copy import copy
 from mlax_scaffold.model.resolved import Resolved
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.homes import module_name
 from mlax_scaffold.reader.source import parsed
 
 Texts = Callable[[ast.ImportFrom | None, str], str | None]
@@ -45,7 +46,7 @@ def flattened(
     out: list[Line] = []
     at = 0
     found = False
-    for node in tree.body:
+    for place, node in enumerate(tree.body):
         if not isinstance(node, ast.ClassDef):
             continue
         parent = _parent(node, bases)
@@ -64,7 +65,9 @@ def flattened(
                 ]
                 at = end
             continue
-        outer = defining_text(tree, parent, texts, bases)
+        # What a class is based on stands before it.
+        before = ast.Module(tree.body[:place], [])
+        outer = defining_text(before, parent, texts, bases)
         if outer is None:
             continue
         found = True
@@ -113,18 +116,33 @@ def defining_text(
     source: str | None = None
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == name:
-            source = texts(None, name)
+            source = _up_to(texts(None, name), name)
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 if name == (alias.asname or alias.name):
                     source = texts(node, alias.name)
     if source is None:
         return None
+    text = source
+
+    def there(imported: ast.ImportFrom | None, name: str) -> str | None:
+        return text if imported is None else texts(imported, name)
+
     try:
-        whole = flattened(source, texts, bases, chosen=False)
+        whole = flattened(text, there, bases, chosen=False)
     except (SyntaxError, RecursionError):
         return None
-    return source if whole is None else whole.text
+    return text if whole is None else whole.text
+
+
+def _up_to(text: str | None, name: str) -> str | None:
+    """A text up to the end of a class in it."""
+    ends = [
+        node.end_lineno
+        for node in (parsed(text).body if text else [])
+        if isinstance(node, ast.ClassDef) and node.name == name
+    ]
+    return "\n".join(text.split("\n")[: ends[0]]) if text and ends else text
 
 
 def _merged(
@@ -192,6 +210,7 @@ def _merged(
     body += rest
     head, doc = _head(node, lines, base)
     merged = [*head, *doc]
+    body = _with_called(body, theirs, module_name(parent))
     for statement, part in body:
         whole = _with_setup(statement, part, theirs)
         merged += whole if isinstance(statement, ast.AnnAssign) else [("", 0), *whole]
@@ -253,6 +272,28 @@ def _head(
 
 def _keyword(keyword: ast.keyword) -> str:
     return f"{keyword.arg}={unparsed(keyword.value)}"
+
+
+def _with_called(
+    body: list[tuple[ast.stmt, list[Line]]],
+    theirs: list[tuple[ast.stmt, list[Line]]],
+    base: str,
+) -> list[tuple[ast.stmt, list[Line]]]:
+    """Statements with the methods of the base that `super().name(...)` calls, under another name."""
+    made: list[tuple[ast.stmt, list[Line]]] = []
+    added: dict[str, tuple[ast.stmt, list[Line]]] = {}
+    for statement, part in body:
+        own = part
+        for other, lines in theirs:
+            if not isinstance(other, ast.FunctionDef) or other.name == "setup":
+                continue
+            called, name = f"super().{other.name}(", f"_{other.name}_of_{base}"
+            if any(called in text for text, _ in own):
+                own = [(t.replace(called, f"self.{name}("), n) for t, n in own]
+                head = f"def {other.name}(", f"def {name}("
+                added[name] = other, [(t.replace(*head), n) for t, n in lines]
+        made.append((statement, own))
+    return [*made, *added.values()]
 
 
 def _with_setup(

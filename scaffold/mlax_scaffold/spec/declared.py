@@ -24,6 +24,7 @@ from mlax_scaffold.reader.containers.resolving import resolve_class
 from mlax_scaffold.reader.makers import written_out
 from mlax_scaffold.reader.numbering import numbered
 from mlax_scaffold.reader.source import Source, indexed_attribute, self_attribute
+from mlax_scaffold.spec.bases import without_super
 from mlax_scaffold.spec.inputs import positional
 
 if TYPE_CHECKING:
@@ -103,9 +104,13 @@ def methods(owner: type[Layer]) -> dict[str, ast.FunctionDef]:
         own = {n: v for n, v in vars(cls).items() if not n.startswith("__")}
         functions |= {n: v for n, v in own.items() if is_method(cls, v)}
         functions |= {n: f for n, f in cls._entries_.items() if n in own}
+    functions |= {n: f for n, f in owner._methods_.items() if n not in functions}
     found: dict[str, ast.FunctionDef] = {}
     for name, value in functions.items():
-        (found[name],) = parse(getattr(value, "__func__", value)).body  # type: ignore[assignment]
+        function = getattr(value, "__func__", value)
+        (definition,) = parse(function).body
+        assert isinstance(definition, ast.FunctionDef)
+        found[name] = without_super(owner, name, function, definition)
     namespace = _names(owner)
     setup = found.get("setup")
     if setup is not None:

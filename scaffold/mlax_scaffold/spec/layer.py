@@ -13,6 +13,7 @@ from jax.typing import DTypeLike
 
 from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.spec import containers
+from mlax_scaffold.spec.bases import called_of_base
 from mlax_scaffold.spec.declarations import Declaration
 from mlax_scaffold.spec.declared import Several, Tree, declarations, is_method
 from mlax_scaffold.spec.draws import Draws, split
@@ -80,7 +81,10 @@ class Layer(Holder, Threads):
             if is_method(cls, value) and name != "setup"
         }
         cls._entries_ = {**getattr(cls, "_entries_", {}), **entries}
-        cls._methods_ = {**getattr(cls, "_methods_", {}), **methods}
+        of_base = called_of_base(cls, methods)
+        cls._methods_ = {**getattr(cls, "_methods_", {}), **methods, **of_base}
+        for name, function in of_base.items():
+            setattr(cls, name, function)
         for name in entries:
             if name != "forward":
                 setattr(cls, name, entry(name))
@@ -245,7 +249,9 @@ class Layer(Holder, Threads):
                 return self._enter_(name, x, self.training, key, inputs)
         compiled = method(type(self), name)
         given = (
-            args if isinstance(vars(type(self))[name], staticmethod) else (self, *args)
+            args
+            if isinstance(inspect.getattr_static(self, name), staticmethod)
+            else (self, *args)
         )
         run = self._run_
         if run is None:

@@ -288,3 +288,14 @@ def test_a_function_with_a_gradient_of_its_own_is_a_function(backward, result, t
     assert (
         len([n for n in made.notes if "has of its own is left out" in n.what]) == told
     )
+
+
+@pytest.mark.parametrize("owner", ["super()", "super(Thing, self)"])
+def test_a_method_of_the_base_that_is_called_is_one_of_the_class(owner):
+    base = module("Base", "self.fc = nn.Linear(dim, dim)", "x: return self.fc(x)")
+    middle = "class Middle(Base):\n    def forward(self, x):\n        return -super().forward(x)\n"
+    own = f"class Thing(Middle):\n    def forward(self, x):\n        return 2 * {owner}.forward(x)\n"
+    text = converted(f"{base}{middle}\n\n{own}").text
+    assert "    def _forward_of_base(self, x):\n        return self.fc(x)\n" in text
+    assert "return -self._forward_of_base(x)" in text
+    assert "return 2 * self._forward_of_middle(x)" in text

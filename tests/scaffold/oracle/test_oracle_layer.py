@@ -275,3 +275,44 @@ def test_every_function_is_a_word_and_known_to_type_checkers():
         assert f"{path.stem} as {path.stem}" in text
     with pytest.raises(AttributeError, match="softmx"):
         _ = words.softmx  # pyright: ignore[reportAttributeAccessIssue]
+
+
+OF_BASES = """from mlax_scaffold.specs.nn.dropout import Dropout
+
+
+class First(Layer):
+    features: Size
+
+    def setup(self):
+        self.scale = trainable(ones, (self.features,))
+        self.count = state(zeros, ())
+        self.dropout = Dropout(0.5)
+
+    def mixed(self, x):
+        return self.dropout(3.0 * x * self.scale)
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        self.count = self.count + 1.0
+        return self.mixed(x)
+
+
+class Second(First):
+    def mixed(self, x):
+        return super().mixed(-x) + x
+
+
+class Written(Second):
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        return super().forward(x) + super().forward(100.0 * x)
+"""
+
+
+def test_super_calls_methods_of_the_bases_with_keys_and_states_of_their_own(written):
+    layer = written("Float, Layer, Size, ones, state, trainable, zeros", OF_BASES)(40)
+    layer.initialize(KEY)
+    x = jnp.ones((2, 40))
+    np.testing.assert_allclose(layer(x, training=False), -2.0 * x - 200.0 * x)
+    assert layer.count == 2.0
+    y = np.asarray(layer(x, training=True, key=KEY))
+    # Each call drops others: of -6 x + x and -600 x + 100 x, or x and 100 x.
+    assert set(np.unique(y.round())) == {-505.0, -499.0, 95.0, 101.0}

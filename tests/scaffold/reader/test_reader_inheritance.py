@@ -109,3 +109,64 @@ def test_rules_of_derivatives_come_with_their_functions():
     rules = [helper.name for helper in found[0].helpers]
     assert "signs" in rules
     assert found[0].core.count("@jax.custom_vjp") == 1
+
+
+CHAIN = """from mlax_scaffold.spec import Float, Layer, Size, trainable, zeros
+from mlax_scaffold.specs.nn.dropout import Dropout
+
+
+class First(Layer):
+    '''A layer.'''
+
+    features: Size  #: of the input
+
+    def setup(self):
+        self.bias = trainable(zeros, (self.features,))
+        self.dropout = Dropout(0.5)
+
+    def mixed(self, x):
+        return self.dropout(x + self.bias)
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        return self.mixed(x)
+
+
+class Second(First):
+    '''A layer.'''
+
+    def mixed(self, x):
+        return super().mixed(-x)
+
+
+class Third(Second):
+    '''A layer.'''
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        return super().forward(x) + super().forward(2.0 * x)
+"""
+
+
+def test_methods_of_the_base_are_called_by_super():
+    definitions, problems = read_specs("specs/nn/third.py", CHAIN, foreign=True)
+    assert not problems
+    *_, third = definitions
+    names = {m.name for m in third.methods}
+    own = {"setup", "forward", "mixed"}
+    assert names == {*own, "_mixed_of_first", "_forward_of_second"}
+    assert "self._forward_of_second(2.0 * x)" in third.core
+
+
+def test_classes_that_are_based_on_each_other_are_read():
+    chain = "".join(
+        f"\n\nclass Deep{i}({f'Deep{i - 1}' if i else 'Layer'}):\n    'A layer.'\n\n"
+        "    def forward(self, x: Float['*batch']) -> Float['*batch']:\n"
+        f"        return {'super().forward(x) + 1.0' if i else 'x'}\n"
+        for i in range(8)
+    )
+    head = "from mlax_scaffold.spec import Float, Layer\n"
+    definitions, problems = read_specs("specs/nn/deep_7.py", head + chain, foreign=True)
+    assert not problems
+    assert len(definitions[-1].methods) == 8
+    circle = chain.replace("Deep0(Layer)", "Deep0(Deep7)")
+    _, problems = read_specs("specs/nn/deep_7.py", head + circle, foreign=True)
+    assert problems

@@ -35,6 +35,7 @@ INSTEAD = {
     "eval": "Write the expression itself.",
     "exec": "Write the statements themselves.",
     "setattr": "Write `self.name = value`, for a state.",
+    "super": "The class is based on no layer that has such a method: leave it out.",
 }
 """What to write for statements and calls that no body holds."""
 
