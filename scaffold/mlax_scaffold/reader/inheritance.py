@@ -16,16 +16,18 @@ from mlax_scaffold.model.resolved import Resolved
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.homes import module_name
+from mlax_scaffold.reader.overriding import (
+    Line,
+    Part,
+    with_called,
+    with_setup,
+    with_short_super,
+    with_types,
+)
 from mlax_scaffold.reader.source import parsed
 
 Texts = Callable[[ast.ImportFrom | None, str], str | None]
 """The text of the spec that a class is imported from (None: this very file), where there is one."""
-
-Line = tuple[str, int]
-"""A line, and the number that it has in the text that was written; 0 where it is inherited.
-
-Below 0 it is that of a line which says something else there.
-"""
 
 
 def flattened(
@@ -161,8 +163,9 @@ def _merged(
     classes = [n for n in other.body if isinstance(n, ast.ClassDef)]
     base = base or classes[-1]
     inherited: list[Line] = [(line, 0) for line in outer.split("\n")]
-    own = _statements(node, lines)
+    own = _statements(node, [with_short_super(node, line) for line in lines])
     theirs = _statements(base, inherited)
+    own = [(s, with_types(s, part, theirs)) for s, part in own]
     names = {n for s, _ in own for n in _names(s)}
     fields = [n for s, _ in theirs for n in _names(s) if isinstance(s, ast.AnnAssign)]
     kept = [(s, part) for s, part in theirs if not names & set(_names(s))]
@@ -173,7 +176,7 @@ def _merged(
         for n in _names(s)
         if n in fields
     }
-    body: list[tuple[ast.stmt, list[Line]]] = []
+    body: list[Part] = []
     for statement, part in theirs:
         said = [p for p in own if set(_names(p[0])) & set(_names(statement))]
         if isinstance(statement, ast.AnnAssign) and said:
@@ -210,15 +213,15 @@ def _merged(
     body += rest
     head, doc = _head(node, lines, base)
     merged = [*head, *doc]
-    body = _with_called(body, theirs, module_name(parent))
+    body = with_called(body, theirs, module_name(parent))
     for statement, part in body:
-        whole = _with_setup(statement, part, theirs)
+        whole = with_setup(statement, part, theirs)
         merged += whole if isinstance(statement, ast.AnnAssign) else [("", 0), *whole]
     merged = [(_inlined(text, fixed), number) for text, number in merged]
     return merged, _needed(other, inherited, base, tree)
 
 
-def _of_all(parts: list[tuple[ast.stmt, list[Line]]]) -> dict[str, str]:
+def _of_all(parts: list[Part]) -> dict[str, str]:
     """The functions that a class and its bases have names for."""
     body = [statement for statement, _ in parts]
     return _chosen(ast.ClassDef("", [], [], body, []))
@@ -237,9 +240,7 @@ def _is_doc(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _statements(
-    node: ast.ClassDef, lines: list[Line]
-) -> list[tuple[ast.stmt, list[Line]]]:
+def _statements(node: ast.ClassDef, lines: list[Line]) -> list[Part]:
     """The statements of a class, each with its lines and the comments before it."""
     found = []
     end = node.body[0].lineno - 1
@@ -272,46 +273,6 @@ def _head(
 
 def _keyword(keyword: ast.keyword) -> str:
     return f"{keyword.arg}={unparsed(keyword.value)}"
-
-
-def _with_called(
-    body: list[tuple[ast.stmt, list[Line]]],
-    theirs: list[tuple[ast.stmt, list[Line]]],
-    base: str,
-) -> list[tuple[ast.stmt, list[Line]]]:
-    """Statements with the methods of the base that `super().name(...)` calls, under another name."""
-    made: list[tuple[ast.stmt, list[Line]]] = []
-    added: dict[str, tuple[ast.stmt, list[Line]]] = {}
-    for statement, part in body:
-        own = part
-        for other, lines in theirs:
-            if not isinstance(other, ast.FunctionDef) or other.name == "setup":
-                continue
-            called, name = f"super().{other.name}(", f"_{other.name}_of_{base}"
-            if any(called in text for text, _ in own):
-                own = [(t.replace(called, f"self.{name}("), n) for t, n in own]
-                head = f"def {other.name}(", f"def {name}("
-                added[name] = other, [(t.replace(*head), n) for t, n in lines]
-        made.append((statement, own))
-    return [*made, *added.values()]
-
-
-def _with_setup(
-    statement: ast.stmt, part: list[Line], theirs: list[tuple[ast.stmt, list[Line]]]
-) -> list[Line]:
-    """A method in whose text `super().setup()` is what the base does there."""
-    if not (isinstance(statement, ast.FunctionDef) and statement.name == "setup"):
-        return part
-    outer = next((p for s, p in theirs if _names(s) == ["setup"]), None)
-    if outer is None or outer is part:
-        return part
-    made: list[Line] = []
-    for text, number in part:
-        if text.strip() == "super().setup()":
-            made += [p for p in outer if not p[0].lstrip().startswith("def setup(")]
-        else:
-            made.append((text, number))
-    return made
 
 
 def _inlined(text: str, fixed: Mapping[str, str]) -> str:

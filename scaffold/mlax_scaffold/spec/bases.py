@@ -54,7 +54,7 @@ class _OfBase(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
         match node.value:
-            case ast.Call(func=ast.Name(id="super"), args=[]) if node.attr != "setup":
+            case ast.Call(func=ast.Name(id="super")) if node.attr != "setup":
                 owner = ast.copy_location(ast.Name("self", ast.Load()), node)
                 made = ast.Attribute(owner, _title(self.cls, node.attr), node.ctx)
                 return ast.copy_location(made, node)

@@ -195,7 +195,8 @@ def _with_base(setup: ast.FunctionDef, cls: type[Layer], owner: type[Layer]) -> 
     if outer is None or "_fields_" not in vars(outer) or "setup" not in vars(cls):
         return
     for number, statement in enumerate(setup.body):
-        if ast.unparse(statement) == "super().setup()":
+        text = ast.unparse(statement)
+        if text.startswith("super(") and text.endswith(").setup()"):
             (base,) = parse(vars(outer)["setup"]).body
             assert isinstance(base, ast.FunctionDef)
             setup.body[number : number + 1] = base.body

@@ -118,7 +118,7 @@ class Situation:
             raise Unfit("nothing is left of an axis")
 
     def _leaves_nothing(self) -> bool:
-        """Whether it returns an empty array, as the spec does, where its type says that there is one."""
+        """Whether it returns an empty array, where its type says that there is something in it."""
         shapes = jax.tree.map(lambda v: tuple(v.shape), self.forward.out[0])
         made, tree = jax.tree.flatten(shapes)
         said, wanted = jax.tree.flatten(self.case.y)

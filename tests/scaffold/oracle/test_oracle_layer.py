@@ -298,7 +298,7 @@ class First(Layer):
 
 class Second(First):
     def mixed(self, x):
-        return super().mixed(-x) + x
+        return super(Second, self).mixed(-x) + x
 
 
 class Written(Second):

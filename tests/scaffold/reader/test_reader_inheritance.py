@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mlax_scaffold.reader.files import LIBRARY_SPECS
 from mlax_scaffold.reader.specs import read_spec, read_specs
 
@@ -111,6 +113,30 @@ def test_rules_of_derivatives_come_with_their_functions():
     assert found[0].core.count("@jax.custom_vjp") == 1
 
 
+@pytest.mark.parametrize(
+    ("given", "returned", "is_same"),
+    [
+        ("x", "2.0 * super().forward(x)", True),
+        ("x", "super().forward(x), x", False),
+        ("x, *, where=None", "super().forward(x)", False),
+    ],
+)
+def test_a_method_has_the_types_of_the_base(given, returned, is_same):
+    definition, problems = read(
+        f"    def forward(self, {given}):\n        return {returned}\n"
+    )
+    base, _ = read_specs(
+        "specs/nn/glu.py", (LIBRARY_SPECS / "nn/glu.py").read_text(encoding="utf-8")
+    )
+    known = base[-1].entry
+    if "where" in given:
+        assert any("`where` needs the type" in p for p in problems), problems
+        return
+    assert definition is not None, problems
+    assert definition.entry.inputs[0].type == known.inputs[0].type
+    assert (definition.entry.returns == known.returns) is is_same
+
+
 CHAIN = """from mlax_scaffold.spec import Float, Layer, Size, trainable, zeros
 from mlax_scaffold.specs.nn.dropout import Dropout
 
@@ -135,7 +161,7 @@ class Second(First):
     '''A layer.'''
 
     def mixed(self, x):
-        return super().mixed(-x)
+        return super(Second, self).mixed(-x)
 
 
 class Third(Second):

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.inheritance import Line
 from mlax_scaffold.reader.makers.functions import (
     Maker,
     chosen,
@@ -25,6 +24,7 @@ from mlax_scaffold.reader.makers.inlining import (
     statements_of,
     value_of,
 )
+from mlax_scaffold.reader.overriding import Line
 from mlax_scaffold.reader.remedies.bindings import (
     choices_in,
     names_in,
