@@ -290,11 +290,14 @@ def test_a_function_with_a_gradient_of_its_own_is_a_function(backward, result, t
     )
 
 
-@pytest.mark.parametrize("owner", ["super()", "super(Thing, self)"])
-def test_a_method_of_the_base_that_is_called_is_one_of_the_class(owner):
+@pytest.mark.parametrize(
+    "called",
+    ["super().forward(x)", "super(Thing, self).forward(x)", "Middle.forward(self, x)"],
+)
+def test_a_method_of_the_base_that_is_called_is_one_of_the_class(called):
     base = module("Base", "self.fc = nn.Linear(dim, dim)", "x: return self.fc(x)")
     middle = "class Middle(Base):\n    def forward(self, x):\n        return -super().forward(x)\n"
-    own = f"class Thing(Middle):\n    def forward(self, x):\n        return 2 * {owner}.forward(x)\n"
+    own = f"class Thing(Middle):\n    def forward(self, x):\n        return 2 * {called}\n"
     text = converted(f"{base}{middle}\n\n{own}").text
     assert "    def _forward_of_base(self, x):\n        return self.fc(x)\n" in text
     assert "return -self._forward_of_base(x)" in text

@@ -1,4 +1,4 @@
-"""Methods of a base of the file that `super()` calls, as methods of the class itself.
+"""Methods of a base of the file that `super()` or its name calls, as methods of the class itself.
 
 def forward(self, x):                        def forward(self, x):
     return relu(super().forward(x))   as         return relu(self._forward_of_base(x))
@@ -58,19 +58,31 @@ class _OfBase(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        match node.func:
-            case ast.Attribute(value=ast.Call(func=owner), attr=name) as func if (
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Call(func=owner)) as func) if (
                 is_name(owner, "super")
             ):
-                for base in self.bases:
-                    if made := _defined(self.origin, base, name):
-                        where, method = made
-                        title = f"_{name.strip('_')}_of_{module_name(where)}"
-                        self.found.setdefault(title, _renamed(method, title))
-                        func.value = ast.Name("self", ast.Load())
-                        func.attr = title
-                        return node
+                self._call(func, self.bases)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=owner)) as func,
+                args=[ast.Name(id="self"), *rest],
+            ):
+                if self._call(func, [b for b in self.bases if b.name == owner]):
+                    node.args = rest
         return node
+
+    def _call(self, func: ast.Attribute, bases: list[ast.ClassDef]) -> bool:
+        """Whether a base defines the method, which is then one of `self`, in place."""
+        for base in bases:
+            if func.attr not in _MAKERS and (
+                made := _defined(self.origin, base, func.attr)
+            ):
+                where, method = made
+                title = f"_{func.attr.strip('_')}_of_{module_name(where)}"
+                self.found.setdefault(title, _renamed(method, title))
+                func.value, func.attr = ast.Name("self", ast.Load()), title
+                return True
+        return False
 
 
 def _defined(
