@@ -32,13 +32,14 @@ def with_types(statement: ast.stmt, part: list[Line], theirs: list[Part]) -> lis
     base = known[statement.name]
     types = {a.arg: a.annotation for a in _arguments(base.args)}
     arguments = deepcopy(statement.args)
-    bare = [a for a in _arguments(arguments) if a.annotation is None]
+    given = _arguments(arguments)
+    bare = [a for a in given if a.annotation is None]
     for argument in bare:
         argument.annotation = types.get(argument.arg)
+    # It may leave out inputs of the base, and has no others.
+    alike = bare == given and all(a.arg in types for a in given)
     returned = statement.returns
-    if len(bare) == len(_arguments(arguments)) == len(types) and not _collects(
-        statement
-    ):
+    if alike and not _collects(statement):
         returned = returned or base.returns
     place = next(
         i for i, (text, _) in enumerate(part) if text.lstrip().startswith("def ")
@@ -62,11 +63,7 @@ def _collects(method: ast.FunctionDef) -> bool:
     return any(isinstance(v, ast.Tuple | ast.List | ast.Dict) for v in returned)
 
 
-def with_called(
-    body: list[Part],
-    theirs: list[Part],
-    base: str,
-) -> list[Part]:
+def with_called(body: list[Part], theirs: list[Part], base: str) -> list[Part]:
     """Statements with the methods of the base that `super().name(...)` calls, under another name."""
     made: list[Part] = []
     added: dict[str, Part] = {}

@@ -137,6 +137,24 @@ def test_a_method_has_the_types_of_the_base(given, returned, is_same):
     assert (definition.entry.returns == known.returns) is is_same
 
 
+def test_a_method_without_an_input_of_the_base_has_its_types():
+    text = (
+        "from mlax_scaffold.specs.nn.rms_norm import RMSNorm\n\n\n"
+        'class Example(RMSNorm):\n    """A spec of a test."""\n\n'
+        "    def forward(self, x):\n        return 2.0 * super().forward(x)\n"
+    )
+    definition, problems = read_spec("specs/nn/example.py", text, ["rms_norm"])
+    assert definition is not None, problems
+    base, _ = read_specs(
+        "specs/nn/rms_norm.py",
+        (LIBRARY_SPECS / "nn/rms_norm.py").read_text(encoding="utf-8"),
+        ["rms_norm"],
+    )
+    known = base[-1].entry.returns
+    assert known is not None
+    assert definition.entry.returns == known
+
+
 CHAIN = """from mlax_scaffold.spec import Float, Layer, Size, trainable, zeros
 from mlax_scaffold.specs.nn.dropout import Dropout
 
