@@ -23,7 +23,7 @@ from mlax_scaffold.spec.optimizer_moments import (
 )
 from mlax_scaffold.spec.running import Run
 from mlax_scaffold.spec.step_numbers import dither, incremented
-from mlax_scaffold.spec.steps import at_step
+from mlax_scaffold.spec.steps import at_step, scalar
 from mlax_scaffold.spec.sub_optimizers import (
     EagerOptimizerHyperparams,
     Given,
@@ -228,10 +228,9 @@ class Optimizer(Threads):
 
     def _scalars_(self) -> dict[str, jax.Array]:
         """What is one number for all leaves: coefficients, states, the number of the step."""
-        dtype = jnp.result_type(float)
         other = {*_INPUTS, "step_number", *self._fields_.holding("mask")}
         found = {
-            n: jnp.asarray(v, dtype)
+            n: scalar(v)
             for n, v in self._values_.items()
             if n not in other and v is not None
         }

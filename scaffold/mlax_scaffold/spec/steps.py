@@ -11,3 +11,5 @@ from mlax_scaffold.spec.runtime import runtime
 
 at_step: Callable[..., Any] = runtime("_core.steps").at_step
 steps_since: Callable[..., jax.Array] = runtime("_core.steps").steps_since
+
+scalar: Callable[[Any], jax.Array] = runtime("_core.trees._leaves").scalar

@@ -28,7 +28,7 @@ __all__ = [
 
 _SOURCES = {"nnx": "flax"} | {f: f for f in ("torch", "flax", "equinox", "haiku")}
 _RTOL, _ATOL = 2e-4, 2e-5
-_STEPS = 4
+_STEPS = 12
 
 
 def assert_parity(
@@ -140,15 +140,18 @@ def assert_optimizer_parity(
         atol: beside them.
     """
     source = original.load(near)(**original.arguments(hyperparameters))
-    shapes = {"kernel": (3, 4), "bias": (4,), "scale": ()}
+    shapes = {"kernel": (3, 4), "bias": (4,), "scale": (), "tall": (4, 3)}
     weights: Any = _drawn(shapes)
     theirs = source.init(weights)
     state, hyperparams = optimizer.init(weights, **hyperparameters)
     for step in range(_STEPS):
-        # As large as gradients are in the first step, and small in the last.
-        gradients = _drawn(shapes, seed=10 * step + 3, scale=2.0 ** (1 - 2 * step))
-        expected, theirs = source.update(gradients, theirs, weights)
-        updates, state = optimizer.step(gradients, state, weights, hyperparams)
+        # As large as gradients are in the first step, then small ones, and large ones again.
+        scale = 2.0 ** (1 - 2 * (step % 5))
+        gradients = _drawn(shapes, seed=10 * step + 3, scale=scale)
+        loss = {"value": jnp.float32(2.0 + 0.5**step)}
+        given = loss if "value" in inspect.signature(source.update).parameters else {}
+        expected, theirs = source.update(gradients, theirs, weights, **given)
+        updates, state = optimizer.step(gradients, state, weights, hyperparams, **loss)
         _assert_same(updates, expected, original, rtol, atol)
         weights = jax.tree.map(lambda w, u: w + 0.1 * u, weights, expected)
 

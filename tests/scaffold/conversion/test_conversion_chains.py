@@ -57,10 +57,10 @@ def thing(learning_rate, decay=0.1):
 def test_an_argument_of_a_transformation_that_has_no_counterpart_is_listed():
     found = made("""\
 def thing(learning_rate):
-    return optax.rmsprop(learning_rate, centered=True)
+    return optax.adagrad(learning_rate, decay=False)
 """)
     [note] = [n for n in found.notes if n.blocks]
-    assert note.what == "`centered=True` of `optax.rmsprop` has no counterpart"
+    assert note.what == "`decay=False` of `optax.adagrad` has no counterpart"
 
 
 def test_a_schedule_that_is_made_there_is_the_rate_of_each_step():
@@ -188,3 +188,116 @@ def thing(rate=0.1, **kwargs):
 """)
     assert found.whole
     assert [n.what for n in found.notes] == ["`**kwargs` of `inner` is left out"]
+
+
+def test_a_number_that_is_not_that_of_the_step_is_a_state_of_its_own():
+    text = converted("""\
+def thing(period: int = 3):
+    def init(params):
+        return {"count": jnp.zeros([], jnp.int32), "first": jnp.ones([], jnp.int32)}
+
+    def update(updates, state, params=None):
+        count = jnp.where(state["count"] >= period, 0, state["count"] + 1)
+        updates = jax.tree.map(lambda g: g * count / state["first"], updates)
+        return updates, {"count": count, "first": state["first"] + 1}
+
+    return optax.GradientTransformation(init, update)
+""")
+    assert "self.count = state(zeros, (), jnp.int32)" in text
+    assert "jnp.where(self.count >= self.period, 0, self.count + 1)" in text
+    assert "grad * self.count / self.step" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("optax.tree_utils.tree_l2_norm(updates)", "jnp.sqrt(tree_dot(grads, grads))"),
+        (
+            "optax.tree_utils.tree_l2_norm(updates, squared=True)",
+            "tree_dot(grads, grads)",
+        ),
+        ("optax.tree.vdot(updates, params)", "tree_dot(grads, params)"),
+        (
+            "jax.tree.reduce(jnp.minimum, jax.tree.map(jnp.max, updates))",
+            "jax.tree.reduce(jnp.minimum, jax.tree.map(jnp.max, grads))",
+        ),
+    ],
+)
+def test_numbers_of_all_leaves_are_computed_before_them(text, made):
+    found = converted(f"""\
+def thing():
+    def update(updates, state, params):
+        scale = {text}
+        return jax.tree.map(lambda g: scale * g, updates), state
+
+    return optax.GradientTransformation(optax.init_empty_state, update)
+""")
+    assert f"self.scale = {made}" in found
+    assert "return self.scale * grad" in found
+
+
+def test_a_norm_of_what_is_made_on_the_way_is_that_of_the_whole_tree():
+    text = converted("""\
+def thing(b=0.9):
+    def init(params):
+        return optax.TraceState(trace=jax.tree.map(jnp.zeros_like, params))
+
+    def update(updates, state, params):
+        trace = jax.tree.map(lambda g, t: g + b * t, updates, state.trace)
+        norm = optax.global_norm(trace)
+        return jax.tree.map(lambda t: t / norm, trace), optax.TraceState(trace)
+
+    return optax.GradientTransformation(init, update)
+""")
+    assert "jax.tree.map(lambda g, t: g + self.b * t, grads, self.trace)" in text
+
+
+def test_what_a_state_is_made_of_may_be_bound_anew_behind_it():
+    text = converted("""\
+def thing(rate=0.1):
+    def init(params):
+        return optax.TraceState(trace=jax.tree.map(jnp.zeros_like, params))
+
+    def update(updates, state, params=None):
+        updates = jax.tree.map(lambda g, t: g + t, updates, state.trace)
+        new_state = optax.TraceState(trace=updates)
+        updates = jax.tree.map(lambda g: -rate * g, updates)
+        return updates, new_state
+
+    return optax.GradientTransformation(init, update)
+""")
+    assert "self.trace = updates\n" in text
+    assert "updates_ = -self.rate * updates" in text
+
+
+def test_moments_that_read_each_other_change_together():
+    text = converted("""\
+def thing():
+    def init(params):
+        z = jax.tree.map(jnp.zeros_like, params)
+        return {"a": z, "b": z}
+
+    def update(updates, state, params=None):
+        a = jax.tree.map(lambda g, b: g + b, updates, state["b"])
+        return a, {"a": a, "b": jax.tree.map(lambda a, g: a - g, state["a"], updates)}
+
+    return optax.GradientTransformation(init, update)
+""")
+    assert text.index("new_b = self.a - grad") < text.index("self.a = a")
+
+
+def test_a_flag_begins_as_it_does_there():
+    text = converted("""\
+def thing():
+    def init(params):
+        return {"first": jnp.array(True), "scale": jnp.asarray(2.0)}
+
+    def update(updates, state, params=None):
+        scale = jnp.where(state["first"], 1.0, state["scale"])
+        new = {"first": jnp.array(False), "scale": scale + 1.0}
+        return jax.tree.map(lambda g: g * scale, updates), new
+
+    return optax.GradientTransformation(init, update)
+""")
+    assert "self.first = state(ones, (), jnp.bool_)" in text
+    assert "self.scale = state(constant(2.0), ())" in text

@@ -222,6 +222,19 @@ OPTIMIZERS = {
             self.mean, self.square = mixed(self.mean, grad), mixed(self.square, square)
             return -self.factor * self.mean / (self.square + self.norm + rate) if param.ndim else grad
         """,
+    "flags_that_stay_booleans": """
+        rate: Scheduled  #: step size
+
+        def setup_tree(self, params):
+            self.kept = state(zeros, (), jnp.int32)
+
+        def prepare(self, grads, params):
+            self.keep = self.step_number % 2 == 1
+            self.kept = self.kept + jnp.where(~self.keep, 0, 1)
+
+        def update(self, grad, param):
+            return jnp.where(~self.keep, 0.0, -self.rate * grad)
+        """,
 }
 
 

@@ -18,16 +18,39 @@ from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     expression,
     is_name,
-    literal,
+    is_none,
     marked,
     name,
     replaced,
     targets,
+    with_names,
 )
 
 _RATES = ("learning_rate", "step_size", "step_size_fn", "weight_decay")
 COUNT = "self.step - 1.0"
 """The number of the step, as optax counts them."""
+
+
+STATELESS = ("stateless", "stateless_with_tree_map")
+
+
+def stateless_update(function: ast.expr, way: str) -> ast.FunctionDef:
+    """The update function of what `optax.stateless` makes of a function of trees, or of leaves."""
+    call = "jax.tree.map(f, u, p)" if way.endswith("tree_map") else "f(u, p)"
+    made = ast.parse(f"def update(u, state, p):\n    return {call}, state").body[0]
+    assert isinstance(made, ast.FunctionDef)
+    made.body = [with_names(part, {"f": function}) for part in made.body]
+    return made
+
+
+def decorated(origin: Origin, node: ast.stmt) -> tuple[str, ast.expr] | None:
+    """The transformation that a decorator makes of a function of trees, and its name."""
+    match node:
+        case ast.FunctionDef(name=title, decorator_list=[maker]):
+            full = origin.qualified(maker)
+            if full.startswith("optax.") and full.rpartition(".")[2] in STATELESS:
+                return title, ast.Call(maker, [name(title)], [])
+    return None
 
 
 def without_lists(node: ast.FunctionDef) -> None:
@@ -248,4 +271,4 @@ def chosen_weights(
 def is_left_out(parameter: str, value: ast.expr) -> bool:
     """Whether an argument that nothing is made of here changes nothing."""
     named = parameter.endswith("dtype") or parameter in ("name", "initial_count")
-    return named or literal(value) in (None, False)
+    return named or is_none(value)

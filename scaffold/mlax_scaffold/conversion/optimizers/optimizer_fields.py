@@ -7,7 +7,7 @@ import copy
 from dataclasses import dataclass, field
 
 from mlax_scaffold.conversion.declarations.words import word_of
-from mlax_scaffold.conversion.output.description import Field
+from mlax_scaffold.conversion.output.description import Field, Trial
 from mlax_scaffold.conversion.rows.translation import Translator
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -89,7 +89,8 @@ def hyperparameters(
     defaults = [*positional, *node.args.defaults, *node.args.kw_defaults]
     for argument, default in zip(args, defaults, strict=True):
         given = argument.arg
-        if given in _LEFT_OUT and (default is None or is_none(default)):
+        left_out = given in _LEFT_OUT or given.endswith("_mask")
+        if left_out and (default is None or is_none(default)):
             parameters[given] = ast.Constant(None)
             continue
         value = translator.expression(default) if default is not None else None
@@ -241,3 +242,36 @@ def where_given(body: list[ast.stmt], fields: list[Field]) -> list[ast.stmt]:
             there = expression("a is not None", a=expression(f"self.{title}"))
             part.value = ast.IfExp(there, part.value, ast.Constant(1.0))
     return body
+
+
+def without_seeds(fields: list[Field], methods: list[ast.FunctionDef]) -> list[Field]:
+    """Those that are no seeds, which steps of the library have no use for: they are given a key."""
+    read = {self_attribute(p) for m in methods for p in ast.walk(m)}
+    seeds = ("seed", "key", "rng", "rng_key", "prng_key")
+    return [f for f in fields if f.name in read or f.name not in seeds]
+
+
+_VALUES = {
+    "Scheduled": 0.1,
+    "Decay": 0.9,
+    "Probability": 0.9,
+    "NonNegative": 0.1,
+    "Positive": 0.5,
+    "float": 0.5,
+    "Size": 2,
+    "Count": 2,
+    "int": 2,
+    "bool": True,
+}
+"""What fields are tried with that have no default."""
+
+
+def trial(fields: list[Field], methods: list[ast.FunctionDef]) -> Trial | None:
+    """What both are run with; None where something is drawn, or a value is not to be told."""
+    if any("self.key(" in ast.unparse(m) for m in methods):
+        return None
+    required = [f for f in fields if f.default is None]
+    if any(f.word not in _VALUES for f in required):
+        return None
+    values = tuple((f.name, _VALUES[f.word]) for f in required)
+    return Trial(tuple((f.name, f.name) for f in required), values, ())

@@ -10,27 +10,31 @@ from mlax_scaffold.conversion.definitions.programs import carried
 from mlax_scaffold.conversion.forms.leaf_functions import Decided
 from mlax_scaffold.conversion.forms.straightened import straighten
 from mlax_scaffold.conversion.optimizers.optimizer_chains import (
+    STATELESS,
     chosen_weights,
+    decorated,
     is_left_out,
     rate,
+    stateless_update,
     taken_apart,
     without_lists,
 )
 from mlax_scaffold.conversion.optimizers.optimizer_fields import (
     Optimizer,
     hyperparameters,
+    trial,
     where_given,
     with_choices,
     with_parts,
+    without_seeds,
 )
 from mlax_scaffold.conversion.optimizers.optimizer_states import States, init_values
 from mlax_scaffold.conversion.optimizers.per_leaf import PerLeaf
+from mlax_scaffold.conversion.optimizers.prepared import settled
 from mlax_scaffold.conversion.optimizers.roots import with_words
 from mlax_scaffold.conversion.output.description import (
     Described,
-    Field,
     SpecText,
-    Trial,
 )
 from mlax_scaffold.conversion.rows.calculations import Calculations
 from mlax_scaffold.conversion.rows.tables.optax import transformations
@@ -45,6 +49,7 @@ from mlax_scaffold.conversion.source.trees import (
     name,
     names,
     replaced,
+    self_attribute,
     statement,
     visited,
     without_docstring,
@@ -75,6 +80,9 @@ def optimizer_definition(
     )
     current = _stage(made, translator, node, parameters, name("grad"), [])
     made.update.append(ast.Return(current))
+    declared = ast.Module([*made.setup, *made.setup_tree], [])
+    kept = {self_attribute(p) or "" for p in ast.walk(declared)} - {""}
+    made.prepare, made.update = settled(made.prepare, made.update, kept)
     doc = docstring(node) or f"From {node.name} of {os.path.basename(origin.path)}."
     methods = [
         _method("setup", ["param"], made.setup),
@@ -90,6 +98,7 @@ def optimizer_definition(
             with_choices(with_words(made.update), fields),
         ),
     ]
+    fields = without_seeds(fields, methods)
     described = Described(
         name_,
         "Optimizer",
@@ -97,7 +106,7 @@ def optimizer_definition(
         tuple(sorted(fields, key=lambda f: f.default is not None)),
         (),
         tuple(m for m in methods if m.body),
-        trial=_trial(fields, methods),
+        trial=trial(fields, methods),
     )
     _refuse_foreign(made, methods)
     used = {n for m in methods for n in names(m)} - {"grad", "param"}
@@ -122,32 +131,6 @@ def _refuse_foreign(made: Optimizer, methods: list[ast.FunctionDef]) -> None:
                     if schedule
                     else "write what it computes with functions of jax.numpy",
                 )
-
-
-_VALUES = {
-    "Scheduled": 0.1,
-    "Decay": 0.9,
-    "Probability": 0.9,
-    "NonNegative": 0.1,
-    "Positive": 0.5,
-    "float": 0.5,
-    "Size": 2,
-    "Count": 2,
-    "int": 2,
-    "bool": True,
-}
-"""What fields are tried with that have no default."""
-
-
-def _trial(fields: list[Field], methods: list[ast.FunctionDef]) -> Trial | None:
-    """What both are run with; None where something is drawn, or a value is not to be told."""
-    if any("self.key(" in ast.unparse(m) for m in methods):
-        return None
-    required = [f for f in fields if f.default is None]
-    if any(f.word not in _VALUES for f in required):
-        return None
-    values = tuple((f.name, _VALUES[f.word]) for f in required)
-    return Trial(tuple((f.name, f.name) for f in required), values, ())
 
 
 def _method(title: str, inputs: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
@@ -184,6 +167,10 @@ def _stage(
             known[part.targets[0].id] = replaced(part.value, known)
         elif taken_apart(part, known):
             continue
+        elif isinstance(part, ast.ClassDef):
+            translator.origin.lift(part)
+        elif (made_of := decorated(translator.origin, part)) is not None:
+            known[made_of[0]] = made_of[1]
         elif isinstance(part, ast.FunctionDef | ast.Expr | ast.If):
             if isinstance(part, ast.If) and any(
                 isinstance(p, ast.Raise) for p in part.body
@@ -262,6 +249,9 @@ def _result(
                 [*path, "chain"],
             )
         return current
+    if full.startswith("optax.") and last in STATELESS and len(result.args) == 1:
+        update = stateless_update(result.args[0], last)
+        return _pair(made, translator, None, update, known, functions, current)
     if full == "optax.masked" and len(result.args) == 2:
         mask = replaced(result.args[1], known)
         chosen_ = chosen_weights(translator.origin, mask, functions)
@@ -352,26 +342,31 @@ def _pair(
     functions: dict[str, ast.FunctionDef],
     current: ast.expr,
 ) -> ast.expr:
-    """A pair of functions: states are moments, or the number of the step."""
-    states = States()
+    """A pair of functions: states are moments, numbers of all leaves, or the number of the step."""
     given = [a.arg for a in update.args.args]
     title = given[1] if len(given) > 1 and "state" not in given[1] else "trace"
-    if init is not None:
-        for place, given_value, line in init_values(translator, init):
+    begun = init_values(translator, init) if init is not None else []
+    taken, odd = set(made.taken), set[str]()
+    while True:
+        made.taken, states = {*taken}, States()
+        for place, given_value, line in begun:
             value = replaced(given_value, known)
-            made_ = states.add(translator, made.free, place, value, title)
-            if made_ is None:
+            free, counts = made.free, place not in odd
+            if not states.add(translator, free, place, value, title, counts):
                 made.notes.refuse(
                     line,
                     f"the state `{place}` begins as `{ast.unparse(value)}`",
                     "declare it in setup: `self.name = moment(initializer, param.shape)`",
                 )
-        made.setup += states.setup
-        made.setup_tree += states.setup_tree
-    leaf = PerLeaf(
-        translator, states, known, functions, made.free, made.bound_in_update()
-    )
-    updated = leaf.run(update, current)
+        before = made.bound_in_update()
+        leaf = PerLeaf(translator, states, known, functions, made.free, before)
+        updated = leaf.run(update, current)
+        if leaf.odd <= odd:
+            break
+        # It counts something else than steps, and is a state of its own.
+        odd |= leaf.odd
+    made.setup += states.setup
+    made.setup_tree += states.setup_tree
     made.prepare += leaf.prepare
     made.update += leaf.update
     for note in leaf.refused:

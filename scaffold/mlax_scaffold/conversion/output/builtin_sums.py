@@ -24,5 +24,8 @@ class _Sums(ast.NodeTransformer):
         [given] = node.args
         if isinstance(given, ast.GeneratorExp):
             given = ast.ListComp(given.elt, given.generators)
-        made = expression("n.sum(x).item()", n=name("@module:np"), x=given)
+        arrays = any(is_name(n, "@word:sum") for n in ast.walk(given))
+        text = "s(j.stack(x), axis=0)" if arrays else "n.sum(x).item()"
+        modules = {m[0]: name(f"@module:{m}") for m in ("np", "jnp")}
+        made = expression(text, s=name("@word:sum"), x=given, **modules)
         return ast.copy_location(made, node)

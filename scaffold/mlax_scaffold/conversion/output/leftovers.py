@@ -15,6 +15,7 @@ from mlax_scaffold.reader.remedies.foreign import LIBRARIES
 _ALLOWED = ("jax", "numpy", "math", "functools", "itertools", "operator", "typing")
 _OF_LAYERS = ("training", "key", "stored", "scheduled", "step", "mask", "apply")
 """What layers have that nothing declares."""
+_OF_STEPS = ("value", "step_number")
 _NUMBERS = ("Size", "Sizes", "Count", "Positive", "NonNegative", "Probability", "float")
 _ADVICE = "write what it computes with functions of jax, or with a layer of the library"
 
@@ -125,6 +126,7 @@ def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
     """Attributes that methods read, and that neither fields nor `setup` declare."""
     known = {
         *_OF_LAYERS,
+        *(_OF_STEPS if definition.base == "Optimizer" else ()),
         *(f.name for f in definition.fields),
         *(m.name for m in definition.methods),
         *(n for part in definition.constants for n in _bound(part)),

@@ -16,7 +16,12 @@ from ._held import Held, joined, rebuilt
 
 
 def scalar(value: Any) -> jax.Array:
-    """A scalar in the default float dtype: coefficients are cast to a leaf's dtype once."""
+    """A scalar in the default float dtype: coefficients are cast to a leaf's dtype once.
+
+    What is true or false stays a boolean.
+    """
+    if isinstance(value, jax.Array) and value.dtype == jnp.bool_:
+        return value
     return jnp.asarray(value, jnp.result_type(float))
 
 

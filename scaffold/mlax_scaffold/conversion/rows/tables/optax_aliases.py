@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 ALIASES = """
-def adam(learning_rate, b1=0.9, b2=0.999, eps=1e-8, eps_root=0.0, *, nesterov=False):
+def adam(
+    learning_rate, b1=0.9, b2=0.999, eps=1e-8, eps_root=0.0, mu_dtype=None, *, nesterov=False
+):
     return optax.chain(
         optax.scale_by_adam(b1=b1, b2=b2, eps=eps, eps_root=eps_root, nesterov=nesterov),
         optax.scale_by_learning_rate(learning_rate),
@@ -46,10 +48,13 @@ def sgd(learning_rate, momentum=None, nesterov=False):
     )
 
 def rmsprop(
-    learning_rate, decay=0.9, eps=1e-8, initial_scale=0.0, *, momentum=None, nesterov=False
+    learning_rate, decay=0.9, eps=1e-8, initial_scale=0.0, eps_in_sqrt=True, centered=False,
+    momentum=None, nesterov=False, bias_correction=False,
 ):
     return optax.chain(
-        optax.scale_by_rms(decay, eps, initial_scale),
+        optax.scale_by_stddev(decay, eps, initial_scale, eps_in_sqrt, bias_correction)
+        if centered
+        else optax.scale_by_rms(decay, eps, initial_scale, eps_in_sqrt, bias_correction),
         optax.scale_by_learning_rate(learning_rate),
         optax.trace(momentum, nesterov) if momentum is not None else optax.identity(),
     )
@@ -60,11 +65,86 @@ def adagrad(learning_rate, initial_accumulator_value=0.1, eps=1e-7):
         optax.scale_by_learning_rate(learning_rate),
     )
 
-def adabelief(learning_rate, b1=0.9, b2=0.999, eps=1e-16, eps_root=1e-16):
+def adabelief(
+    learning_rate, b1=0.9, b2=0.999, eps=1e-16, eps_root=1e-16, weight_decay=None,
+    weight_decay_mask=None, *, nesterov=False,
+):
     return optax.chain(
-        optax.scale_by_belief(b1, b2, eps, eps_root),
+        optax.scale_by_belief(b1, b2, eps, eps_root, nesterov=nesterov),
+        optax.add_decayed_weights(weight_decay, mask=weight_decay_mask)
+        if weight_decay is not None
+        else optax.identity(),
         optax.scale_by_learning_rate(learning_rate),
     )
+
+def adadelta(learning_rate, rho=0.9, eps=1e-6, weight_decay=0.0, weight_decay_mask=None):
+    return optax.chain(
+        optax.add_decayed_weights(weight_decay, mask=weight_decay_mask),
+        optax.scale_by_adadelta(rho, eps),
+        optax.scale_by_learning_rate(learning_rate),
+    )
+
+def adamax(learning_rate, b1=0.9, b2=0.999, eps=1e-8):
+    return optax.chain(
+        optax.scale_by_adamax(b1, b2, eps),
+        optax.scale_by_learning_rate(learning_rate),
+    )
+
+def adamaxw(learning_rate, b1=0.9, b2=0.999, eps=1e-8, weight_decay=1e-4, mask=None):
+    return optax.chain(
+        optax.scale_by_adamax(b1, b2, eps),
+        optax.add_decayed_weights(weight_decay, mask),
+        optax.scale_by_learning_rate(learning_rate),
+    )
+
+def adan(
+    learning_rate, b1=0.98, b2=0.92, b3=0.99, eps=1e-8, eps_root=1e-8, weight_decay=0.0, mask=None
+):
+    return optax.chain(
+        optax.scale_by_adan(b1, b2, b3, eps, eps_root),
+        optax.add_decayed_weights(weight_decay, mask),
+        optax.scale_by_learning_rate(learning_rate),
+    )
+
+def amsgrad(
+    learning_rate, b1=0.9, b2=0.999, eps=1e-8, eps_root=0.0, mu_dtype=None,
+    bias_correction_mu=True, bias_correction_nu=True,
+):
+    return optax.chain(
+        optax.scale_by_amsgrad(
+            b1, b2, eps, eps_root, None, bias_correction_mu, bias_correction_nu
+        ),
+        optax.scale_by_learning_rate(learning_rate),
+    )
+
+def yogi(learning_rate, b1=0.9, b2=0.999, eps=1e-3):
+    return optax.chain(
+        optax.scale_by_yogi(b1, b2, eps),
+        optax.scale_by_learning_rate(learning_rate),
+    )
+
+def radam(
+    learning_rate, b1=0.9, b2=0.999, eps=1e-8, eps_root=0.0, threshold=5.0, *, nesterov=False
+):
+    return optax.chain(
+        optax.scale_by_radam(b1, b2, eps, eps_root, threshold, nesterov=nesterov),
+        optax.scale_by_learning_rate(learning_rate),
+    )
+
+def rprop(learning_rate, eta_minus=0.5, eta_plus=1.2, min_step_size=1e-6, max_step_size=50.0):
+    return optax.chain(
+        optax.scale_by_rprop(learning_rate, eta_minus, eta_plus, min_step_size, max_step_size),
+        optax.scale(-1.0),
+    )
+
+def optimistic_gradient_descent(learning_rate, alpha=1.0, beta=1.0):
+    return optax.chain(
+        optax.scale_by_optimistic_gradient(alpha, beta),
+        optax.scale_by_learning_rate(learning_rate),
+    )
+
+def sign_sgd(learning_rate):
+    return optax.chain(optax.scale_by_sign(), optax.scale_by_learning_rate(learning_rate))
 
 def signum(learning_rate, momentum=0.9):
     return optax.chain(

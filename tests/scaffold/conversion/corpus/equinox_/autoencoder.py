@@ -1,4 +1,5 @@
 """A convolutional autoencoder in equinox."""
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,20 +15,42 @@ class ConvAutoencoder(eqx.Module):
     def __init__(self, latent_dim: int, channels: int = 8, *, key):
         keys = jax.random.split(key, 6)
         self.channels = channels
-        self.encoder = eqx.nn.Sequential([
-            eqx.nn.Conv2d(1, channels, kernel_size=3, stride=2, padding=1, key=keys[0]),
-            eqx.nn.Lambda(jax.nn.relu),
-            eqx.nn.Conv2d(channels, 2 * channels, kernel_size=3, stride=2, padding=1, key=keys[1]),
-            eqx.nn.Lambda(jax.nn.relu),
-        ])
+        self.encoder = eqx.nn.Sequential(
+            [
+                eqx.nn.Conv2d(
+                    1, channels, kernel_size=3, stride=2, padding=1, key=keys[0]
+                ),
+                eqx.nn.Lambda(jax.nn.relu),
+                eqx.nn.Conv2d(
+                    channels,
+                    2 * channels,
+                    kernel_size=3,
+                    stride=2,
+                    padding=1,
+                    key=keys[1],
+                ),
+                eqx.nn.Lambda(jax.nn.relu),
+            ]
+        )
         self.to_latent = eqx.nn.Linear(2 * channels * 7 * 7, latent_dim, key=keys[2])
         self.from_latent = eqx.nn.Linear(latent_dim, 2 * channels * 7 * 7, key=keys[3])
-        self.decoder = eqx.nn.Sequential([
-            eqx.nn.ConvTranspose2d(2 * channels, channels, kernel_size=4, stride=2, padding=1, key=keys[4]),
-            eqx.nn.Lambda(jax.nn.relu),
-            eqx.nn.ConvTranspose2d(channels, 1, kernel_size=4, stride=2, padding=1, key=keys[5]),
-            eqx.nn.Lambda(jax.nn.sigmoid),
-        ])
+        self.decoder = eqx.nn.Sequential(
+            [
+                eqx.nn.ConvTranspose2d(
+                    2 * channels,
+                    channels,
+                    kernel_size=4,
+                    stride=2,
+                    padding=1,
+                    key=keys[4],
+                ),
+                eqx.nn.Lambda(jax.nn.relu),
+                eqx.nn.ConvTranspose2d(
+                    channels, 1, kernel_size=4, stride=2, padding=1, key=keys[5]
+                ),
+                eqx.nn.Lambda(jax.nn.sigmoid),
+            ]
+        )
 
     def encode(self, x):
         h = self.encoder(x)

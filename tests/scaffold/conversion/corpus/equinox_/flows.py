@@ -1,4 +1,5 @@
 """RealNVP layers for density estimation."""
+
 from typing import Tuple
 
 import equinox as eqx
@@ -16,14 +17,26 @@ class AffineCoupling(eqx.Module):
     flip: bool = eqx.field(static=True)
     dim: int = eqx.field(static=True)
 
-    def __init__(self, dim: int, width: int, depth: int = 2, flip: bool = False, *, key: PRNGKeyArray):
+    def __init__(
+        self,
+        dim: int,
+        width: int,
+        depth: int = 2,
+        flip: bool = False,
+        *,
+        key: PRNGKeyArray,
+    ):
         half = dim // 2
-        self.net = eqx.nn.MLP(half, 2 * half, width, depth, activation=jax.nn.tanh, key=key)
+        self.net = eqx.nn.MLP(
+            half, 2 * half, width, depth, activation=jax.nn.tanh, key=key
+        )
         self.log_scale = jnp.zeros((half,))
         self.flip = flip
         self.dim = dim
 
-    def __call__(self, x: Float[Array, "dim"]) -> Tuple[Float[Array, "dim"], Float[Array, ""]]:
+    def __call__(
+        self, x: Float[Array, "dim"]
+    ) -> Tuple[Float[Array, "dim"], Float[Array, ""]]:
         a, b = jnp.split(x, 2)
         if self.flip:
             a, b = b, a

@@ -14,10 +14,16 @@ class PatchBlock(eqx.Module):
     norm1: eqx.nn.LayerNorm
     norm2: eqx.nn.LayerNorm
 
-    def __init__(self, num_patches, hidden_size, mix_patch_size, mix_hidden_size, *, key):
+    def __init__(
+        self, num_patches, hidden_size, mix_patch_size, mix_hidden_size, *, key
+    ):
         tkey, ckey = jr.split(key, 2)
-        self.patch_mixer = eqx.nn.MLP(num_patches, num_patches, mix_patch_size, depth=1, key=tkey)
-        self.hidden_mixer = eqx.nn.MLP(hidden_size, hidden_size, mix_hidden_size, depth=1, key=ckey)
+        self.patch_mixer = eqx.nn.MLP(
+            num_patches, num_patches, mix_patch_size, depth=1, key=tkey
+        )
+        self.hidden_mixer = eqx.nn.MLP(
+            hidden_size, hidden_size, mix_hidden_size, depth=1, key=ckey
+        )
         self.norm1 = eqx.nn.LayerNorm((hidden_size, num_patches))
         self.norm2 = eqx.nn.LayerNorm((num_patches, hidden_size))
 
@@ -37,7 +43,15 @@ class Mixer2d(eqx.Module):
     norm: eqx.nn.LayerNorm
 
     def __init__(
-        self, img_size, patch_size, hidden_size, mix_patch_size, mix_hidden_size, num_blocks, *, key
+        self,
+        img_size,
+        patch_size,
+        hidden_size,
+        mix_patch_size,
+        mix_hidden_size,
+        num_blocks,
+        *,
+        key,
     ):
         input_size, height, width = img_size
         assert (height % patch_size) == 0
@@ -51,7 +65,9 @@ class Mixer2d(eqx.Module):
             hidden_size, input_size, patch_size, stride=patch_size, key=outkey
         )
         self.blocks = [
-            PatchBlock(num_patches, hidden_size, mix_patch_size, mix_hidden_size, key=bkey)
+            PatchBlock(
+                num_patches, hidden_size, mix_patch_size, mix_hidden_size, key=bkey
+            )
             for bkey in bkeys
         ]
         self.norm = eqx.nn.LayerNorm((hidden_size, num_patches))

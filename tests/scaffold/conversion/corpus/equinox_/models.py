@@ -1,6 +1,5 @@
 """Modules of equinox: each is for one example."""
 
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp

@@ -25,6 +25,7 @@ class DoubleConv(eqx.Module):
 
 class UNet(eqx.Module):
     """A U-Net over one image."""
+
     stem: DoubleConv
     downs: List[DoubleConv]
     ups: List[eqx.nn.ConvTranspose2d]
@@ -32,16 +33,25 @@ class UNet(eqx.Module):
     head: eqx.nn.Conv2d
     pool: eqx.nn.MaxPool2d
 
-    def __init__(self, in_channels: int, out_channels: int, base: int = 4, depth: int = 2, *, key):
+    def __init__(
+        self, in_channels: int, out_channels: int, base: int = 4, depth: int = 2, *, key
+    ):
         keys = jr.split(key, 3 * depth + 2)
         self.stem = DoubleConv(in_channels, base, key=keys[0])
         widths = [base * 2**i for i in range(depth + 1)]
-        self.downs = [DoubleConv(widths[i], widths[i + 1], key=keys[1 + i]) for i in range(depth)]
+        self.downs = [
+            DoubleConv(widths[i], widths[i + 1], key=keys[1 + i]) for i in range(depth)
+        ]
         self.ups = [
-            eqx.nn.ConvTranspose2d(widths[i + 1], widths[i], 2, stride=2, key=keys[1 + depth + i])
+            eqx.nn.ConvTranspose2d(
+                widths[i + 1], widths[i], 2, stride=2, key=keys[1 + depth + i]
+            )
             for i in reversed(range(depth))
         ]
-        self.fuses = [DoubleConv(2 * widths[i], widths[i], key=keys[1 + 2 * depth + i]) for i in reversed(range(depth))]
+        self.fuses = [
+            DoubleConv(2 * widths[i], widths[i], key=keys[1 + 2 * depth + i])
+            for i in reversed(range(depth))
+        ]
         self.head = eqx.nn.Conv2d(base, out_channels, 1, key=keys[-1])
         self.pool = eqx.nn.MaxPool2d(2, stride=2)
 

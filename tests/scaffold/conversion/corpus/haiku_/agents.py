@@ -14,8 +14,12 @@ class ResBlock(hk.Module):
         self.stride = stride
 
     def __call__(self, inputs, is_training: bool):
-        shortcut = hk.Conv2D(self.channels, 1, stride=self.stride, with_bias=False, name="shortcut_conv")(inputs)
-        shortcut = hk.BatchNorm(True, True, 0.9, name="shortcut_bn")(shortcut, is_training)
+        shortcut = hk.Conv2D(
+            self.channels, 1, stride=self.stride, with_bias=False, name="shortcut_conv"
+        )(inputs)
+        shortcut = hk.BatchNorm(True, True, 0.9, name="shortcut_bn")(
+            shortcut, is_training
+        )
         out = hk.Conv2D(self.channels // 2, 1, with_bias=False)(inputs)
         out = jax.nn.relu(hk.BatchNorm(True, True, 0.9)(out, is_training))
         out = hk.Conv2D(self.channels, 3, stride=self.stride, with_bias=False)(out)

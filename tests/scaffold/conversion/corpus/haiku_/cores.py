@@ -1,4 +1,5 @@
 """A recurrent agent of haiku."""
+
 import collections
 
 import haiku as hk

@@ -11,7 +11,9 @@ class Critic(hk.Module):
 
     def __call__(self, x):
         for i, h in enumerate(self.hidden):
-            x = hk.Linear(h, w_init=hk.initializers.VarianceScaling(2.0), name=f"l{i}")(x)
+            x = hk.Linear(h, w_init=hk.initializers.VarianceScaling(2.0), name=f"l{i}")(
+                x
+            )
             x = hk.LayerNorm(-1, True, True)(x)
             x = jax.nn.elu(x)
         return hk.Linear(1)(x)[..., 0]

@@ -1,4 +1,5 @@
 """The MNIST VAE of haiku's examples."""
+
 from typing import NamedTuple, Sequence
 
 import haiku as hk

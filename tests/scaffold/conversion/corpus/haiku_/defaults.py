@@ -1,4 +1,5 @@
 """A policy network as a function with default arguments."""
+
 import haiku as hk
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,5 @@
 """Torso and policy head of IMPALA."""
+
 import haiku as hk
 import jax
 import jax.numpy as jnp
@@ -12,12 +13,24 @@ class ResidualBlock(hk.Module):
         self._num_channels = num_channels
 
     def __call__(self, x):
-        main_branch = hk.Sequential([
-            jax.nn.relu,
-            hk.Conv2D(self._num_channels, kernel_shape=[3, 3], stride=[1, 1], padding="SAME"),
-            jax.nn.relu,
-            hk.Conv2D(self._num_channels, kernel_shape=[3, 3], stride=[1, 1], padding="SAME"),
-        ])
+        main_branch = hk.Sequential(
+            [
+                jax.nn.relu,
+                hk.Conv2D(
+                    self._num_channels,
+                    kernel_shape=[3, 3],
+                    stride=[1, 1],
+                    padding="SAME",
+                ),
+                jax.nn.relu,
+                hk.Conv2D(
+                    self._num_channels,
+                    kernel_shape=[3, 3],
+                    stride=[1, 1],
+                    padding="SAME",
+                ),
+            ]
+        )
         return main_branch(x) + x
 
 
@@ -28,9 +41,11 @@ class AtariDeepTorso(hk.Module):
         super().__init__(name=name)
 
     def __call__(self, x):
-        torso_out = x.astype(jnp.float32) / 255.
+        torso_out = x.astype(jnp.float32) / 255.0
         for i, (num_channels, num_blocks) in enumerate([(16, 2), (32, 2), (32, 2)]):
-            conv = hk.Conv2D(num_channels, kernel_shape=[3, 3], stride=[1, 1], padding="SAME")
+            conv = hk.Conv2D(
+                num_channels, kernel_shape=[3, 3], stride=[1, 1], padding="SAME"
+            )
             torso_out = conv(torso_out)
             torso_out = hk.max_pool(
                 torso_out,

@@ -1,4 +1,5 @@
 """A character model of haiku: an LSTM that is unrolled over time."""
+
 import haiku as hk
 import jax
 import jax.numpy as jnp

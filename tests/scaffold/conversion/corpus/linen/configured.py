@@ -30,10 +30,14 @@ class MlpBlock(nn.Module):
     def __call__(self, inputs):
         config = self.config
         actual_out_dim = inputs.shape[-1] if self.out_dim is None else self.out_dim
-        x = nn.Dense(config.mlp_dim, kernel_init=config.kernel_init, bias_init=config.bias_init)(inputs)
+        x = nn.Dense(
+            config.mlp_dim, kernel_init=config.kernel_init, bias_init=config.bias_init
+        )(inputs)
         x = nn.relu(x)
         x = nn.Dropout(rate=config.dropout_rate)(x, deterministic=config.deterministic)
-        return nn.Dense(actual_out_dim, kernel_init=config.kernel_init, bias_init=config.bias_init)(x)
+        return nn.Dense(
+            actual_out_dim, kernel_init=config.kernel_init, bias_init=config.bias_init
+        )(x)
 
 
 class Block(nn.Module):
@@ -72,7 +76,11 @@ class ConfiguredDecoder(nn.Module):
             embedding_init=nn.initializers.normal(stddev=1.0),
         )
         x = embed(inputs.astype("int32"))
-        pos = self.param("pos", nn.initializers.normal(stddev=0.02), (1, config.max_len, config.emb_dim))
+        pos = self.param(
+            "pos",
+            nn.initializers.normal(stddev=0.02),
+            (1, config.max_len, config.emb_dim),
+        )
         x = x + pos[:, : x.shape[1], :]
         for lyr in range(config.num_layers):
             x = Block(config=config, name=f"block_{lyr}")(x, mask)

@@ -1,4 +1,5 @@
 """A convolutional decoder and a recurrent policy, as people write them."""
+
 import math
 from typing import Any, Sequence, Callable
 
@@ -18,7 +19,14 @@ class Upsampler(nn.Module):
         x = nn.Dense(4 * 4 * self.features[0])(z)
         x = x.reshape((x.shape[0], 4, 4, self.features[0]))
         for f in self.features:
-            x = nn.ConvTranspose(f, (4, 4), strides=(2, 2), padding="SAME", transpose_kernel=True, use_bias=False)(x)
+            x = nn.ConvTranspose(
+                f,
+                (4, 4),
+                strides=(2, 2),
+                padding="SAME",
+                transpose_kernel=True,
+                use_bias=False,
+            )(x)
             x = nn.BatchNorm(use_running_average=not train, momentum=0.99)(x)
             x = nn.relu(x)
         return nn.tanh(nn.Conv(self.channels, (3, 3))(x))
@@ -36,9 +44,15 @@ class ActorCritic(nn.Module):
             activation = nn.relu
         else:
             activation = nn.tanh
-        actor_mean = nn.Dense(64, kernel_init=nn.initializers.orthogonal(jnp.sqrt(2)), bias_init=nn.initializers.constant(0.0))(x)
+        actor_mean = nn.Dense(
+            64,
+            kernel_init=nn.initializers.orthogonal(jnp.sqrt(2)),
+            bias_init=nn.initializers.constant(0.0),
+        )(x)
         actor_mean = activation(actor_mean)
-        actor_mean = nn.Dense(self.action_dim, kernel_init=nn.initializers.orthogonal(0.01))(actor_mean)
+        actor_mean = nn.Dense(
+            self.action_dim, kernel_init=nn.initializers.orthogonal(0.01)
+        )(actor_mean)
         log_std = self.param("log_std", nn.initializers.zeros, (self.action_dim,))
         critic = nn.Dense(64, kernel_init=nn.initializers.orthogonal(jnp.sqrt(2)))(x)
         critic = activation(critic)
@@ -58,8 +72,13 @@ class LanguageModel(nn.Module):
 
     def setup(self):
         self.embed = nn.Embed(self.vocab_size, self.d_model)
-        self.pos = self.param("pos", nn.initializers.normal(0.02), (self.max_len, self.d_model))
-        self.blocks = [DecoderBlock(self.d_model, self.n_heads, self.dropout) for _ in range(self.n_layers)]
+        self.pos = self.param(
+            "pos", nn.initializers.normal(0.02), (self.max_len, self.d_model)
+        )
+        self.blocks = [
+            DecoderBlock(self.d_model, self.n_heads, self.dropout)
+            for _ in range(self.n_layers)
+        ]
         self.ln_f = nn.LayerNorm()
 
     def __call__(self, tokens, deterministic=True):
@@ -80,7 +99,11 @@ class DecoderBlock(nn.Module):
     def __call__(self, x, deterministic):
         mask = nn.make_causal_mask(x[..., 0])
         y = nn.LayerNorm()(x)
-        y = nn.MultiHeadDotProductAttention(num_heads=self.n_heads, dropout_rate=self.dropout, deterministic=deterministic)(y, y, mask=mask)
+        y = nn.MultiHeadDotProductAttention(
+            num_heads=self.n_heads,
+            dropout_rate=self.dropout,
+            deterministic=deterministic,
+        )(y, y, mask=mask)
         x = x + y
         y = nn.LayerNorm()(x)
         y = nn.Dense(4 * self.d_model)(y)
@@ -98,7 +121,9 @@ class TimeEmbedding(nn.Module):
     @nn.compact
     def __call__(self, times):
         half = self.dim // 2
-        freqs = jnp.exp(jnp.arange(half, dtype=jnp.float32) * -(math.log(10000.0) / (half - 1)))
+        freqs = jnp.exp(
+            jnp.arange(half, dtype=jnp.float32) * -(math.log(10000.0) / (half - 1))
+        )
         emb = times[:, None] * freqs[None, :]
         emb = jnp.concatenate([jnp.sin(emb), jnp.cos(emb)], axis=-1)
         return nn.Dense(self.dim)(emb)

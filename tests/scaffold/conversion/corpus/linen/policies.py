@@ -1,4 +1,5 @@
 """Actor and critics of soft actor-critic, as in jaxrl."""
+
 from typing import Callable, Optional, Sequence
 
 import flax.linen as nn
@@ -25,7 +26,9 @@ class MLP(nn.Module):
             if i + 1 < len(self.hidden_dims) or self.activate_final:
                 x = self.activations(x)
                 if self.dropout_rate is not None:
-                    x = nn.Dropout(rate=self.dropout_rate)(x, deterministic=not training)
+                    x = nn.Dropout(rate=self.dropout_rate)(
+                        x, deterministic=not training
+                    )
         return x
 
 
@@ -38,15 +41,24 @@ class NormalTanhPolicy(nn.Module):
     log_std_max: Optional[float] = None
 
     @nn.compact
-    def __call__(self, observations: jnp.ndarray, temperature: float = 1.0, training: bool = False):
-        outputs = MLP(self.hidden_dims, activate_final=True)(observations, training=training)
+    def __call__(
+        self,
+        observations: jnp.ndarray,
+        temperature: float = 1.0,
+        training: bool = False,
+    ):
+        outputs = MLP(self.hidden_dims, activate_final=True)(
+            observations, training=training
+        )
 
         means = nn.Dense(self.action_dim, kernel_init=default_init())(outputs)
 
         if self.state_dependent_std:
-            log_stds = nn.Dense(self.action_dim, kernel_init=default_init(self.log_std_scale))(outputs)
+            log_stds = nn.Dense(
+                self.action_dim, kernel_init=default_init(self.log_std_scale)
+            )(outputs)
         else:
-            log_stds = self.param('log_stds', nn.initializers.zeros, (self.action_dim,))
+            log_stds = self.param("log_stds", nn.initializers.zeros, (self.action_dim,))
 
         log_std_min = self.log_std_min or LOG_STD_MIN
         log_std_max = self.log_std_max or LOG_STD_MAX

@@ -15,7 +15,9 @@ class BiLSTMTagger(nn.Module):
         x = nn.Embed(self.vocab_size, self.embed_dim)(tokens)
         x = nn.Dropout(self.dropout_rate, deterministic=not train)(x)
         forward = nn.RNN(nn.LSTMCell(self.hidden_dim))(x)
-        backward = nn.RNN(nn.LSTMCell(self.hidden_dim), reverse=True, keep_order=True)(x)
+        backward = nn.RNN(nn.LSTMCell(self.hidden_dim), reverse=True, keep_order=True)(
+            x
+        )
         x = jnp.concatenate([forward, backward], axis=-1)
         x = nn.Dropout(self.dropout_rate, deterministic=not train)(x)
         logits = nn.Dense(self.num_tags)(x)

@@ -13,7 +13,9 @@ class Expert(nnx.Module):
 
 
 class MoE(nnx.Module):
-    def __init__(self, dim: int, hidden: int, num_experts: int, top_k: int = 2, *, rngs: nnx.Rngs):
+    def __init__(
+        self, dim: int, hidden: int, num_experts: int, top_k: int = 2, *, rngs: nnx.Rngs
+    ):
         self.num_experts = num_experts
         self.top_k = top_k
         self.gate = nnx.Linear(dim, num_experts, use_bias=False, rngs=rngs)
@@ -24,7 +26,7 @@ class MoE(nnx.Module):
         weights, indices = jax.lax.top_k(logits, self.top_k)
         weights = jax.nn.softmax(weights, axis=-1)
         one_hot = jax.nn.one_hot(indices, self.num_experts, dtype=x.dtype)
-        combine = jnp.einsum('...k,...ke->...e', weights, one_hot)
+        combine = jnp.einsum("...k,...ke->...e", weights, one_hot)
         out = jnp.zeros_like(x)
         for i, expert in enumerate(self.experts):
             out += combine[..., i, None] * expert(x)
@@ -32,9 +34,13 @@ class MoE(nnx.Module):
 
 
 class MoEBlock(nnx.Module):
-    def __init__(self, dim: int, heads: int, hidden: int, num_experts: int, rngs: nnx.Rngs):
+    def __init__(
+        self, dim: int, heads: int, hidden: int, num_experts: int, rngs: nnx.Rngs
+    ):
         self.norm1 = nnx.RMSNorm(dim, rngs=rngs)
-        self.attn = nnx.MultiHeadAttention(num_heads=heads, in_features=dim, decode=False, rngs=rngs)
+        self.attn = nnx.MultiHeadAttention(
+            num_heads=heads, in_features=dim, decode=False, rngs=rngs
+        )
         self.norm2 = nnx.RMSNorm(dim, rngs=rngs)
         self.moe = MoE(dim, hidden, num_experts, rngs=rngs)
 

@@ -1,4 +1,5 @@
 """A language model of a GRU in nnx."""
+
 import jax
 import jax.numpy as jnp
 from flax import nnx

@@ -25,7 +25,9 @@ def scale_by_amsbelief(
         mu = jax.tree.map(jnp.zeros_like, params)
         nu = jax.tree.map(jnp.zeros_like, params)
         nu_max = jax.tree.map(jnp.zeros_like, params)
-        return AdaBeliefState(step=jnp.zeros([], jnp.int32), mu=mu, nu=nu, nu_max=nu_max)
+        return AdaBeliefState(
+            step=jnp.zeros([], jnp.int32), mu=mu, nu=nu, nu_max=nu_max
+        )
 
     def update_fn(updates, state, params=None):
         del params
@@ -39,7 +41,9 @@ def scale_by_amsbelief(
 
         mu = jax.tree.map(ema(b1, 1), updates, state.mu)
         errors = jax.tree.map(lambda g, m: g - m, updates, mu)
-        nu = jax.tree.map(lambda e, v: b2 * v + (1 - b2) * e**2 + eps_root, errors, state.nu)
+        nu = jax.tree.map(
+            lambda e, v: b2 * v + (1 - b2) * e**2 + eps_root, errors, state.nu
+        )
         nu_max = jax.tree.map(jnp.maximum, state.nu_max, nu)
         c1 = 1 - b1**step
         c2 = 1 - b2**step

@@ -10,7 +10,9 @@ class ScaleByLionState(NamedTuple):
     mu: optax.Updates
 
 
-def scale_by_lion(b1: float = 0.9, b2: float = 0.99, mu_dtype: Optional[Any] = None) -> optax.GradientTransformation:
+def scale_by_lion(
+    b1: float = 0.9, b2: float = 0.99, mu_dtype: Optional[Any] = None
+) -> optax.GradientTransformation:
     """Rescale updates according to the Lion algorithm."""
 
     def init_fn(params):
@@ -19,8 +21,12 @@ def scale_by_lion(b1: float = 0.9, b2: float = 0.99, mu_dtype: Optional[Any] = N
 
     def update_fn(updates, state, params=None):
         del params
-        updates_new = jax.tree_util.tree_map(lambda g, m: jnp.sign((1.0 - b1) * g + b1 * m), updates, state.mu)
-        mu = jax.tree_util.tree_map(lambda g, m: (1 - b2) * g + b2 * m, updates, state.mu)
+        updates_new = jax.tree_util.tree_map(
+            lambda g, m: jnp.sign((1.0 - b1) * g + b1 * m), updates, state.mu
+        )
+        mu = jax.tree_util.tree_map(
+            lambda g, m: (1 - b2) * g + b2 * m, updates, state.mu
+        )
         count_inc = optax.safe_int32_increment(state.count)
         return updates_new, ScaleByLionState(count=count_inc, mu=mu)
 
@@ -42,7 +48,9 @@ class FactoredState(NamedTuple):
     v: optax.Updates
 
 
-def scale_by_factored(decay_rate: float = 0.8, eps: float = 1e-30, clipping_threshold: float = 1.0):
+def scale_by_factored(
+    decay_rate: float = 0.8, eps: float = 1e-30, clipping_threshold: float = 1.0
+):
     """Adafactor-like second moments: rows and columns of matrices, all elements of anything else."""
 
     def init_fn(params):
@@ -50,7 +58,11 @@ def scale_by_factored(decay_rate: float = 0.8, eps: float = 1e-30, clipping_thre
             return jnp.zeros(p.shape[:-1]) if p.ndim == 2 else jnp.zeros((1,))
 
         def col(p):
-            return jnp.zeros((p.shape[0] * 0 + p.shape[-1],)) if p.ndim == 2 else jnp.zeros((1,))
+            return (
+                jnp.zeros((p.shape[0] * 0 + p.shape[-1],))
+                if p.ndim == 2
+                else jnp.zeros((1,))
+            )
 
         def full(p):
             return jnp.zeros((1,)) if p.ndim == 2 else jnp.zeros_like(p)

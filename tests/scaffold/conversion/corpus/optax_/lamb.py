@@ -27,8 +27,12 @@ def scale_by_lamb(
         return ScaleByLambState(count=jnp.zeros([], jnp.int32), mu=mu, nu=nu)
 
     def update_fn(updates, state, params):
-        mu = jax.tree_util.tree_map(lambda g, m: b1 * m + (1 - b1) * g, updates, state.mu)
-        nu = jax.tree_util.tree_map(lambda g, v: b2 * v + (1 - b2) * jnp.square(g), updates, state.nu)
+        mu = jax.tree_util.tree_map(
+            lambda g, m: b1 * m + (1 - b1) * g, updates, state.mu
+        )
+        nu = jax.tree_util.tree_map(
+            lambda g, v: b2 * v + (1 - b2) * jnp.square(g), updates, state.nu
+        )
         count = optax.safe_int32_increment(state.count)
         bc1 = 1 - b1**count
         bc2 = 1 - b2**count
@@ -39,7 +43,9 @@ def scale_by_lamb(
             if clamp_value is not None:
                 w_norm = jnp.clip(w_norm, 0.0, clamp_value)
             u_norm = jnp.linalg.norm(u)
-            trust = jnp.where((w_norm > 0) & (u_norm > 0), w_norm / (u_norm + 1e-12), 1.0)
+            trust = jnp.where(
+                (w_norm > 0) & (u_norm > 0), w_norm / (u_norm + 1e-12), 1.0
+            )
             return trust * u
 
         updates = jax.tree_util.tree_map(lamb_update, mu, nu, params)

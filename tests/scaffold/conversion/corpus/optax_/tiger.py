@@ -17,7 +17,9 @@ def scale_by_tiger(beta=0.965):
 
     def update_fn(updates, state, params=None):
         del params
-        mu = jax.tree_util.tree_map(lambda m, g: beta * m + (1 - beta) * g, state.mu, updates)
+        mu = jax.tree_util.tree_map(
+            lambda m, g: beta * m + (1 - beta) * g, state.mu, updates
+        )
         updates = jax.tree_util.tree_map(jnp.sign, mu)
         return updates, ScaleByTigerState(mu=mu)
 

@@ -1,4 +1,5 @@
 """Losses of reinforcement learning."""
+
 import jax
 import jax.numpy as jnp
 

@@ -1,4 +1,5 @@
 """A layer of stax, with a nonlinearity after a convolution-free mixer."""
+
 import jax
 import jax.numpy as jnp
 from jax import random

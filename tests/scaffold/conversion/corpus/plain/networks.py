@@ -11,7 +11,9 @@ def random_layer_params(m, n, key, scale=1e-2):
 
 def init_network_params(sizes, key):
     keys = random.split(key, len(sizes))
-    return [random_layer_params(m, n, k) for m, n, k in zip(sizes[:-1], sizes[1:], keys)]
+    return [
+        random_layer_params(m, n, k) for m, n, k in zip(sizes[:-1], sizes[1:], keys)
+    ]
 
 
 def predict(params, image):

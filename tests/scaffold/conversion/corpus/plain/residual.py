@@ -1,4 +1,5 @@
 """A residual MLP in plain JAX, as a pair of functions over a list of layers."""
+
 import jax
 import jax.numpy as jnp
 
@@ -11,7 +12,13 @@ def init_resmlp(key, in_dim: int, hidden: int, out_dim: int, depth: int = 3):
     keys = jax.random.split(key, depth + 2)
     blocks = []
     for i in range(depth):
-        blocks.append({"w": glorot(keys[i], (hidden, hidden)), "b": jnp.zeros((hidden,)), "scale": jnp.ones((hidden,))})
+        blocks.append(
+            {
+                "w": glorot(keys[i], (hidden, hidden)),
+                "b": jnp.zeros((hidden,)),
+                "scale": jnp.ones((hidden,)),
+            }
+        )
     return {
         "embed": {"w": glorot(keys[-2], (in_dim, hidden)), "b": jnp.zeros((hidden,))},
         "blocks": blocks,

@@ -30,7 +30,7 @@ class Discriminator(nn.Module):
             nn.ReLU(),
         )
         self.fc = spectral_norm(nn.Linear(ch * 2, 1))
-        nn.init.xavier_uniform_(self.fc.weight.data, 1.)
+        nn.init.xavier_uniform_(self.fc.weight.data, 1.0)
 
     def forward(self, x):
         h = self.model(x)

@@ -8,7 +8,12 @@ from torch import nn
 
 class BertConfig:
     def __init__(
-        self, hidden_size=32, num_attention_heads=4, intermediate_size=64, layer_norm_eps=1e-12, dropout=0.1
+        self,
+        hidden_size=32,
+        num_attention_heads=4,
+        intermediate_size=64,
+        layer_norm_eps=1e-12,
+        dropout=0.1,
     ):
         self.hidden_size = hidden_size
         self.num_attention_heads = num_attention_heads
@@ -21,7 +26,9 @@ class BertSelfAttention(nn.Module):
     def __init__(self, config):
         super().__init__()
         if config.hidden_size % config.num_attention_heads != 0:
-            raise ValueError(f"{config.hidden_size} is no multiple of {config.num_attention_heads}")
+            raise ValueError(
+                f"{config.hidden_size} is no multiple of {config.num_attention_heads}"
+            )
         self.num_attention_heads = config.num_attention_heads
         self.attention_head_size = int(config.hidden_size / config.num_attention_heads)
         self.all_head_size = self.num_attention_heads * self.attention_head_size
@@ -31,7 +38,10 @@ class BertSelfAttention(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def transpose_for_scores(self, x):
-        new_x_shape = x.size()[:-1] + (self.num_attention_heads, self.attention_head_size)
+        new_x_shape = x.size()[:-1] + (
+            self.num_attention_heads,
+            self.attention_head_size,
+        )
         x = x.view(*new_x_shape)
         return x.permute(0, 2, 1, 3)
 

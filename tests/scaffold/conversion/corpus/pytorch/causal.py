@@ -10,7 +10,9 @@ class AddedMask(nn.Module):
 
     def forward(self, x):
         T = x.size(1)
-        mask = torch.triu(torch.full((T, T), float("-inf"), device=x.device), diagonal=1)
+        mask = torch.triu(
+            torch.full((T, T), float("-inf"), device=x.device), diagonal=1
+        )
         y, _ = self.attn(x, x, x, attn_mask=mask, need_weights=False)
         return self.ln(x + y)
 

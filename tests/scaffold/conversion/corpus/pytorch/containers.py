@@ -28,13 +28,24 @@ class Branches(nn.Module):
     def __init__(self, channels, kinds=("relu", "tanh")):
         super().__init__()
         self.acts = nn.ModuleDict({"relu": nn.ReLU(), "tanh": nn.Tanh()})
-        self.heads = nn.ModuleDict({"a": nn.Linear(channels, 4), "b": nn.Linear(channels, 4)})
-        self.stages = nn.ModuleList([nn.Sequential(nn.Linear(channels, channels), nn.LayerNorm(channels), nn.GELU()) for _ in range(3)])
+        self.heads = nn.ModuleDict(
+            {"a": nn.Linear(channels, 4), "b": nn.Linear(channels, 4)}
+        )
+        self.stages = nn.ModuleList(
+            [
+                nn.Sequential(
+                    nn.Linear(channels, channels), nn.LayerNorm(channels), nn.GELU()
+                )
+                for _ in range(3)
+            ]
+        )
 
     def forward(self, x):
         for stage in self.stages:
             x = x + stage(x)
-        return self.heads["a"](self.acts["relu"](x)) + self.heads["b"](self.acts["tanh"](x))
+        return self.heads["a"](self.acts["relu"](x)) + self.heads["b"](
+            self.acts["tanh"](x)
+        )
 
 
 class InProj(nn.Module):
@@ -47,7 +58,11 @@ class InProj(nn.Module):
 
     def forward(self, x):
         b, n, d = x.shape
-        q, k, v = F.linear(x, self.in_proj_weight, self.in_proj_bias).reshape(b, n, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        q, k, v = (
+            F.linear(x, self.in_proj_weight, self.in_proj_bias)
+            .reshape(b, n, 3, self.heads, d // self.heads)
+            .permute(2, 0, 3, 1, 4)
+        )
         w = torch.softmax(q @ k.transpose(-1, -2) * (d // self.heads) ** -0.5, -1)
         return self.out((w @ v).transpose(1, 2).flatten(2))
 
@@ -58,7 +73,11 @@ class ResidualTower(nn.Module):
         self.slope = slope
         layers = []
         for a, b in zip(widths[:-1], widths[1:]):
-            layers.append(nn.Sequential(nn.Linear(a, b), nn.LayerNorm(b), nn.LeakyReLU(self.slope)))
+            layers.append(
+                nn.Sequential(
+                    nn.Linear(a, b), nn.LayerNorm(b), nn.LeakyReLU(self.slope)
+                )
+            )
         self.layers = nn.ModuleList(layers)
 
     def forward(self, x):

@@ -9,10 +9,23 @@ class DenseLayer(nn.Module):
         super().__init__()
         self.norm1 = nn.BatchNorm2d(num_input_features)
         self.relu1 = nn.ReLU(inplace=True)
-        self.conv1 = nn.Conv2d(num_input_features, bn_size * growth_rate, kernel_size=1, stride=1, bias=False)
+        self.conv1 = nn.Conv2d(
+            num_input_features,
+            bn_size * growth_rate,
+            kernel_size=1,
+            stride=1,
+            bias=False,
+        )
         self.norm2 = nn.BatchNorm2d(bn_size * growth_rate)
         self.relu2 = nn.ReLU(inplace=True)
-        self.conv2 = nn.Conv2d(bn_size * growth_rate, growth_rate, kernel_size=3, stride=1, padding=1, bias=False)
+        self.conv2 = nn.Conv2d(
+            bn_size * growth_rate,
+            growth_rate,
+            kernel_size=3,
+            stride=1,
+            padding=1,
+            bias=False,
+        )
         self.drop_rate = float(drop_rate)
 
     def forward(self, inputs):
@@ -33,7 +46,14 @@ class DenseBlock(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList()
         for i in range(num_layers):
-            self.layers.append(DenseLayer(num_input_features + i * growth_rate, growth_rate, bn_size, drop_rate))
+            self.layers.append(
+                DenseLayer(
+                    num_input_features + i * growth_rate,
+                    growth_rate,
+                    bn_size,
+                    drop_rate,
+                )
+            )
 
     def forward(self, init_features):
         features = [init_features]
@@ -48,21 +68,47 @@ class Transition(nn.Sequential):
         super().__init__()
         self.norm = nn.BatchNorm2d(num_input_features)
         self.relu = nn.ReLU(inplace=True)
-        self.conv = nn.Conv2d(num_input_features, num_output_features, kernel_size=1, stride=1, bias=False)
+        self.conv = nn.Conv2d(
+            num_input_features, num_output_features, kernel_size=1, stride=1, bias=False
+        )
         self.pool = nn.AvgPool2d(kernel_size=2, stride=2)
 
 
 class DenseNet(nn.Module):
-    def __init__(self, growth_rate=4, block_config=(2, 2), num_init_features=8, bn_size=4, drop_rate=0.0, num_classes=10):
+    def __init__(
+        self,
+        growth_rate=4,
+        block_config=(2, 2),
+        num_init_features=8,
+        bn_size=4,
+        drop_rate=0.0,
+        num_classes=10,
+    ):
         super().__init__()
-        self.features = nn.Sequential(OrderedDict([
-            ("conv0", nn.Conv2d(3, num_init_features, kernel_size=3, stride=1, padding=1, bias=False)),
-            ("norm0", nn.BatchNorm2d(num_init_features)),
-            ("relu0", nn.ReLU(inplace=True)),
-        ]))
+        self.features = nn.Sequential(
+            OrderedDict(
+                [
+                    (
+                        "conv0",
+                        nn.Conv2d(
+                            3,
+                            num_init_features,
+                            kernel_size=3,
+                            stride=1,
+                            padding=1,
+                            bias=False,
+                        ),
+                    ),
+                    ("norm0", nn.BatchNorm2d(num_init_features)),
+                    ("relu0", nn.ReLU(inplace=True)),
+                ]
+            )
+        )
         num_features = num_init_features
         for i, num_layers in enumerate(block_config):
-            block = DenseBlock(num_layers, num_features, bn_size, growth_rate, drop_rate)
+            block = DenseBlock(
+                num_layers, num_features, bn_size, growth_rate, drop_rate
+            )
             self.features.add_module("denseblock%d" % (i + 1), block)
             num_features = num_features + num_layers * growth_rate
             if i != len(block_config) - 1:

@@ -14,7 +14,9 @@ class CosineLinear(nn.Linear):
 
 class WSConv2d(nn.Conv2d):
     def __init__(self, in_channels, out_channels, kernel_size, **kwargs):
-        super().__init__(in_channels, out_channels, kernel_size, padding=kernel_size // 2)
+        super().__init__(
+            in_channels, out_channels, kernel_size, padding=kernel_size // 2
+        )
 
     def forward(self, x):
         weight = self.weight - self.weight.mean(dim=[1, 2, 3], keepdim=True)

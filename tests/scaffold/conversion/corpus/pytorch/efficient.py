@@ -14,14 +14,25 @@ def drop_connect(inputs, p, training):
     batch_size = inputs.shape[0]
     keep_prob = 1 - p
     random_tensor = keep_prob
-    random_tensor += torch.rand([batch_size, 1, 1, 1], dtype=inputs.dtype, device=inputs.device)
+    random_tensor += torch.rand(
+        [batch_size, 1, 1, 1], dtype=inputs.dtype, device=inputs.device
+    )
     binary_tensor = torch.floor(random_tensor)
     output = inputs / keep_prob * binary_tensor
     return output
 
 
 class MBConvBlock(nn.Module):
-    def __init__(self, in_channels, out_channels, kernel_size, stride, expand_ratio, se_ratio=0.25, drop_connect_rate=0.2):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride,
+        expand_ratio,
+        se_ratio=0.25,
+        drop_connect_rate=0.2,
+    ):
         super().__init__()
         self.expand_ratio = expand_ratio
         self.has_se = (se_ratio is not None) and (0 < se_ratio <= 1)
@@ -31,7 +42,15 @@ class MBConvBlock(nn.Module):
         if expand_ratio != 1:
             self._expand_conv = nn.Conv2d(in_channels, mid, 1, bias=False)
             self._bn0 = nn.BatchNorm2d(mid, momentum=0.01, eps=1e-3)
-        self._depthwise_conv = nn.Conv2d(mid, mid, kernel_size, stride=stride, padding=kernel_size // 2, groups=mid, bias=False)
+        self._depthwise_conv = nn.Conv2d(
+            mid,
+            mid,
+            kernel_size,
+            stride=stride,
+            padding=kernel_size // 2,
+            groups=mid,
+            bias=False,
+        )
         self._bn1 = nn.BatchNorm2d(mid, momentum=0.01, eps=1e-3)
         if self.has_se:
             num_squeezed_channels = max(1, int(in_channels * se_ratio))

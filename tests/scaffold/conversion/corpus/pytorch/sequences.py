@@ -28,9 +28,7 @@ class Tagger(nn.Module):
 
     def __init__(self, input_size, hidden_size, num_tags):
         super().__init__()
-        self.rnn = nn.GRU(
-            input_size, hidden_size, batch_first=True, bidirectional=True
-        )
+        self.rnn = nn.GRU(input_size, hidden_size, batch_first=True, bidirectional=True)
         self.out = nn.Linear(2 * hidden_size, num_tags)
 
     def forward(self, x):
@@ -41,7 +39,9 @@ class Tagger(nn.Module):
 class GhostModule(nn.Module):
     """Half of the features by a convolution, the others by a cheap one of those."""
 
-    def __init__(self, inp, oup, kernel_size=1, ratio=2, dw_size=3, stride=1, relu=True):
+    def __init__(
+        self, inp, oup, kernel_size=1, ratio=2, dw_size=3, stride=1, relu=True
+    ):
         super().__init__()
         self.oup = oup
         init_channels = math.ceil(oup / ratio)

@@ -28,9 +28,9 @@ class MAB(nn.Module):
 
         A = torch.softmax(Q_.bmm(K_.transpose(1, 2)) / math.sqrt(self.dim_V), 2)
         O = torch.cat((Q_ + A.bmm(V_)).split(Q.size(0), 0), 2)
-        O = O if getattr(self, 'ln0', None) is None else self.ln0(O)
+        O = O if getattr(self, "ln0", None) is None else self.ln0(O)
         O = O + F.relu(self.fc_o(O))
-        O = O if getattr(self, 'ln1', None) is None else self.ln1(O)
+        O = O if getattr(self, "ln1", None) is None else self.ln1(O)
         return O
 
 
@@ -68,15 +68,26 @@ class PMA(nn.Module):
 
 
 class SetTransformer(nn.Module):
-    def __init__(self, dim_input=3, num_outputs=1, dim_output=4, num_inds=5, dim_hidden=8, num_heads=4, ln=False):
+    def __init__(
+        self,
+        dim_input=3,
+        num_outputs=1,
+        dim_output=4,
+        num_inds=5,
+        dim_hidden=8,
+        num_heads=4,
+        ln=False,
+    ):
         super(SetTransformer, self).__init__()
         self.enc = nn.Sequential(
             ISAB(dim_input, dim_hidden, num_heads, num_inds, ln=ln),
-            ISAB(dim_hidden, dim_hidden, num_heads, num_inds, ln=ln))
+            ISAB(dim_hidden, dim_hidden, num_heads, num_inds, ln=ln),
+        )
         self.dec = nn.Sequential(
             PMA(dim_hidden, num_heads, num_outputs, ln=ln),
             SAB(dim_hidden, dim_hidden, num_heads, ln=ln),
-            nn.Linear(dim_hidden, dim_output))
+            nn.Linear(dim_hidden, dim_output),
+        )
 
     def forward(self, X):
         return self.dec(self.enc(X))

@@ -4,7 +4,9 @@ import torch.nn as nn
 
 def conv3x3(in_planes, out_planes, stride=1):
     """3x3 convolution with padding"""
-    return nn.Conv2d(in_planes, out_planes, kernel_size=3, stride=stride, padding=1, bias=False)
+    return nn.Conv2d(
+        in_planes, out_planes, kernel_size=3, stride=stride, padding=1, bias=False
+    )
 
 
 def conv1x1(in_planes, out_planes, stride=1):
@@ -50,7 +52,9 @@ class BottleneckUnit(nn.Module):
 
 
 class StagedResNet(nn.Module):
-    def __init__(self, layers=(2, 2), num_classes=10, width=16, zero_init_residual=False):
+    def __init__(
+        self, layers=(2, 2), num_classes=10, width=16, zero_init_residual=False
+    ):
         super(StagedResNet, self).__init__()
         self.inplanes = width
         self.conv1 = nn.Conv2d(3, width, kernel_size=7, stride=2, padding=3, bias=False)

@@ -18,18 +18,27 @@ class Chomp1d(nn.Module):
 class TemporalBlock(nn.Module):
     """A causal convolution beside its input."""
 
-    def __init__(self, n_inputs, n_outputs, kernel_size, stride, dilation, padding, dropout=0.2):
+    def __init__(
+        self, n_inputs, n_outputs, kernel_size, stride, dilation, padding, dropout=0.2
+    ):
         super().__init__()
         self.conv1 = weight_norm(
             nn.Conv1d(
-                n_inputs, n_outputs, kernel_size, stride=stride, padding=padding, dilation=dilation
+                n_inputs,
+                n_outputs,
+                kernel_size,
+                stride=stride,
+                padding=padding,
+                dilation=dilation,
             )
         )
         self.chomp1 = Chomp1d(padding)
         self.relu1 = nn.ReLU()
         self.dropout1 = nn.Dropout(dropout)
         self.net = nn.Sequential(self.conv1, self.chomp1, self.relu1, self.dropout1)
-        self.downsample = nn.Conv1d(n_inputs, n_outputs, 1) if n_inputs != n_outputs else None
+        self.downsample = (
+            nn.Conv1d(n_inputs, n_outputs, 1) if n_inputs != n_outputs else None
+        )
         self.relu = nn.ReLU()
 
     def forward(self, x):

@@ -4,12 +4,20 @@ import torch.nn.functional as F
 
 
 class TextCNN(nn.Module):
-    def __init__(self, vocab_size, embed_dim, num_classes, num_filters=100, kernel_sizes=(3, 4, 5), dropout=0.5):
+    def __init__(
+        self,
+        vocab_size,
+        embed_dim,
+        num_classes,
+        num_filters=100,
+        kernel_sizes=(3, 4, 5),
+        dropout=0.5,
+    ):
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, embed_dim)
-        self.convs = nn.ModuleList([
-            nn.Conv2d(1, num_filters, (k, embed_dim)) for k in kernel_sizes
-        ])
+        self.convs = nn.ModuleList(
+            [nn.Conv2d(1, num_filters, (k, embed_dim)) for k in kernel_sizes]
+        )
         self.dropout = nn.Dropout(dropout)
         self.fc = nn.Linear(len(kernel_sizes) * num_filters, num_classes)
 

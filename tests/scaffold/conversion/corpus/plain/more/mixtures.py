@@ -9,9 +9,18 @@ def init_mdn(key, in_dim, hidden, n_components):
             "w": jax.random.normal(k1, (in_dim, hidden)) / jnp.sqrt(in_dim),
             "b": jnp.zeros((hidden,)),
         },
-        "pi": {"w": jax.random.normal(k2, (hidden, n_components)) * 0.01, "b": jnp.zeros((n_components,))},
-        "mu": {"w": jax.random.normal(k3, (hidden, n_components)) * 0.01, "b": jnp.zeros((n_components,))},
-        "sigma": {"w": jax.random.normal(k4, (hidden, n_components)) * 0.01, "b": jnp.zeros((n_components,))},
+        "pi": {
+            "w": jax.random.normal(k2, (hidden, n_components)) * 0.01,
+            "b": jnp.zeros((n_components,)),
+        },
+        "mu": {
+            "w": jax.random.normal(k3, (hidden, n_components)) * 0.01,
+            "b": jnp.zeros((n_components,)),
+        },
+        "sigma": {
+            "w": jax.random.normal(k4, (hidden, n_components)) * 0.01,
+            "b": jnp.zeros((n_components,)),
+        },
     }
 
 

@@ -1,0 +1,244 @@
+"""Transformations of optax, each as the pair of functions that it is."""
+
+from __future__ import annotations
+
+TRANSFORMATIONS = """
+def identity():
+    def init(params):
+        return None
+    def update(updates, state, params=None):
+        return updates, state
+    return GradientTransformation(init, update)
+
+def scale(step_size):
+    def init(params):
+        return None
+    def update(updates, state, params=None):
+        return tree_map(lambda g: step_size * g, updates), state
+    return GradientTransformation(init, update)
+
+def scale_by_learning_rate(learning_rate):
+    def init(params):
+        return None
+    def update(updates, state, params=None):
+        return tree_map(lambda g: -learning_rate * g, updates), state
+    return GradientTransformation(init, update)
+
+def scale_by_schedule(step_size_fn):
+    def init(params):
+        return None
+    def update(updates, state, params=None):
+        return tree_map(lambda g: step_size_fn * g, updates), state
+    return GradientTransformation(init, update)
+
+def add_decayed_weights(weight_decay=0.0, mask=True):
+    def init(params):
+        return None
+    def update(updates, state, params):
+        step = tree_map(lambda g, p: g + weight_decay * p if mask else g, updates, params)
+        return step, state
+    return GradientTransformation(init, update)
+
+def clip(max_delta):
+    def init(params):
+        return None
+    def update(updates, state, params=None):
+        return tree_map(lambda g: jnp.clip(g, -max_delta, max_delta), updates), state
+    return GradientTransformation(init, update)
+
+def clip_by_global_norm(max_norm):
+    def init(params):
+        return None
+    def update(updates, state, params=None):
+        factor = jnp.minimum(1.0, max_norm / jnp.maximum(global_norm(updates), 1e-16))
+        return tree_map(lambda g: factor * g, updates), state
+    return GradientTransformation(init, update)
+
+def trace(decay, nesterov=False, accumulator_dtype=None):
+    def init(params):
+        return TraceState(trace=tree_map(jnp.zeros_like, params))
+    def update(updates, state, params=None):
+        trace = tree_map(lambda g, t: g + decay * t, updates, state.trace)
+        step = tree_map(lambda g, t: g + decay * t if nesterov else t, updates, trace)
+        return step, TraceState(trace=trace)
+    return GradientTransformation(init, update)
+
+def ema(decay, debias=True, accumulator_dtype=None):
+    def init(params):
+        return EmaState(ema=tree_map(jnp.zeros_like, params), count=jnp.zeros([], jnp.int32))
+    def update(updates, state, params=None):
+        ema = tree_map(lambda g, m: decay * m + (1 - decay) * g, updates, state.ema)
+        count = state.count + 1
+        unbias = 1 - decay**count if debias else 1.0
+        return tree_map(lambda m: m / unbias, ema), EmaState(ema=ema, count=count)
+    return GradientTransformation(init, update)
+
+def scale_by_adam(b1=0.9, b2=0.999, eps=1e-8, eps_root=0.0, mu_dtype=None, *, nesterov=False):
+    def init(params):
+        return AdamState(
+            mu=tree_map(jnp.zeros_like, params),
+            nu=tree_map(jnp.zeros_like, params),
+            count=jnp.zeros([], jnp.int32),
+        )
+    def update(updates, state, params=None):
+        mu = tree_map(lambda g, m: b1 * m + (1 - b1) * g, updates, state.mu)
+        nu = tree_map(lambda g, v: b2 * v + (1 - b2) * g * g, updates, state.nu)
+        count = state.count + 1
+        unbias_mu = 1 - b1**count
+        unbias_nu = 1 - b2**count
+        unbias_next = 1 - b1 ** (count + 1)
+        mean = tree_map(
+            lambda g, m: b1 * m / unbias_next + (1 - b1) * g / unbias_mu
+            if nesterov else m / unbias_mu,
+            updates, mu,
+        )
+        step = tree_map(
+            lambda m, v: m / (jnp.sqrt(v / unbias_nu + eps_root) + eps), mean, nu
+        )
+        return step, AdamState(mu=mu, nu=nu, count=count)
+    return GradientTransformation(init, update)
+
+def scale_by_rms(decay=0.9, eps=1e-8, initial_scale=0.0, eps_in_sqrt=True, bias_correction=False):
+    def init(params):
+        return RmsState(
+            nu=tree_map(lambda p: jnp.full_like(p, initial_scale), params),
+            count=jnp.zeros([], jnp.int32),
+        )
+    def update(updates, state, params=None):
+        nu = tree_map(lambda g, v: decay * v + (1 - decay) * g * g, updates, state.nu)
+        count = state.count + 1
+        unbias = 1 - decay**count if bias_correction else 1.0
+        def scaled(g, v):
+            square = v / unbias if bias_correction else v
+            inside = g * lax.rsqrt(square + eps)
+            return inside if eps_in_sqrt else g / (jnp.sqrt(square) + eps)
+        return tree_map(scaled, updates, nu), RmsState(nu=nu, count=count)
+    return GradientTransformation(init, update)
+
+def scale_by_rss(initial_accumulator_value=0.1, eps=1e-7):
+    def init(params):
+        total = tree_map(lambda p: jnp.full_like(p, initial_accumulator_value), params)
+        return RssState(total=total)
+    def update(updates, state, params=None):
+        total = tree_map(lambda g, t: g * g + t, updates, state.total)
+        step = tree_map(
+            lambda g, t: jnp.where(t > 0, lax.rsqrt(t + eps), 0.0) * g, updates, total
+        )
+        return step, RssState(total=total)
+    return GradientTransformation(init, update)
+
+def scale_by_belief(b1=0.9, b2=0.999, eps=1e-16, eps_root=1e-16, *, nesterov=False):
+    def init(params):
+        return BeliefState(
+            mu=tree_map(jnp.zeros_like, params),
+            nu=tree_map(jnp.zeros_like, params),
+            count=jnp.zeros([], jnp.int32),
+        )
+    def update(updates, state, params=None):
+        mu = tree_map(lambda g, m: b1 * m + (1 - b1) * g, updates, state.mu)
+        nu = tree_map(
+            lambda g, m, v: b2 * v + (1 - b2) * (g - m) ** 2 + eps_root, updates, mu, state.nu
+        )
+        count = state.count + 1
+        unbias_mu = 1 - b1**count
+        unbias_nu = 1 - b2**count
+        unbias_next = 1 - b1 ** (count + 1)
+        mean = tree_map(
+            lambda g, m: b1 * m / unbias_next + (1 - b1) * g / unbias_mu
+            if nesterov else m / unbias_mu,
+            updates, mu,
+        )
+        step = tree_map(lambda m, v: m / (jnp.sqrt(v / unbias_nu) + eps), mean, nu)
+        return step, BeliefState(mu=mu, nu=nu, count=count)
+    return GradientTransformation(init, update)
+
+def scale_by_trust_ratio(trust_coefficient=1.0, eps=0.0):
+    def init(params):
+        return None
+    def update(updates, state, params):
+        def scaled(g, p):
+            weight = word_l2_norm(p)
+            length = word_l2_norm(g)
+            ratio = trust_coefficient * weight / (length + eps)
+            none = (weight == 0.0) | (length == 0.0)
+            return g * jnp.where(none, 1.0, ratio)
+        return tree_map(scaled, updates, params), state
+    return GradientTransformation(init, update)
+
+def centralize():
+    def init(params):
+        return None
+    def update(updates, state, params=None):
+        def centered(g):
+            if g.ndim > 1:
+                return g - word_mean(g, axis=tuple(range(1, g.ndim)), keepdims=True)
+            return g
+        return tree_map(centered, updates), state
+    return GradientTransformation(init, update)
+
+def clip_by_block_rms(threshold):
+    def init(params):
+        return None
+    def update(updates, state, params=None):
+        def clipped(g):
+            return g / jnp.maximum(1.0, jnp.sqrt(word_mean(g * g)) / threshold)
+        return tree_map(clipped, updates), state
+    return GradientTransformation(init, update)
+
+def scale_by_lion(b1=0.9, b2=0.99, mu_dtype=None):
+    def init(params):
+        return LionState(mu=tree_map(jnp.zeros_like, params))
+    def update(updates, state, params=None):
+        step = tree_map(lambda g, m: jnp.sign((1 - b1) * g + b1 * m), updates, state.mu)
+        mu = tree_map(lambda g, m: (1 - b2) * g + b2 * m, updates, state.mu)
+        return step, LionState(mu=mu)
+    return GradientTransformation(init, update)
+
+def scale_by_sign():
+    def init(params):
+        return None
+    def update(updates, state, params=None):
+        return tree_map(jnp.sign, updates), state
+    return GradientTransformation(init, update)
+
+def set_to_zero():
+    def init(params):
+        return None
+    def update(updates, state, params=None):
+        return tree_map(jnp.zeros_like, updates), state
+    return GradientTransformation(init, update)
+
+def zero_nans():
+    def init(params):
+        return None
+    def update(updates, state, params=None):
+        return tree_map(lambda g: jnp.where(jnp.isnan(g), 0.0, g), updates), state
+    return GradientTransformation(init, update)
+
+def keep_params_nonnegative():
+    def init(params):
+        return None
+    def update(updates, state, params):
+        return tree_map(lambda g, p: jnp.where(p + g < 0.0, -p, g), updates, params), state
+    return GradientTransformation(init, update)
+
+def scale_by_param_block_norm(min_scale=1e-3):
+    def init(params):
+        return None
+    def update(updates, state, params):
+        step = tree_map(
+            lambda g, p: g * jnp.maximum(word_l2_norm(p), min_scale), updates, params
+        )
+        return step, state
+    return GradientTransformation(init, update)
+
+def scale_by_param_block_rms(min_scale=1e-3):
+    def init(params):
+        return None
+    def update(updates, state, params):
+        step = tree_map(
+            lambda g, p: g * jnp.maximum(jnp.sqrt(word_mean(p * p)), min_scale), updates, params
+        )
+        return step, state
+    return GradientTransformation(init, update)
+"""
