@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import literal
 
 _WITHOUT = ("torch.no_grad", "torch.inference_mode")
 _SILENT = (
@@ -81,6 +82,17 @@ class _Blocks(ast.NodeTransformer):
         called = node.value.func if isinstance(node.value, ast.Call) else node
         quiet = self.origin.qualified(called) in _QUIET
         return ast.copy_location(ast.Pass(), node) if quiet else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """`x.requires_grad_(False)` of what is computed has no gradient."""
+        self.generic_visit(node)
+        match node:
+            case ast.Call(func=ast.Attribute(value=x, attr="requires_grad_")):
+                given = [*node.args, *(k.value for k in node.keywords)]
+                said = literal(given[0]) if given else True
+                if isinstance(said, bool):
+                    return x if said else _detached(x)
+        return node
 
     def visit_With(self, node: ast.With) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from mlax_scaffold.conversion.output.description import Described, Function, SpecText
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.vocabulary import CHAINED
 from mlax_scaffold.reader.remedies.foreign import LIBRARIES
 
 _ALLOWED = ("jax", "numpy", "math", "functools", "itertools", "operator", "typing")
@@ -33,7 +34,9 @@ def refuse_leftovers(origin: Origin, notes: Notes, spec: SpecText) -> None:
     for definition in spec.definitions:
         for node in _parts(definition):
             _names(origin, notes, node, known | _locals(definition), told)
+            _marks(notes, node, told)
         if isinstance(definition, Described):
+            _computed_names(notes, definition, told)
             _given_layers(notes, definition, told)
             _parts_of_numbers(notes, definition, told)
             _indexed_sequences(notes, definition, told)
@@ -104,6 +107,21 @@ def _names(
         notes.refuse(part, what, todo)
 
 
+def _marks(notes: Notes, node: ast.AST, told: set[int]) -> None:
+    """Layers of a sequence that stand where no sequence is read."""
+    for part in ast.walk(node):
+        if not isinstance(part, ast.Call):
+            continue
+        line = getattr(part, "lineno", 0)
+        if any(k.arg == CHAINED for k in part.keywords) and line not in told:
+            told.add(line)
+            notes.refuse(
+                line,
+                "a sequence of layers is made where none is read",
+                "make it an attribute in the constructor",
+            )
+
+
 def _changes_in_place(notes: Notes, definition: Described, told: set[int]) -> None:
     """Methods of tensors like `scatter_`: an array is never changed."""
     for method in definition.methods:
@@ -121,6 +139,24 @@ def _changes_in_place(notes: Notes, definition: Described, told: set[int]) -> No
                 )
 
 
+def _computed_names(notes: Notes, definition: Described, told: set[int]) -> None:
+    """Attributes that are set or read by names that are computed."""
+    for node in (*definition.setup, *definition.methods):
+        for part in ast.walk(node):
+            match part:
+                case ast.Call(
+                    func=ast.Name(id="getattr" | "setattr"), args=[o, title, *_]
+                ) if not isinstance(title, ast.Name | ast.Attribute | ast.Constant):
+                    line = getattr(part, "lineno", 0)
+                    if is_name(o, "self") and line and line not in told:
+                        told.add(line)
+                        notes.refuse(
+                            part,
+                            f"`{ast.unparse(part)}` is an attribute by a name that is computed",
+                            "give each its name, or make a list of them",
+                        )
+
+
 def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
     """Attributes that methods read, and that neither fields nor `setup` declare."""
     known = {
@@ -129,10 +165,23 @@ def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
         *(m.name for m in definition.methods),
         *(n for part in definition.constants for n in _bound(part)),
     }
-    for part in (*definition.setup, *definition.methods):
-        for inner in ast.walk(part):
-            if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
-                known.add(self_attribute(inner) or "")
+    for part in definition.setup:
+        known |= {self_attribute(p) or "" for p in ast.walk(part) if _is_set(p)}
+    for method in definition.methods:
+        kept = {self_attribute(p) or "" for p in ast.walk(method) if _is_set(p)}
+        for attribute in sorted(kept - known):
+            line = next(
+                getattr(p, "lineno", 0)
+                for p in ast.walk(method)
+                if _is_set(p) and self_attribute(p) == attribute
+            )
+            told.add(line)
+            notes.refuse(
+                line,
+                f"`self.{attribute}` is set by a call, and nothing declares it",
+                "declare a `state` of its shape in setup, or compute it in each call",
+            )
+        known |= kept
     for method in definition.methods:
         for part in ast.walk(method):
             attribute = self_attribute(part)
@@ -145,6 +194,10 @@ def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
                 f"`self.{attribute}` is nothing that could be declared in setup",
                 "declare it with a layer, `trainable` or `state`, or compute it there",
             )
+
+
+def _is_set(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
 
 
 def _indexed_sequences(notes: Notes, definition: Described, told: set[int]) -> None:

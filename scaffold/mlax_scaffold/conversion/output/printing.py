@@ -69,7 +69,12 @@ class Printer:
 
     def _carried(self, body: str) -> list[str]:
         """Imports of the file that what is printed uses."""
-        used = {n.id for n in ast.walk(ast.parse(body)) if isinstance(n, ast.Name)}
+        try:
+            tree = ast.parse(body)
+        except SyntaxError:
+            # What could not be carried over is listed.
+            return []
+        used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
         found = []
         for node in self.origin.tree.body:
             if not isinstance(node, ast.Import | ast.ImportFrom):

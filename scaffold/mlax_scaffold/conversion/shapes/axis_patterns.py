@@ -163,6 +163,71 @@ def flattened(text: str, x: str) -> ast.expr | None:
     return expression(f"{x}.reshape({', '.join(sizes)})")
 
 
+def between(
+    text: str, x: str, sizes: Mapping[str, ast.expr], reduction: str = ""
+) -> ast.expr | None:
+    """An array whose pattern leaves any axes between others as they are: `"(b h) ... d -> b h ... d"`."""
+    sides = [_parted(side) for side in text.split("->")]
+    if len(sides) != 2 or reduction or None in sides:
+        return None
+    (first, last), (new_first, new_last) = sides  # type: ignore[misc]
+    known: dict[str, ast.expr] = {"1": ast.Constant(1), **sizes}
+    for groups, ahead in ((first, 0), (last, len(last))):
+        for place, group in enumerate(groups):
+            whole = expression(f"{x}.shape[{place - ahead}]")
+            open_ = [axis for axis in group if axis not in known]
+            if len(open_) > 1:
+                return None
+            rest = [known[a] for a in group if a in known]
+            for axis in open_:
+                known[axis] = (
+                    expression("w // p", w=whole, p=product(rest)) if rest else whole
+                )
+    axes = [[a for g in part for a in g if a != "1"] for part in (first, last)]
+    wanted = [
+        [a for g in part for a in g if a != "1"] for part in (new_first, new_last)
+    ]
+    flat = [*axes[0], *axes[1]]
+    if sorted(flat) != sorted([*wanted[0], *wanted[1]]) or len({*flat}) != len(flat):
+        return None
+    end = -len(last) if last else ""
+    inner = ast.Starred(expression(f"{x}.shape[{len(first)}:{end}]"), ast.Load())
+    made: ast.expr = name(x)
+    if any(len(g) != 1 or g == ("1",) for g in (*first, *last)):
+        before, after = ([known[a] for a in part] for part in axes)
+        made = _reshaped(made, [*before, inner, *after])
+    if axes != wanted:
+        old = {a: i for i, a in enumerate(axes[0])}
+        old |= {a: i - len(axes[1]) for i, a in enumerate(axes[1])}
+        new = {a: i for i, a in enumerate(wanted[0])}
+        new |= {a: i - len(wanted[1]) for i, a in enumerate(wanted[1])}
+        places = [
+            ast.Tuple([_number(p[a]) for a in flat], ast.Load()) for p in (old, new)
+        ]
+        func = expression("m.moveaxis", m=name("@module:jnp"))
+        made = ast.Call(func, [made, *places], [])
+    if any(len(g) != 1 or g == ("1",) for g in (*new_first, *new_last)):
+        before, after = (
+            [product(known[a] for a in g) for g in part]
+            for part in (new_first, new_last)
+        )
+        made = _reshaped(made, [*before, inner, *after])
+    return made
+
+
+def _parted(side: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]] | None:
+    """The axes before and after `...`; None of a side without one, or with one inside of a group."""
+    if side.count("...") != 1 or re.search(r"\([^()]*\.\.\.", side):
+        return None
+    first, last = (
+        [(g[1],) if g[1] else tuple(g[0].split()) for g in found]
+        for found in (
+            re.findall(r"\(([^()]*)\)|(\w+)", part) for part in side.split("...")
+        )
+    )
+    return first, last
+
+
 def _named(axes: Sequence[str]) -> list[str]:
     return [a for a in axes if a != "1"]
 
