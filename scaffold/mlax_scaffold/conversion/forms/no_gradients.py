@@ -25,7 +25,11 @@ def without_no_grad(origin: Origin) -> None:
     for node in ast.walk(origin.tree):
         if isinstance(node, ast.FunctionDef) and node.name != "__init__":
             decorated = [d for d in node.decorator_list if _is_without(origin, d)]
-            node.decorator_list = [d for d in node.decorator_list if d not in decorated]
+            node.decorator_list = [
+                d
+                for d in node.decorator_list
+                if d not in decorated and not _is_silent(origin, d)
+            ]
             if decorated:
                 _Returns().generic_visit(node)
     _Blocks(origin).visit(origin.tree)
@@ -35,6 +39,11 @@ def without_no_grad(origin: Origin) -> None:
 def _is_without(origin: Origin, node: ast.expr) -> bool:
     called = node.func if isinstance(node, ast.Call) else node
     return origin.qualified(called) in _WITHOUT
+
+
+def _is_silent(origin: Origin, node: ast.expr) -> bool:
+    called = node.func if isinstance(node, ast.Call) else node
+    return origin.qualified(called) in _SILENT
 
 
 def _detached(node: ast.expr) -> ast.expr:

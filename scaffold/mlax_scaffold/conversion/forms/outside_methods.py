@@ -49,7 +49,7 @@ def _makes_class(method: ast.FunctionDef) -> bool:
 
 def _changes_parts(method: ast.FunctionDef) -> bool:
     """Whether a method sets an attribute of an attribute."""
-    if method.name == "__init__":
+    if method.name in ("__init__", "forward", "__call__"):
         return False
     return any(
         isinstance(part, ast.Attribute)

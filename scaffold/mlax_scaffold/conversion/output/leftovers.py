@@ -167,8 +167,9 @@ def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
     }
     for part in definition.setup:
         known |= {self_attribute(p) or "" for p in ast.walk(part) if _is_set(p)}
-    for method in definition.methods:
-        kept = {self_attribute(p) or "" for p in ast.walk(method) if _is_set(p)}
+    steps = {m.name for m in definition.methods} & {"setup", "update", "step"}
+    for method in definition.methods if not steps else ():
+        kept = {self_attribute(p) or "" for p in ast.walk(method) if _is_set(p)} - {""}
         for attribute in sorted(kept - known):
             line = next(
                 getattr(p, "lineno", 0)
@@ -181,7 +182,8 @@ def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
                 f"`self.{attribute}` is set by a call, and nothing declares it",
                 "declare a `state` of its shape in setup, or compute it in each call",
             )
-        known |= kept
+    for part in definition.methods:
+        known |= {self_attribute(p) or "" for p in ast.walk(part) if _is_set(p)}
     for method in definition.methods:
         for part in ast.walk(method):
             attribute = self_attribute(part)
@@ -205,13 +207,19 @@ def _indexed_sequences(notes: Notes, definition: Described, told: set[int]) -> N
     methods = {m.name for m in definition.methods}
     for method in definition.methods:
         for part in ast.walk(method):
-            place = (
-                self_attribute(part.value) if isinstance(part, ast.Subscript) else ""
+            held = (
+                part.value
+                if isinstance(part, ast.Subscript)
+                else part.iter
+                if isinstance(part, ast.comprehension)
+                else None
             )
-            if place in methods and part.lineno not in told:  # type: ignore[attr-defined]
-                told.add(part.lineno)  # type: ignore[attr-defined]
+            place = self_attribute(held) if held is not None else ""
+            line = getattr(part, "lineno", 0) or getattr(held, "lineno", 0)
+            if place in methods and line not in told:
+                told.add(line)
                 notes.refuse(
-                    part,
+                    line,
                     f"`self.{str(place).lstrip('_')}` holds layers of several kinds, "
                     "of which one is taken by its place",
                     "make a list for each kind, or call each layer by its name",
@@ -235,7 +243,7 @@ def _makes_layers(notes: Notes, node: ast.stmt) -> None:
 
 def _parts_of_numbers(notes: Notes, definition: Described, told: set[int]) -> None:
     """Attributes of hyperparameters that are numbers: an object of settings that was not followed."""
-    numbers = {f.name for f in definition.fields if f.word in _NUMBERS}
+    numbers = _numbers(definition)
     for node in (*definition.setup, *definition.methods):
         for part in ast.walk(node):
             owner = part.value if isinstance(part, ast.Attribute) else None
@@ -250,9 +258,16 @@ def _parts_of_numbers(notes: Notes, definition: Described, told: set[int]) -> No
                 )
 
 
+def _numbers(definition: Described) -> set[str]:
+    """The hyperparameters that are numbers, or None."""
+    return {
+        f.name for f in definition.fields if f.word.removesuffix(" | None") in _NUMBERS
+    }
+
+
 def _given_layers(notes: Notes, definition: Described, told: set[int]) -> None:
     """Hyperparameters that are called: a spec makes its layers itself."""
-    numbers = {f.name for f in definition.fields if f.word in _NUMBERS}
+    numbers = _numbers(definition)
     for method in definition.methods:
         for part in ast.walk(method):
             called = part.func if isinstance(part, ast.Call) else None

@@ -17,6 +17,8 @@ from mlax_scaffold.conversion.source.library import layer_place
 from mlax_scaffold.conversion.source.origin import Origin
 
 _MODULES = {
+    "functools": "import functools",
+    "operator": "import operator",
     "jnp": "import jax.numpy as jnp",
     "jax": "import jax",
     "lax": "from jax import lax",

@@ -28,6 +28,7 @@ _SHORT = {
     "jnp": "jax.numpy",
     "flax.linen.activation": "flax.linen",
     "torch.functional": "torch.nn.functional",
+    "torch.special": "torch",
     "torch.nn.parameter": "torch.nn",
 }
 
