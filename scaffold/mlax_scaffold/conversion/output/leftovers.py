@@ -272,10 +272,11 @@ def _given_layers(notes: Notes, definition: Described, told: set[int]) -> None:
         for part in ast.walk(method):
             called = part.func if isinstance(part, ast.Call) else None
             field = self_attribute(called) if called is not None else None
-            if field in numbers and part.lineno not in told:  # type: ignore[attr-defined]
-                told.add(part.lineno)  # type: ignore[attr-defined]
+            line = getattr(part, "lineno", 0)
+            if field in numbers and line not in told:
+                told.add(line)
                 notes.refuse(
-                    part,
+                    line,
                     f"`{field}` is a layer that is given, which no hyperparameter is",
                     "make it in the constructor, of sizes, or write a class for each",
                 )
