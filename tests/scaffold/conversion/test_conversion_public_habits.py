@@ -429,3 +429,23 @@ class Thing(nn.Module):
     ).text
     assert "autocast" not in text
     assert "jnp.expm1(-x)" in text
+
+
+def test_a_method_calls_the_layer_itself():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return self.fc(x)
+
+    def repeated(self, x, count):
+        for _ in range(count):
+            x = self(x)
+        return x
+"""
+    ).text
+    assert "x = self.forward(x)" in text
