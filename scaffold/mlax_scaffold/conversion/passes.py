@@ -40,6 +40,7 @@ from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.forms.kept_keys import without_kept_keys
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
 from mlax_scaffold.conversion.forms.keyed_weights import without_keyed_weights
+from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
@@ -60,10 +61,13 @@ from mlax_scaffold.conversion.forms.open_calls import (
 )
 from mlax_scaffold.conversion.forms.open_pools import without_open_pools
 from mlax_scaffold.conversion.forms.other_titles import without_other_titles
+from mlax_scaffold.conversion.forms.outside_methods import without_outside_methods
 from mlax_scaffold.conversion.forms.own_initializers import with_own_initializers
+from mlax_scaffold.conversion.forms.packed_arrays import without_packs
 from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
+from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
 from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
 from mlax_scaffold.conversion.forms.rotated_heads import without_rotated_heads
@@ -147,7 +151,11 @@ def with_plain_forms(
         of a configuration.
     """
     without_device_code(origin)
+    without_outside_methods(origin, notes)
     without_module_functions(origin)
+    without_partial_classes(origin)
+    without_packs(origin)
+    without_lazy_values(origin)
     without_called_bases(origin)
     without_weight_names(origin)
     with_kept_weights(origin, notes)

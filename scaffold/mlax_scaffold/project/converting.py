@@ -6,11 +6,12 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlax_scaffold.conversion import FURTHEST, ConversionError, Note, convert
 from mlax_scaffold.conversion.output.description import Trial
+from mlax_scaffold.conversion.source.other_files import Joined, with_other_files
 from mlax_scaffold.errors import FindingsError, SpecError, UsageError
 from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.model.project import Rendered
@@ -92,7 +93,8 @@ def converted(
 
     Inputs of which nothing tells how many axes they have get so many, where that is told.
     """
-    text, known = source.text(), frozenset(taken)
+    joined = with_other_files(source.path, source.text(), source.thing)
+    text, known = joined.text, frozenset(taken)
     made = convert(source.path, text, source.thing, name, kind.name, known, run, axes)
     if made.whole and made.trial is None and kind.is_layer and not run and not axes:
         # With constructors run further it may be known what the original can be compared with.
@@ -101,9 +103,14 @@ def converted(
             for further in range(1, FURTHEST + 1)
         )
         made = next((o for o in others if o.whole and o.trial is not None), made)
-    return Conversion(
-        source, made.framework, formatted(made.text), made.notes, made.trial
-    )
+    notes = tuple(sorted(_placed(note, joined) for note in made.notes))
+    return Conversion(source, made.framework, formatted(made.text), notes, made.trial)
+
+
+def _placed(note: Note, joined: Joined) -> Note:
+    """A note with the file and the line that it is of."""
+    file, line = joined.place(note.line)
+    return replace(note, line=line, file=file)
 
 
 def formatted(text: str) -> str:

@@ -38,6 +38,22 @@ _MODULES = {
 }
 
 
+def _in_package(place: Path, top: Path) -> types.ModuleType | None:
+    """A file that imports others of the same code, as a module of the folders that it is in."""
+    for folder in place.parents:
+        name = ".".join(place.relative_to(folder).with_suffix("").parts)
+        sys.path.insert(0, str(folder))
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            sys.modules.pop(name, None)
+        finally:
+            sys.path.remove(str(folder))
+        if folder == top:
+            return None
+    return None
+
+
 @dataclass(frozen=True)
 class Original:
     """Something of somebody's that was converted.
@@ -89,7 +105,9 @@ class Original:
         try:
             spec.loader.exec_module(made)
         except ImportError as error:
-            pytest.skip(f"{self.path} cannot be imported: {error}")
+            made = _in_package(place, folders[0])
+            if made is None:
+                pytest.skip(f"{self.path} cannot be imported: {error}")
         if self.functions and set(self.functions) <= set(vars(made)):
             return made
         return getattr(made, self.thing)

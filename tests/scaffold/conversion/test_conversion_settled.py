@@ -56,17 +56,19 @@ PARTIAL = "from functools import partial\n" + TORCH
 
 def test_lists_of_layers_that_are_handed_are_made_by_the_class_that_has_them():
     text = converted(HANDED, PARTIAL).text
-    assert "self.encoder = Encoder()" in text
-    assert "[Block() for _ in range(2)]" in text or text.count("Block()") == 2
-    assert "self.attention = Attention()" in text
-    assert "Linear(8, 8, use_bias=False)" in text
+    assert "[BlockAttention(self.dim) for _ in range(self.depth)]" in text
+    assert (
+        "self.norm = BatchNorm(self.dim) if self.depth > 3 else "
+        "LayerNorm(self.dim, epsilon=1e-06)" in text
+    )
+    assert "self.attention = Attention(self.dim)" in text
+    assert "Linear(self.dim, self.dim, use_bias=False)" in text
     assert "self.scale = 0.5" in text
-    assert text.count("LayerNorm(8, epsilon=1e-06)") == 2
-    assert "BatchNorm" not in text
 
 
 def test_what_is_settled_is_told():
-    notes = [n.what for n in converted(HANDED, PARTIAL).notes]
+    made = convert("thing.py", PARTIAL + HANDED, "Thing", "FromThing", run=3)
+    notes = [n.what for n in made.notes]
     assert "`dim` of Thing is always `8`" in notes
     assert "`norm` of Thing is always `partial(nn.LayerNorm, eps=1e-06)`" in notes
 

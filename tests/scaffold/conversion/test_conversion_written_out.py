@@ -402,7 +402,7 @@ class Thing(nn.Module):
         self.out = nn.Linear(dim, dim)
 
     def forward(self, x):
-        return self.out(rearrange(x, "b ... c -> b c ..."))
+        return self.out(rearrange(x, "b ... c -> b c"))
 """,
         EINOPS + TORCH,
     )

@@ -81,3 +81,21 @@ def test_lists_by_default_are_given_as_lists(tmp_path: Path):
     given = {"dim": 2, "sizes": (3, 2), "windows": (5, 5)}
     assert thing(**original.arguments(given, thing)).sizes == [2, 3, 2]
     assert original.arguments(given, thing)["windows"] == (5, 5)
+
+
+def test_files_that_import_others_beside_them_are_modules_of_their_folders(
+    tmp_path: Path,
+):
+    folder = tmp_path / "src/towed"
+    (tmp_path / "src/towed_parts").mkdir(parents=True)
+    folder.mkdir()
+    (tmp_path / "src/towed_parts/sums.py").write_text(
+        "def more(x):\n    return x + 1\n"
+    )
+    (folder / "halves.py").write_text("def half(x):\n    return x / 2\n")
+    (folder / "net.py").write_text(
+        "from towed_parts.sums import more\n\nfrom .halves import half\n\n\n"
+        "def net(x):\n    return half(more(x))\n"
+    )
+    original = Original("src/towed/net.py", "net", "numpy")
+    assert original.load(str(tmp_path / "tests/test_net.py"))(3) == 2

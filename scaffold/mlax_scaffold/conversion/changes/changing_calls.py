@@ -232,7 +232,7 @@ class Changing:
             return None
         if not isinstance(func, ast.Attribute) or attribute is not None or full:
             return None
-        if is_changing(func.attr):
+        if is_changing(func.attr) and not _begins(func):
             kind = func.attr[:-1]
             return func.value, Change(True, kind if kind in AGAIN else "other")
         return None
@@ -248,7 +248,7 @@ def _depends(call: ast.Call, position: int | None) -> bool:
 def is_changing(method: str) -> bool:
     """Whether a method of tensors changes them, and has another that does not."""
     return method.endswith("_") and not method.startswith("_") and (
-        method[:-1] in METHODS or method in OTHERWISE
+        method[:-1] in METHODS or method in OTHERWISE or method in _DRAWN
     )  # fmt: skip
 
 
@@ -258,6 +258,36 @@ OTHERWISE = {
     "copy_": "{1}.expand_as({0})",
 }
 """What methods make that have no other of their name."""
+
+
+_DRAWN = {
+    "uniform_": (
+        {"from": "0.0", "to": "1.0"},
+        "torch.rand_like({0}) * ({to} - {from}) + {from}",
+    ),
+    "normal_": (
+        {"mean": "0.0", "std": "1.0"},
+        "torch.randn_like({0}) * {std} + {mean}",
+    ),
+    "bernoulli_": ({"p": "0.5"}, "torch.bernoulli(torch.full_like({0}, {p}))"),
+}
+"""What methods make that fill a tensor with random numbers: their arguments, and a text."""
+
+
+def _begins(func: ast.Attribute) -> bool:
+    """Whether a weight of a layer is filled: it begins so."""
+    return func.attr in _DRAWN and isinstance(func.value, ast.Attribute)
+
+
+def _drawn(node: ast.Call, x: ast.expr, title: str, torch: str) -> ast.expr:
+    """New random numbers of the shape and the dtype of an array."""
+    names, text = _DRAWN[title]
+    given = dict(names)
+    given |= dict(zip(names, map(ast.unparse, node.args), strict=False))
+    given |= {str(k.arg): ast.unparse(k.value) for k in node.keywords}
+    text = text.replace("torch.", f"{torch}.")
+    told = {n: f"({v})" for n, v in given.items()}
+    return expression(text.format(f"({ast.unparse(x)})", **told))
 
 
 class Plain(ast.NodeTransformer):
@@ -279,8 +309,12 @@ class Plain(ast.NodeTransformer):
             node.keywords = [k for k in node.keywords if k.arg != "inplace"]
             node.args = node.args[: _FUNCTIONS.get(func.attr, len(node.args))]
             return node
-        if not is_changing(func.attr) or self_attribute(func):
+        if not is_changing(func.attr) or self_attribute(func) or _begins(func):
             return node
+        torch = next((n for n, f in self.origin.imports.items() if f == "torch"), "")
+        if func.attr in _DRAWN and func.attr[:-1] not in METHODS:
+            made = _drawn(node, func.value, func.attr, torch) if torch else node
+            return ast.copy_location(made, node)
         if func.attr in OTHERWISE:
             given = [f"({ast.unparse(func.value)})", *map(ast.unparse, node.args)]
             text = OTHERWISE[func.attr].format(*given)

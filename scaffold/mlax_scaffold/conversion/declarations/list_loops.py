@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from dataclasses import dataclass, field
 
 from mlax_scaffold.conversion.declarations.building import Attribute, Builder
@@ -226,7 +227,7 @@ class ListLoops:
         layers: list[tuple[str, ast.Call, ast.expr | None]],
     ) -> list[ast.stmt]:
         called: list[ast.stmt] = []
-        singular = {place: f"{place.rpartition('_')[2]}_" for place, _, _ in layers}
+        singular = {place: f"{_last_word(place)}_" for place, _, _ in layers}
         for step, test in steps:
             call = name(singular[step]) if isinstance(step, str) else step
             assign = ast.Assign(
@@ -278,3 +279,9 @@ def _snake(text: str) -> str:
     from mlax_scaffold.reader.specs import module_name
 
     return module_name(text)
+
+
+def _last_word(place: str) -> str:
+    """The last word of a name, with the numbers behind it: `conv_2` of `blocks_conv_2`."""
+    found = re.search(r"[A-Za-z]+[0-9]*(_[0-9]+)*$", place)
+    return found[0] if found else place.strip("_")

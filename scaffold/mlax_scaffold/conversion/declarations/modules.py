@@ -84,7 +84,7 @@ class Modules:
             return True
         if isinstance(value, ast.IfExp):
             test = self.translator.expression(value.test)
-            self._choice(attribute, test, value.body, value.orelse, condition)
+            self.choice(attribute, test, value.body, value.orelse, condition)
             return True
         assert isinstance(value, ast.Call)
         full = self.qualified(value)
@@ -259,16 +259,10 @@ class Modules:
         test = self.translator.expression(element.test)
         if not any(isinstance(m, ast.Call) and is_layer(m) for m in made):
             return ast.IfExp(test, *made)
-        self._choice(attribute, test, element.body, element.orelse, standing)
+        self.choice(attribute, test, element.body, element.orelse, standing)
         return expression(f"self._{attribute}")
 
     def choice(
-        self, attribute: str, test: ast.expr, first: ast.expr, second: ast.expr
-    ) -> None:
-        """One of two layers, by a condition on hyperparameters."""
-        self._choice(attribute, test, first, second)
-
-    def _choice(
         self,
         attribute: str,
         test: ast.expr,
@@ -276,6 +270,7 @@ class Modules:
         second: ast.expr,
         standing: ast.expr | None = None,
     ) -> None:
+        """One of two layers, by a condition on hyperparameters; where another one stands, if any."""
         sides: list[tuple[list[ast.expr], tuple[str, ...], str | None]] = []
         for value, chosen, suffix in (
             (first, test, ""),
@@ -305,7 +300,7 @@ class Modules:
         else:
             body += rest
         self.method(attribute, body, *inputs)
-        held = self._held(test, first, second)
+        held = both(standing, self._held(test, first, second))
         if held is not None and names(held) <= {"self"}:
             self.translator.around.held[f"_{attribute}"] = held
 
@@ -349,7 +344,7 @@ class Modules:
         modules = [self.is_module(v) for v in (first.value, second.value)]
         if not any(modules) or is_none(first.value) or is_none(second.value):
             return False
-        self._choice(attribute, test, first.value, second.value)
+        self.choice(attribute, test, first.value, second.value)
         return True
 
     def method(self, attribute: str, body: list[ast.stmt], *inputs: str) -> None:

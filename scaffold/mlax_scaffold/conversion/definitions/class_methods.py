@@ -65,6 +65,7 @@ class ClassMethods(AddedFields):
 
     def _helpers(self, call: ast.FunctionDef) -> list[ast.FunctionDef]:
         found: list[ast.FunctionDef] = []
+        left: set[str] = set()
         around = self.builder.translator.around
         for function in self.methods.values():
             if function is call or function.name in {*_SKIPPED, *self.builder.consumed}:
@@ -98,11 +99,25 @@ class ClassMethods(AddedFields):
             before = len(self.builder.notes.found)
             made = self._method(function, title, self._inputs(function))
             if self._is_left_out(function, before):
+                left.add(title)
                 continue
             if "staticmethod" in decorators:
                 made.decorator_list = [expression("staticmethod")]
                 made.args.args = made.args.args[1:]
             found.append(made)
+        return self._without_callers(found, left)
+
+    def _without_callers(
+        self, found: list[ast.FunctionDef], left: set[str]
+    ) -> list[ast.FunctionDef]:
+        """The methods, without those that nothing of the file calls and that call one which is left out."""
+        alone = {t for n in uncalled(self.builder.origin) for t in (n, f"_{n}")}
+        for method in found if left else ():
+            called = {self_attribute(p) for p in ast.walk(method)} & left
+            if called and method.name in alone:
+                self._remark_left_out(method, method.name.removeprefix("_"))
+                kept = [m for m in found if m is not method]
+                return self._without_callers(kept, left | {method.name})
         return found
 
     def _is_left_out(self, function: ast.FunctionDef, before: int) -> bool:
@@ -117,12 +132,15 @@ class ClassMethods(AddedFields):
         if not refused or function.name not in uncalled(self.builder.origin):
             return False
         del notes.found[before:]
-        notes.remark(
+        self._remark_left_out(function, function.name)
+        return True
+
+    def _remark_left_out(self, function: ast.FunctionDef, title: str) -> None:
+        self.builder.notes.remark(
             function,
-            f"`{function.name}` is left out: nothing of the file calls it",
+            f"`{title}` is left out: nothing of the file calls it",
             "write it where it is called",
         )
-        return True
 
     def _method(
         self, function: ast.FunctionDef, title: str, inputs: list[ast.arg]

@@ -282,7 +282,8 @@ class Constructor(DerivedValues):
             if self.modules.is_module(value.body) or self.modules.is_module(
                 value.orelse
             ):
-                self.modules.choice(attribute, test, value.body, value.orelse)
+                sides = value.body, value.orelse
+                self.modules.choice(attribute, test, *sides, condition)
                 return
             if isinstance(literal(value.orelse), int | float) and self._weight(
                 node, attribute, value.body, _and(condition, test)

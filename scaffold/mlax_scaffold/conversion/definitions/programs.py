@@ -237,6 +237,8 @@ def carried(
         if node is None:
             continue
         made = _translated(origin, notes, node, framework)
+        if made is None:
+            continue
         if isinstance(made, ast.FunctionDef) and name in dtyped:
             in_dtype(made, _called(origin, "jax.numpy"))
         found[name] = made
@@ -317,7 +319,7 @@ class _Required(ast.NodeTransformer):
 
 def _translated(
     origin: Origin, notes: Notes, node: ast.stmt, framework: str
-) -> ast.stmt:
+) -> ast.stmt | None:
     first = "x"
     if isinstance(node, ast.FunctionDef):
         node = _Required().visit(copy.deepcopy(node))
@@ -334,7 +336,10 @@ def _translated(
     )
     if isinstance(node, ast.FunctionDef):
         translator.numbers = frozenset(sizes_in(node))
-    made = translator.statements([node])[0]
+    found = translator.statements([node])
+    if not found:
+        return None
+    made = found[0]
     if first == OWN_INITIALIZER:
         made = OfWeight().visit(made)
     if isinstance(made, ast.FunctionDef):

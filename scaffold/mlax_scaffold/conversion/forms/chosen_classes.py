@@ -39,6 +39,8 @@ def without_chosen_classes(origin: Origin, layers: Collection[str]) -> None:
     for node in origin.classes.values():
         if framework_of(origin, node) in ("flax", "nnx", "equinox", "haiku"):
             _Chosen(origin, layers, node).write()
+        elif framework_of(origin, node) == "torch":
+            _Chosen(origin, layers, node).write_start()
     ast.fix_missing_locations(origin.tree)
 
 
@@ -54,6 +56,12 @@ class _Chosen:
                 self._locals(method)
                 if method.name in _STARTS:
                     self._attributes(method)
+
+    def write_start(self) -> None:
+        """Write what a constructor of PyTorch chooses for itself."""
+        for method in self.node.body:
+            if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+                self._locals(method)
 
     def _locals(self, method: ast.FunctionDef) -> None:
         for part in list(method.body):

@@ -7,6 +7,7 @@ import copy
 
 from mlax_scaffold.conversion.shapes.axis_patterns import (
     Pattern,
+    between,
     flattened,
     letters,
 )
@@ -20,7 +21,7 @@ from mlax_scaffold.conversion.source.trees import (
 )
 
 _CALLS = ("einops.rearrange", "einops.reduce", "einops.repeat")
-_LAYER = ".Rearrange"
+_LAYERS = (".Rearrange", ".Reduce")
 
 
 def without_einops(origin: Origin) -> None:
@@ -87,8 +88,8 @@ class _Calls(ast.NodeTransformer):
         made = super().generic_visit(node)
         assert isinstance(made, ast.Call)
         full = self.origin.qualified(made.func)
-        if full.startswith("einops.layers") and full.endswith(_LAYER):
-            return self._layer(made)
+        if full.startswith("einops.layers") and full.endswith(_LAYERS):
+            return self._layer(made, full.endswith(_LAYERS[1]))
         if full == "einops.einsum" and made.args:
             return _contracted(made)
         if full not in _CALLS or len(made.args) < 2:
@@ -116,9 +117,18 @@ class _Calls(ast.NodeTransformer):
             return made
         return _placed(written, node)
 
-    def _layer(self, node: ast.Call) -> ast.expr:
-        """A layer that rearranges, as a function."""
-        written = _written("x", node.args[0], node.keywords) if node.args else None
+    def _layer(self, node: ast.Call, reduces: bool) -> ast.expr:
+        """A layer that rearranges or reduces, as a function."""
+        reduction = ""
+        if reduces:
+            given = [
+                *node.args[1:],
+                *(k.value for k in node.keywords if k.arg == "reduction"),
+            ]
+            reduction = str(literal(given[0])) if given else "?"
+        written = (
+            _written("x", node.args[0], node.keywords, reduction) if node.args else None
+        )
         if written is None:
             return node
         given = ast.arguments([], [ast.arg("x")], None, [], [], None, [])
@@ -131,10 +141,10 @@ def _written(
     text = pattern.value if isinstance(pattern, ast.Constant) else None
     if isinstance(text, str) and not reduction and (made := flattened(text, x)):
         return made
+    sizes = {str(k.arg): k.value for k in keywords if k.arg != "reduction"}
     read = Pattern.read(text) if isinstance(text, str) else None
     if read is None:
-        return None
-    sizes = {str(k.arg): k.value for k in keywords if k.arg != "reduction"}
+        return between(text, x, sizes, reduction) if isinstance(text, str) else None
     made = read.applied(x, sizes, reduction)
     for part in ast.walk(made) if made is not None else ():
         if is_name(part, x) and not read.after_all:

@@ -39,6 +39,10 @@ class _Named(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         match node.func:
+            case ast.Name(id="self") if "forward" in self.methods:
+                # The layer itself, called by another of its methods.
+                called = ast.Attribute(node.func, "forward", ast.Load())
+                node.func = ast.copy_location(called, node.func)
             case ast.Attribute(value=owner, attr=attr) as func if is_name(
                 owner, self.title
             ):

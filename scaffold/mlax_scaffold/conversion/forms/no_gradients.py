@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import literal
 
 _WITHOUT = ("torch.no_grad", "torch.inference_mode")
 _SILENT = (
@@ -24,7 +25,11 @@ def without_no_grad(origin: Origin) -> None:
     for node in ast.walk(origin.tree):
         if isinstance(node, ast.FunctionDef) and node.name != "__init__":
             decorated = [d for d in node.decorator_list if _is_without(origin, d)]
-            node.decorator_list = [d for d in node.decorator_list if d not in decorated]
+            node.decorator_list = [
+                d
+                for d in node.decorator_list
+                if d not in decorated and not _is_silent(origin, d)
+            ]
             if decorated:
                 _Returns().generic_visit(node)
     _Blocks(origin).visit(origin.tree)
@@ -34,6 +39,11 @@ def without_no_grad(origin: Origin) -> None:
 def _is_without(origin: Origin, node: ast.expr) -> bool:
     called = node.func if isinstance(node, ast.Call) else node
     return origin.qualified(called) in _WITHOUT
+
+
+def _is_silent(origin: Origin, node: ast.expr) -> bool:
+    called = node.func if isinstance(node, ast.Call) else node
+    return origin.qualified(called) in _SILENT
 
 
 def _detached(node: ast.expr) -> ast.expr:
@@ -81,6 +91,17 @@ class _Blocks(ast.NodeTransformer):
         called = node.value.func if isinstance(node.value, ast.Call) else node
         quiet = self.origin.qualified(called) in _QUIET
         return ast.copy_location(ast.Pass(), node) if quiet else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """`x.requires_grad_(False)` of what is computed has no gradient."""
+        self.generic_visit(node)
+        match node:
+            case ast.Call(func=ast.Attribute(value=x, attr="requires_grad_")):
+                given = [*node.args, *(k.value for k in node.keywords)]
+                said = literal(given[0]) if given else True
+                if isinstance(said, bool):
+                    return x if said else _detached(x)
+        return node
 
     def visit_With(self, node: ast.With) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)

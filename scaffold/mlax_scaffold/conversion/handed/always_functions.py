@@ -28,13 +28,30 @@ def without_always_functions(origin: Origin, thing: str, notes: Notes) -> None:
     if not origin.uses("torch"):
         return
     for _ in range(_DEPTH):
+        calls, changed = _calls(origin), False
         for node in origin.classes.values():
             start = method_of(node, "__init__")
-            if framework_of(origin, node) == "torch" and start is not None:
-                _activations(origin, start)
-                for given in list(start.args.args[1:]):
-                    _written(origin, node, start, given, thing, notes)
+            if framework_of(origin, node) != "torch" or start is None:
+                continue
+            if _activations(origin, start):
+                calls, changed = _calls(origin), True
+            for given in list(start.args.args[1:]):
+                called = calls.get(node.name, [])
+                if _written(origin, node, start, given, called, thing, notes):
+                    calls, changed = _calls(origin), True
+        if not changed:
+            break
     ast.fix_missing_locations(origin.tree)
+
+
+def _calls(origin: Origin) -> dict[str, list[ast.Call]]:
+    """The calls of each class of the file."""
+    found: dict[str, list[ast.Call]] = {}
+    for part in ast.walk(origin.tree):
+        title = getattr(part.func, "id", "") if isinstance(part, ast.Call) else ""
+        if title in origin.classes:
+            found.setdefault(title, []).append(part)  # type: ignore[arg-type]
+    return found
 
 
 def _is_function(origin: Origin, value: ast.expr | None) -> bool:
@@ -59,8 +76,9 @@ _ACTIVATIONS = frozenset(
 )
 
 
-def _activations(origin: Origin, start: ast.FunctionDef) -> None:
-    """Write a local that is such a layer where it is handed on."""
+def _activations(origin: Origin, start: ast.FunctionDef) -> bool:
+    """Write a local that is such a layer where it is handed on; whether there is one."""
+    before = len(start.body)
     for part in list(start.body):
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=value):
@@ -72,6 +90,7 @@ def _activations(origin: Origin, start: ast.FunctionDef) -> None:
                 if len(bound) == 1 and _is_activation(origin, value):
                     start.body.remove(part)
                     _put(start, local, value)
+    return len(start.body) < before
 
 
 def _put(start: ast.FunctionDef, local: str, value: ast.expr) -> None:
@@ -83,18 +102,14 @@ def _written(
     node: ast.ClassDef,
     start: ast.FunctionDef,
     given: ast.arg,
+    called: list[ast.Call],
     thing: str,
     notes: Notes,
-) -> None:
-    """Write one parameter as what it always is."""
+) -> bool:
+    """Write one parameter as what it always is; whether it is written so."""
     place = start.args.args.index(given)
     late = place - (len(start.args.args) - len(start.args.defaults))
     default = start.args.defaults[late] if late >= 0 else None
-    called = [
-        p
-        for p in ast.walk(origin.tree)
-        if isinstance(p, ast.Call) and is_name(p.func, node.name)
-    ]
     inherited = [
         c
         for c in origin.classes.values()
@@ -106,24 +121,24 @@ def _written(
         if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
     }
     if inherited or given.arg in stored:
-        return
+        return False
     values: list[ast.expr | None] = []
     for call in called:
         if any(isinstance(a, ast.Starred) for a in call.args):
-            return
+            return False
         if any(k.arg is None for k in call.keywords):
-            return
+            return False
         values.append(_given(call, given.arg, place - 1, default))
     if node.name == thing:
         values.append(default)
     first = values[0] if values else None
     if first is None or len({ast.unparse(v) if v else "" for v in values}) != 1:
-        return
+        return False
     function = _is_function(origin, first)
     if not function and not (_is_activation(origin, first) and called):
-        return
+        return False
     if function and not _makes(origin, start, given.arg):
-        return
+        return False
     for call in called:
         call.keywords = [k for k in call.keywords if k.arg != given.arg]
         del call.args[place - 1 : place]
@@ -137,6 +152,7 @@ def _written(
             f"`{given.arg}` is always its default, `{ast.unparse(first)}`",
             "write another spec for another one: it decides which layers there are",
         )
+    return True
 
 
 def _given(

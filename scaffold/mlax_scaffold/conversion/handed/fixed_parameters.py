@@ -187,9 +187,12 @@ def _without_false(node: ast.ClassDef, start: ast.FunctionDef) -> None:
             for p in ast.walk(node)
             if isinstance(p, ast.Call) and self_attribute(p.func) == method.name
         ]
-        places = [a.arg for a in method.args.args[1:]]
-        late = len(places) - len(method.args.defaults)
-        for place, parameter in enumerate(places):
+        for parameter in [a.arg for a in method.args.args[1:]]:
+            places = [a.arg for a in method.args.args[1:]]
+            place, late = (
+                places.index(parameter),
+                len(places) - len(method.args.defaults),
+            )
             if not calls or place < late:
                 continue
             default = method.args.defaults[place - late]

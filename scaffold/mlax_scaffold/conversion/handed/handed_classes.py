@@ -7,6 +7,7 @@ import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.handed.handed_keywords import HandedOn, Unset
+from mlax_scaffold.conversion.handed.handed_lists import elements_of
 from mlax_scaffold.conversion.lists.stages import Parameters
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
 from mlax_scaffold.conversion.source.arguments_of import (
@@ -37,7 +38,7 @@ class Special:
         """What the call gives the class that is written."""
 
     def written(
-        self, given: dict[str, ast.expr], layers: dict[str, ast.Call]
+        self, given: dict[str, ast.expr], layers: dict[str, ast.expr]
     ) -> ast.ClassDef | None:
         """The class; None where it does more with the layers than to call them."""
         made = copy.deepcopy(self.owner)
@@ -68,15 +69,17 @@ class Special:
         self.arguments = {p: v for p, v in self.arguments.items() if p not in never}
         unset = {p: defaults[p] for p in never if is_none(defaults[p])}
         Unset(made, unset).run()
+        if any(elements_of(v) for v in values.values()) and _is_open(made):
+            return None
         for attribute, call in _kept(start, values):
             if not self._handed_on(made, attribute, call):
                 return None
         return ast.fix_missing_locations(made)
 
     def _inner(
-        self, call: ast.Call, parameter: str, start: ast.FunctionDef
+        self, call: ast.expr, parameter: str, start: ast.FunctionDef
     ) -> ast.expr:
-        """What makes the layer, of parameters of the class."""
+        """What makes the layer, or the list of layers, of parameters of the class."""
         bound = {n for s in start.body for n in stored_names(s)}
         known = {
             ast.unparse(v): ast.Name(p, ast.Load())
@@ -84,11 +87,15 @@ class Special:
             if not isinstance(v, ast.Constant) and p not in bound
         }
         self.bound = bound
-        made = _Known(known).visit(self._alike(copy.deepcopy(call)))
+        call = copy.deepcopy(call)
+        calls = [c for c in elements_of(call) or [call] if isinstance(c, ast.Call)]
+        for one in calls:
+            self._alike(one)
+        made = _Known(known).visit(call)
         names_of = {n.id for n in known.values()}
         new: dict[str, ast.expr] = {}
         parameters = Parameters(self.origin, new)
-        parameters.known |= {*names_of, getattr(call.func, "id", "")}
+        parameters.known |= {*names_of, *(getattr(c.func, "id", "") for c in calls)}
         parameters.known |= {p for p in self.arguments if p not in bound} - {
             n for v in self.arguments.values() for n in names(v)
         }
@@ -102,12 +109,12 @@ class Special:
             self.arguments[wanted] = value
         return replaced(made, rename)
 
-    def _alike(self, call: ast.Call) -> ast.Call:
+    def _alike(self, call: ast.Call) -> None:
         """The layer with numbers of its own that the class has under the same names: they are its."""
         other = self.class_of(getattr(call.func, "id", ""))
         inner = method_of(other, "__init__") if other is not None else None
         if inner is None:
-            return call
+            return
         places = [a.arg for a in inner.args.args[1:]]
         for at, value in enumerate(call.args):
             title = places[at] if at < len(places) else ""
@@ -116,7 +123,6 @@ class Special:
         for keyword in call.keywords:
             if self._same(str(keyword.arg), keyword.value):
                 keyword.value = ast.Name(str(keyword.arg), ast.Load())
-        return call
 
     def _same(self, title: str, value: ast.expr) -> bool:
         own = self.arguments.get(title) if title not in self.bound else None
@@ -140,6 +146,14 @@ class Special:
                 return False
             HandedOn(method, attribute, taken).run()
         return True
+
+
+def _is_open(node: ast.ClassDef) -> bool:
+    """Whether a method takes any arguments, to hand them on."""
+    return any(
+        isinstance(m, ast.FunctionDef) and (m.args.vararg or m.args.kwarg)
+        for m in node.body
+    )
 
 
 def _kept(
@@ -181,7 +195,9 @@ class _Reads(ast.NodeTransformer):
         self.generic_visit(node)
         return node
 
-    def _read(self, call: ast.Call, attribute: str) -> ast.expr | None:
+    def _read(self, call: ast.expr, attribute: str) -> ast.expr | None:
+        if not isinstance(call, ast.Call):
+            return None
         other = self.class_of(getattr(call.func, "id", ""))
         start = method_of(other, "__init__") if other is not None else None
         if start is None:

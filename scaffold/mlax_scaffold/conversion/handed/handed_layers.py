@@ -12,6 +12,11 @@ from collections.abc import Iterator
 
 from mlax_scaffold.conversion.forms.small_helpers import without_copies
 from mlax_scaffold.conversion.handed.handed_classes import Renamed, Special
+from mlax_scaffold.conversion.handed.handed_lists import (
+    elements_of,
+    listed_parameters,
+    with_listed_layers,
+)
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
 from mlax_scaffold.conversion.source.arguments_of import beside_self, method_of
 from mlax_scaffold.conversion.source.kinds import is_layer_class
@@ -30,7 +35,10 @@ def without_handed_layers(origin: Origin, thing: str) -> None:
     """Write such classes in place; the one that is converted is handed what the first call hands it."""
     if not origin.uses("torch"):
         return
-    handed = {n: found for n, c in origin.classes.items() if (found := _taken(c))}
+    with_listed_layers(origin)
+    handed = {
+        n: found for n, c in origin.classes.items() if (found := _taken(origin, c))
+    }
     if not handed:
         return
     calls = _Handed(origin, handed, thing)
@@ -48,7 +56,7 @@ def _is(node: ast.stmt, title: str) -> bool:
     return isinstance(node, ast.ClassDef) and node.name == title
 
 
-def _taken(node: ast.ClassDef) -> list[str]:
+def _taken(origin: Origin, node: ast.ClassDef) -> list[str]:
     """The parameters of a class that it may keep as layers."""
     start = method_of(node, "__init__")
     if start is None or start.args.vararg or start.args.posonlyargs:
@@ -63,7 +71,8 @@ def _taken(node: ast.ClassDef) -> list[str]:
         and len(p.args) == 1
         and isinstance(p.args[0], ast.Name)
     }
-    return [g for g in given if g in stored | copied]
+    listed = {*listed_parameters(origin, node)}
+    return [g for g in given if g in stored | copied | listed]
 
 
 def _stores(node: ast.AST) -> Iterator[str]:
@@ -170,14 +179,19 @@ class _Handed(ast.NodeTransformer):
             made = f"{wanted}{number}"
         return made
 
-    def _layer(self, node: ast.expr) -> ast.Call | None:
-        """The call that makes a layer, which a local may name that nothing else reads."""
+    def _layer(self, node: ast.expr) -> ast.expr | None:
+        """The call that makes a layer, or a list of them, which a local alone may name."""
+        elements = elements_of(node)
+        if elements:
+            made = [e if isinstance(e, ast.Call) else None for e in elements]
+            whole = all(e is not None and self._layer(e) is e for e in made)
+            return node if whole else None
         if isinstance(node, ast.Name):
             made = self.locals.get(node.id, [])
             if len(made) == 1 and self.reads.get(node.id) == 1:
                 value = made[0]
-                if isinstance(value, ast.Call):
-                    return self._layer(self.visit(copy.deepcopy(value)))  # type: ignore[arg-type]
+                if isinstance(value, ast.Call | ast.List | ast.ListComp):
+                    return self._layer(self.visit(copy.deepcopy(value)))
             return None
         if not isinstance(node, ast.Call):
             return None
@@ -195,6 +209,10 @@ def _binds(node: ast.stmt, local: str) -> bool:
     return isinstance(node, ast.Assign) and is_name(node.targets[0], local)
 
 
-def _title(origin: Origin, call: ast.Call) -> str:
-    """What the class is called that a layer is of."""
+def _title(origin: Origin, call: ast.expr) -> str:
+    """What the class is called that a layer is of, or the first of a list."""
+    for first in elements_of(call)[:1]:
+        several = "" if isinstance(call, ast.IfExp) else "s"
+        return f"{_title(origin, first)}{several}"
+    assert isinstance(call, ast.Call)
     return ast.unparse(call.func).rpartition(".")[2]

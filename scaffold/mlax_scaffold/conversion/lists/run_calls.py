@@ -137,8 +137,17 @@ class RunCalls:
             and (
                 self.origin.qualified(p.func).startswith("torch.nn.")
                 or (isinstance(p.func, ast.Name) and p.func.id in self.origin.classes)
+                or self._is_class(
+                    self.known.attributes.get(self_attribute(p.func) or "")
+                )
             )
             for p in ast.walk(node)
+        )
+
+    def _is_class(self, node: ast.expr | None) -> bool:
+        """Whether what is called is a class of layers, of the file or one that is given."""
+        return isinstance(node, ast.Name) and (
+            node.id in self.origin.classes or node.id in self.open
         )
 
     def is_object(self, node: ast.expr) -> bool:
@@ -164,7 +173,7 @@ class RunCalls:
             isinstance(p, ast.Call)
             and (
                 self.origin.qualified(p.func).startswith("torch")
-                or (isinstance(p.func, ast.Name) and p.func.id in self.origin.classes)
+                or self._is_class(p.func)
                 or (
                     isinstance(p.func, ast.Attribute)
                     and self.origin.qualified(p.func).partition(".")[0]

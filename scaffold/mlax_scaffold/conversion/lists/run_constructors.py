@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from mlax_scaffold.conversion.lists.computed_names import without_computed_names
 from mlax_scaffold.conversion.lists.run_calls import (
     MODULE_LISTS,
     NeededError,
@@ -127,6 +128,7 @@ def take_run(origin: Origin, node: ast.ClassDef, run: Run) -> None:
     ]
     settled = run.settled()
     with_run_methods(node, start, settled, MODULE_LISTS, origin)
+    without_computed_names(node, start, settled)
     switches = {
         t: v for t, v in settled.items() if _is_switch(v) and not _sets(node, start, t)
     }

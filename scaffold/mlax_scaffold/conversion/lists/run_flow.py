@@ -82,9 +82,11 @@ class RunFlow(RunCalls):
             self.out.append(ast.copy_location(made, node))
 
     def item_set(self, target: ast.Subscript, made: ast.expr) -> bool:
-        """Whether an element of a list that is known is set, which is a name's alone."""
-        title = target.value.id if isinstance(target.value, ast.Name) else ""
-        value = self.known.names.get(title)
+        """Whether an element of a list that is known is set, which nothing else holds."""
+        attribute = self_attribute(target.value)
+        title = attribute or getattr(target.value, "id", "")
+        holders = self.known.names if attribute is None else self.known.attributes
+        value = holders.get(title)
         if value is None:
             return False
         at, items = literal(self.known.value(target.slice)), items_of(value)
@@ -92,14 +94,20 @@ class RunFlow(RunCalls):
         if not known or items is None or type(at) is not int:
             raise UnknownError
         text = ast.dump(value)
-        held = [*self.known.names.items(), *self.known.attributes.items()]
-        others = [v for n, v in held if n != title and ast.dump(v) == text]
+        all_ = self.known.names, self.known.attributes
+        held = [(h, n, v) for h in all_ for n, v in h.items()]
+        others = [
+            v for h, n, v in held if (h is not holders or n != title) and ast.dump(v) == text
+        ]  # fmt: skip
         if others or not -len(items) <= at < len(items):
             # Another name of the same list would have the new element, too.
             raise UnknownError
         changed = [*items]
         changed[at] = made
-        self.known.names[title] = ast.List(changed, ast.Load())
+        if isinstance(value, ast.List) and value is self.lists.get(attribute or ""):
+            value.elts = changed
+        else:
+            holders[title] = ast.List(changed, ast.Load())
         return True
 
     def loop(self, node: ast.For) -> None:

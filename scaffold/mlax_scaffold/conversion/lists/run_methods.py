@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.known_values import (
@@ -68,9 +69,14 @@ def with_run_methods(
         places = _numbered(origin, lists, title, elements, made, part)
         at = start.body.index(part)
         start.body[at : at + 1] = made
-        written = _Written(title, places, dict(settled))
+        known = Known({}, {**settled, title: _listed(places)})
+        written = Written(known, partial(_takes, title))
         for method in methods:
             method.body = _told(written.statements(method.body))
+
+
+def _takes(title: str, node: ast.AST) -> bool:
+    return self_attribute(node) == title
 
 
 def _is_taken(methods: list[ast.FunctionDef], title: str) -> bool:
@@ -139,15 +145,19 @@ def _listed(places: list[Parts]) -> ast.List:
     )
 
 
-class _Written:
-    """Writes what a method does with a list."""
+class Written:
+    """Writes what a method does with layers that it takes by their places, or by names that it computes.
 
-    def __init__(self, title: str, places: list[Parts], settled: dict[str, ast.expr]):
-        self.title = title
-        self.known = Known({}, {**settled, title: _listed(places)})
+    Args:
+        known: what attributes are.
+        reads: whether a part of a method takes such a layer.
+    """
+
+    def __init__(self, known: Known, reads: Callable[[ast.AST], bool]):
+        self.known, self._reads_one = known, reads
 
     def _reads(self, node: ast.AST) -> bool:
-        return any(self_attribute(part) == self.title for part in ast.walk(node))
+        return any(map(self._reads_one, ast.walk(node)))
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements with the layers of the list in place."""

@@ -60,7 +60,11 @@ class Run(RunFlow):
         self.made = copy.deepcopy(held)
         """Parameters that are layers which a function of the file makes."""
         values = {k: copy.deepcopy(v) for k, v in fixed.items() if k not in held}
-        self.known = Known(values, {}, self.called, self.is_object, self.read_of)
+        self.shared = _shared(node)
+        """Lists that the class itself holds, for all its objects."""
+        self.known = Known(
+            values, {**self.shared}, self.called, self.is_object, self.read_of
+        )
         constants = {
             n: a.value for n, a in origin.assigned.items() if a.value is not None
         }
@@ -107,6 +111,8 @@ class Run(RunFlow):
         """The statements that are left, and the attributes that methods read."""
         kept: list[ast.stmt] = []
         for title, value in self.known.attributes.items():
+            if value is self.shared.get(title):
+                continue
             if title in read and title not in self.placed:
                 kept.append(attribute_set(title, value))
         gone = {
@@ -124,7 +130,11 @@ class Run(RunFlow):
     def all(self) -> None:
         """Run the constructor."""
         for part in self.start.body:
-            self._statement(part)
+            try:
+                self._statement(part)
+            except Returned:
+                # The constructor ends here.
+                return
             while self.made:
                 # After that of the base, which comes first.
                 title, value = self.made.popitem()
@@ -292,6 +302,14 @@ class Run(RunFlow):
                     return
                 if held is not None:
                     raise UnknownError
+        match call:
+            case ast.Call(func=ast.Name(id="setattr"), args=[owner, title, value]):
+                said = literal(self.known.value(title))
+                named = isinstance(said, str) and said.isidentifier()
+                if is_name(owner, "self") and named:
+                    self.structural = True
+                    self._set_attribute(node, str(said), self.known.value(value))
+                    return
         match call.func:
             case ast.Attribute(value=owner, attr="apply") if self_attribute(owner):
                 self.left.append(node)
@@ -364,3 +382,13 @@ class Run(RunFlow):
             made.args = [*without_titles(made.args), *self.elements(args[1:])]
             return True
         return False
+
+
+def _shared(node: ast.ClassDef) -> dict[str, ast.expr]:
+    """Lists and tuples of literals that a class holds."""
+    return {
+        part.targets[0].id: part.value
+        for part in node.body
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
+        if isinstance(literal(part.value), list | tuple)
+    }

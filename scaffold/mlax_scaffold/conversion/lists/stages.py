@@ -8,7 +8,7 @@ import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.trees import self_attribute, targets
 from mlax_scaffold.conversion.source.vocabulary import LISTS
 
 _SEQUENCE = "torch.nn.Sequential"
@@ -105,8 +105,28 @@ class Parameters(ast.NodeTransformer):
         self.generic_visit(node)
         return node
 
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        return self._inside({a.arg for a in node.args.args}, node)
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
+        return self._inside(
+            {t for g in node.generators for t in targets(g.target)}, node
+        )
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
+        return self._inside(
+            {t for g in node.generators for t in targets(g.target)}, node
+        )
+
+    def _inside(self, bound: set[str], node: ast.expr) -> ast.expr:
+        """What stands in a scope that binds names for itself."""
+        saved, self.known = self.known, self.known | bound
+        self.generic_visit(node)
+        self.known = saved
+        return node
+
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id not in self.known:
+        if node.id not in self.known and not node.id.startswith("@"):
             self.given.setdefault(node.id, copy.deepcopy(node))
         return node
 

@@ -9,14 +9,21 @@ from mlax_scaffold.conversion.source.trees import expression, is_name, name
 
 
 def without_builtin_sums(parts: Iterable[ast.AST]) -> None:
-    """Write `sum(sizes)` as one of NumPy in place, where `sum` is that of arrays elsewhere."""
+    """Write `sum(sizes)` as one of NumPy in place, where `sum` is that of arrays elsewhere.
+
+    In methods, what is summed may be arrays, which are added one after the other.
+    """
     parts = list(parts)
     if any(is_name(n, "@word:sum") for part in parts for n in ast.walk(part)):
         for part in parts:
-            _Sums().visit(part)
+            _Sums(isinstance(part, ast.FunctionDef)).visit(part)
 
 
 class _Sums(ast.NodeTransformer):
+    def __init__(self, arrays: bool):
+        self.arrays = arrays
+        """Whether what is summed may be arrays."""
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         if not is_name(node.func, "sum") or len(node.args) != 1 or node.keywords:
@@ -24,8 +31,9 @@ class _Sums(ast.NodeTransformer):
         [given] = node.args
         if isinstance(given, ast.GeneratorExp):
             given = ast.ListComp(given.elt, given.generators)
-        arrays = any(is_name(n, "@word:sum") for n in ast.walk(given))
-        text = "s(j.stack(x), axis=0)" if arrays else "n.sum(x).item()"
-        modules = {m[0]: name(f"@module:{m}") for m in ("np", "jnp")}
-        made = expression(text, s=name("@word:sum"), x=given, **modules)
+        if self.arrays:
+            modules = {m: name(f"@module:{m}") for m in ("functools", "operator")}
+            text = "functools.reduce(operator.add, x)"
+            return ast.copy_location(expression(text, x=given, **modules), node)
+        made = expression("n.sum(x).item()", n=name("@module:np"), x=given)
         return ast.copy_location(made, node)

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from mlax_scaffold.conversion.output.description import Described, Function, SpecText
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.vocabulary import CHAINED
 from mlax_scaffold.reader.remedies.foreign import LIBRARIES
 
 _ALLOWED = ("jax", "numpy", "math", "functools", "itertools", "operator", "typing")
@@ -34,7 +35,9 @@ def refuse_leftovers(origin: Origin, notes: Notes, spec: SpecText) -> None:
     for definition in spec.definitions:
         for node in _parts(definition):
             _names(origin, notes, node, known | _locals(definition), told)
+            _marks(notes, node, told)
         if isinstance(definition, Described):
+            _computed_names(notes, definition, told)
             _given_layers(notes, definition, told)
             _parts_of_numbers(notes, definition, told)
             _indexed_sequences(notes, definition, told)
@@ -105,6 +108,21 @@ def _names(
         notes.refuse(part, what, todo)
 
 
+def _marks(notes: Notes, node: ast.AST, told: set[int]) -> None:
+    """Layers of a sequence that stand where no sequence is read."""
+    for part in ast.walk(node):
+        if not isinstance(part, ast.Call):
+            continue
+        line = getattr(part, "lineno", 0)
+        if any(k.arg == CHAINED for k in part.keywords) and line not in told:
+            told.add(line)
+            notes.refuse(
+                line,
+                "a sequence of layers is made where none is read",
+                "make it an attribute in the constructor",
+            )
+
+
 def _changes_in_place(notes: Notes, definition: Described, told: set[int]) -> None:
     """Methods of tensors like `scatter_`: an array is never changed."""
     for method in definition.methods:
@@ -122,6 +140,24 @@ def _changes_in_place(notes: Notes, definition: Described, told: set[int]) -> No
                 )
 
 
+def _computed_names(notes: Notes, definition: Described, told: set[int]) -> None:
+    """Attributes that are set or read by names that are computed."""
+    for node in (*definition.setup, *definition.methods):
+        for part in ast.walk(node):
+            match part:
+                case ast.Call(
+                    func=ast.Name(id="getattr" | "setattr"), args=[o, title, *_]
+                ) if not isinstance(title, ast.Name | ast.Attribute | ast.Constant):
+                    line = getattr(part, "lineno", 0)
+                    if is_name(o, "self") and line and line not in told:
+                        told.add(line)
+                        notes.refuse(
+                            part,
+                            f"`{ast.unparse(part)}` is an attribute by a name that is computed",
+                            "give each its name, or make a list of them",
+                        )
+
+
 def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
     """Attributes that methods read, and that neither fields nor `setup` declare."""
     known = {
@@ -131,10 +167,25 @@ def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
         *(m.name for m in definition.methods),
         *(n for part in definition.constants for n in _bound(part)),
     }
-    for part in (*definition.setup, *definition.methods):
-        for inner in ast.walk(part):
-            if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
-                known.add(self_attribute(inner) or "")
+    for part in definition.setup:
+        known |= {self_attribute(p) or "" for p in ast.walk(part) if _is_set(p)}
+    steps = {m.name for m in definition.methods} & {"setup", "update", "step"}
+    for method in definition.methods if not steps else ():
+        kept = {self_attribute(p) or "" for p in ast.walk(method) if _is_set(p)} - {""}
+        for attribute in sorted(kept - known):
+            line = next(
+                getattr(p, "lineno", 0)
+                for p in ast.walk(method)
+                if _is_set(p) and self_attribute(p) == attribute
+            )
+            told.add(line)
+            notes.refuse(
+                line,
+                f"`self.{attribute}` is set by a call, and nothing declares it",
+                "declare a `state` of its shape in setup, or compute it in each call",
+            )
+    for part in definition.methods:
+        known |= {self_attribute(p) or "" for p in ast.walk(part) if _is_set(p)}
     for method in definition.methods:
         for part in ast.walk(method):
             attribute = self_attribute(part)
@@ -149,18 +200,28 @@ def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
             )
 
 
+def _is_set(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+
+
 def _indexed_sequences(notes: Notes, definition: Described, told: set[int]) -> None:
     """Elements of sequences, which are methods here, at places that are not told."""
     methods = {m.name for m in definition.methods}
     for method in definition.methods:
         for part in ast.walk(method):
-            place = (
-                self_attribute(part.value) if isinstance(part, ast.Subscript) else ""
+            held = (
+                part.value
+                if isinstance(part, ast.Subscript)
+                else part.iter
+                if isinstance(part, ast.comprehension)
+                else None
             )
-            if place in methods and part.lineno not in told:  # type: ignore[attr-defined]
-                told.add(part.lineno)  # type: ignore[attr-defined]
+            place = self_attribute(held) if held is not None else ""
+            line = getattr(part, "lineno", 0) or getattr(held, "lineno", 0)
+            if place in methods and line not in told:
+                told.add(line)
                 notes.refuse(
-                    part,
+                    line,
                     f"`self.{str(place).lstrip('_')}` holds layers of several kinds, "
                     "of which one is taken by its place",
                     "make a list for each kind, or call each layer by its name",
@@ -184,7 +245,7 @@ def _makes_layers(notes: Notes, node: ast.stmt) -> None:
 
 def _parts_of_numbers(notes: Notes, definition: Described, told: set[int]) -> None:
     """Attributes of hyperparameters that are numbers: an object of settings that was not followed."""
-    numbers = {f.name for f in definition.fields if f.word in _NUMBERS}
+    numbers = _numbers(definition)
     for node in (*definition.setup, *definition.methods):
         for part in ast.walk(node):
             owner = part.value if isinstance(part, ast.Attribute) else None
@@ -199,17 +260,25 @@ def _parts_of_numbers(notes: Notes, definition: Described, told: set[int]) -> No
                 )
 
 
+def _numbers(definition: Described) -> set[str]:
+    """The hyperparameters that are numbers, or None."""
+    return {
+        f.name for f in definition.fields if f.word.removesuffix(" | None") in _NUMBERS
+    }
+
+
 def _given_layers(notes: Notes, definition: Described, told: set[int]) -> None:
     """Hyperparameters that are called: a spec makes its layers itself."""
-    numbers = {f.name for f in definition.fields if f.word in _NUMBERS}
+    numbers = _numbers(definition)
     for method in definition.methods:
         for part in ast.walk(method):
             called = part.func if isinstance(part, ast.Call) else None
             field = self_attribute(called) if called is not None else None
-            if field in numbers and part.lineno not in told:  # type: ignore[attr-defined]
-                told.add(part.lineno)  # type: ignore[attr-defined]
+            line = getattr(part, "lineno", 0)
+            if field in numbers and line not in told:
+                told.add(line)
                 notes.refuse(
-                    part,
+                    line,
                     f"`{field}` is a layer that is given, which no hyperparameter is",
                     "make it in the constructor, of sizes, or write a class for each",
                 )

@@ -17,6 +17,8 @@ from mlax_scaffold.conversion.source.library import layer_place
 from mlax_scaffold.conversion.source.origin import Origin
 
 _MODULES = {
+    "functools": "import functools",
+    "operator": "import operator",
     "jnp": "import jax.numpy as jnp",
     "jax": "import jax",
     "lax": "from jax import lax",
@@ -69,7 +71,12 @@ class Printer:
 
     def _carried(self, body: str) -> list[str]:
         """Imports of the file that what is printed uses."""
-        used = {n.id for n in ast.walk(ast.parse(body)) if isinstance(n, ast.Name)}
+        try:
+            tree = ast.parse(body)
+        except SyntaxError:
+            # What could not be carried over is listed.
+            return []
+        used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
         found = []
         for node in self.origin.tree.body:
             if not isinstance(node, ast.Import | ast.ImportFrom):

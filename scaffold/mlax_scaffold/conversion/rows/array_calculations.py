@@ -183,14 +183,18 @@ class ArrayCalculations:
         return dtype if is_given(dtype) and not is_silent("dtype", dtype) else None
 
     def _of_dtype(self, dtype: Arg) -> Arg:
-        return self._count(dtype) or expression(f"{self.first_input}.dtype")
+        return self._count(dtype) or self.own_dtype()
+
+    def own_dtype(self) -> Arg:
+        """The dtype of what is computed here: that of the first input; of numbers alone, any floating one."""
+        return expression(f"{self.first_input}.dtype" if self.first_input else "float")
 
     def _floating(self, x: Arg) -> Arg:
         # What is computed here has the dtype of the input; of a comparison, numbers are made.
         root = _root(x)
         counted = root != self.first_input and _COUNTED.search(root)
         if counted or isinstance(x, ast.Compare | ast.BoolOp):
-            own = expression(f"{self.first_input}.dtype")
+            own = self.own_dtype()
             return expression("v.astype(d)", v=x, d=own)
         return x
 

@@ -321,7 +321,7 @@ class Calculations(
     def _dtype(self, shape: Arg) -> Arg:
         if isinstance(shape, ast.Attribute) and shape.attr == "shape":
             return expression("x.dtype", x=shape.value)
-        return expression(f"{self.first_input}.dtype")
+        return self.own_dtype()
 
     def _dropout(self, x: Arg, rate: Arg, training: Arg | None = None) -> Arg:
         if training is not None and literal(training) is not True:
@@ -364,8 +364,8 @@ class Calculations(
         return self._drawn_of("uniform", sizes)
 
     def _drawn_of(self, kind: str, sizes: list[Arg]) -> Arg:
-        text = f"jax.random.{kind}(self.key(), s, {self.first_input}.dtype)"
-        return marked(text, s=self._tuple(sizes))
+        text = f"jax.random.{kind}(self.key(), s, d)"
+        return marked(text, s=self._tuple(sizes), d=self.own_dtype())
 
     # Arrays.
 

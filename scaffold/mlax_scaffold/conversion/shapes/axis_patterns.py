@@ -163,6 +163,102 @@ def flattened(text: str, x: str) -> ast.expr | None:
     return expression(f"{x}.reshape({', '.join(sizes)})")
 
 
+def between(
+    text: str, x: str, sizes: Mapping[str, ast.expr], reduction: str = ""
+) -> ast.expr | None:
+    """An array whose pattern leaves any axes between others as they are: `"(b h) ... d -> b h ... d"`."""
+    left, _, right = text.partition("->")
+    flat_ends = "(...)" in right
+    sides = [_parted(left), _parted(right.replace("(...)", "..."))]
+    if reduction or None in sides:
+        return None
+    (first, last), (new_first, new_last) = sides  # type: ignore[misc]
+    known: dict[str, ast.expr] = {"1": ast.Constant(1), **sizes}
+    for groups, ahead in ((first, 0), (last, len(last))):
+        for place, group in enumerate(groups):
+            whole = expression(f"{x}.shape[{place - ahead}]")
+            open_ = [axis for axis in group if axis not in known]
+            if len(open_) > 1:
+                return None
+            rest = [known[a] for a in group if a in known]
+            for axis in open_:
+                known[axis] = (
+                    expression("w // p", w=whole, p=product(rest)) if rest else whole
+                )
+    axes = [[a for g in part for a in g if a != "1"] for part in (first, last)]
+    wanted = [
+        [a for g in part for a in g if a != "1"] for part in (new_first, new_last)
+    ]
+    flat = [*axes[0], *axes[1]]
+    every = [*wanted[0], *wanted[1]]
+    repeated = {a for a in every if a not in flat}
+    kept = [[a for a in part if a not in repeated] for part in wanted]
+    if (
+        not repeated <= {*sizes}
+        or len({*flat}) != len(flat)
+        or len({*every}) != len(every)
+    ):
+        return None
+    if {*flat} != {*kept[0], *kept[1]}:
+        return None
+    end = -len(last) if last else ""
+    inner = ast.Starred(expression(f"{x}.shape[{len(first)}:{end}]"), ast.Load())
+    made: ast.expr = name(x)
+    if any(len(g) != 1 or g == ("1",) for g in (*first, *last)):
+        before, after = ([known[a] for a in part] for part in axes)
+        made = _reshaped(made, [*before, inner, *after])
+    if axes != kept:
+        made = _moved(made, axes, kept)
+    if repeated:
+        ones = [
+            [ast.Constant(1) if a in repeated else known[a] for a in part]
+            for part in wanted
+        ]
+        made = _reshaped(made, [*ones[0], inner, *ones[1]])
+        shape = [[copy.deepcopy(known[a]) for a in part] for part in wanted]
+        whole = ast.Tuple([*shape[0], inner, *shape[1]], ast.Load())
+        func = expression("m.broadcast_to", m=name("@module:jnp"))
+        made = ast.Call(func, [made, whole], [])
+    grouped = any(len(g) != 1 or g == ("1",) for g in (*new_first, *new_last))
+    if grouped or flat_ends:
+        before, after = (
+            [product(known[a] for a in g) for g in part]
+            for part in (new_first, new_last)
+        )
+        middle = _number(-1) if flat_ends else inner
+        made = _reshaped(made, [*before, middle, *after])
+    return made
+
+
+def _moved(
+    made: ast.expr, old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]
+) -> ast.expr:
+    """An array with axes before and after others in another order."""
+    places: list[dict[str, int]] = []
+    for first, last in (old, new):
+        place = {a: i for i, a in enumerate(first)}
+        places.append(place | {a: i - len(last) for i, a in enumerate(last)})
+    ends = [
+        ast.Tuple([_number(place[a]) for part in old for a in part], ast.Load())
+        for place in places
+    ]
+    func = expression("m.moveaxis", m=name("@module:jnp"))
+    return ast.Call(func, [made, *ends], [])
+
+
+def _parted(side: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]] | None:
+    """The axes before and after `...`; None of a side without one, or with one inside of a group."""
+    if side.count("...") != 1 or re.search(r"\([^()]*\.\.\.", side):
+        return None
+    first, last = (
+        [(g[1],) if g[1] else tuple(g[0].split()) for g in found]
+        for found in (
+            re.findall(r"\(([^()]*)\)|(\w+)", part) for part in side.split("...")
+        )
+    )
+    return first, last
+
+
 def _named(axes: Sequence[str]) -> list[str]:
     return [a for a in axes if a != "1"]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from mlax_scaffold.conversion.source.computed_literals import computed, written
+from mlax_scaffold.conversion.source.direct_names import attribute_named
 from mlax_scaffold.conversion.source.known_mappings import entry, mapped, spread_out
 from mlax_scaffold.conversion.source.trees import (
     folded,
@@ -258,6 +259,9 @@ class Known(ast.NodeTransformer):
         made = made if made is not None else mapped(node)
         if made is not None:
             return made
+        attribute = attribute_named(node)
+        if attribute is not None:
+            return self.visit(attribute)
         match node:
             case ast.Call(func=ast.Name(id=title), keywords=[]):
                 return self._builtin(title, node) or node

@@ -18,10 +18,12 @@ class Note:
     todo: str
     blocks: bool = True
     """Whether the spec would not be the same without it."""
+    file: str = ""
+    """Another file of the same code, where it is of that."""
 
     def at(self, path: str) -> str:
         """The note as a line for people and editors."""
-        return f"{path}:{self.line}: {self.what}: {self.todo}"
+        return f"{self.file or path}:{self.line}: {self.what}: {self.todo}"
 
 
 @dataclass

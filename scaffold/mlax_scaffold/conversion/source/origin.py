@@ -17,6 +17,8 @@ from mlax_scaffold.conversion.source.deletions import (
     without_reversals,
     without_tuple_statements,
 )
+from mlax_scaffold.conversion.source.direct_names import without_direct_names
+from mlax_scaffold.conversion.source.early_returns import without_early_returns
 from mlax_scaffold.conversion.source.spread_keywords import without_spread_keywords
 from mlax_scaffold.errors import UsageError, did_you_mean
 
@@ -26,6 +28,7 @@ _SHORT = {
     "jnp": "jax.numpy",
     "flax.linen.activation": "flax.linen",
     "torch.functional": "torch.nn.functional",
+    "torch.special": "torch",
     "torch.nn.parameter": "torch.nn",
 }
 
@@ -71,6 +74,8 @@ class Origin:
         without_reversals(tree)
         without_spread_keywords(tree)
         without_class_constants(tree)
+        without_direct_names(tree)
+        without_early_returns(tree)
         return cls(path, text, tree)
 
     @cached_property

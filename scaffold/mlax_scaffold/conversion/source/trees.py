@@ -151,9 +151,14 @@ def targets(node: ast.AST) -> Iterator[str]:
             yield part.id
 
 
+_UNSEEN = {
+    ord(c): t for c, t in zip("\a\b\f\v", (r"\a", r"\b", r"\f", r"\v"), strict=True)
+}
+
+
 def docstring(node: ast.ClassDef | ast.FunctionDef | ast.Module) -> str:
-    """The docstring, without its indentation."""
-    return ast.get_docstring(node) or ""
+    """The docstring, without its indentation; escapes that cannot be seen are as they were written."""
+    return (ast.get_docstring(node) or "").translate(_UNSEEN)
 
 
 def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:

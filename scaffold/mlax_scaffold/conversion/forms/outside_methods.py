@@ -1,0 +1,59 @@
+"""Methods of PyTorch that are for who uses a layer, and change what it is made of: they are left out.
+
+`from_pretrained`, which makes the class, and methods that nothing of the file calls and that change a part,
+`self.config.block_size = block_size`, are nothing that a layer computes.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.kinds import framework_of
+from mlax_scaffold.conversion.source.made_of import uncalled
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import self_attribute
+
+
+def without_outside_methods(origin: Origin, notes: Notes) -> None:
+    """Leave them out of a file, in place, which is told."""
+    if not origin.uses("torch"):
+        return
+    alone = uncalled(origin)
+    inside = {
+        part.attr
+        for node in origin.classes.values()
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and not _makes_class(method)
+        for part in ast.walk(method)
+        if isinstance(part, ast.Attribute)
+    }
+    for node in origin.classes.values():
+        if framework_of(origin, node) != "torch":
+            continue
+        for method in [m for m in node.body if isinstance(m, ast.FunctionDef)]:
+            made = _makes_class(method) and method.name not in inside
+            if not made and not (method.name in alone and _changes_parts(method)):
+                continue
+            node.body.remove(method)
+            notes.remark(
+                method,
+                f"`{method.name}` is left out: nothing of the file calls it",
+                "write it where it is called",
+            )
+
+
+def _makes_class(method: ast.FunctionDef) -> bool:
+    return any(ast.unparse(d) == "classmethod" for d in method.decorator_list)
+
+
+def _changes_parts(method: ast.FunctionDef) -> bool:
+    """Whether a method sets an attribute of an attribute."""
+    if method.name in ("__init__", "forward", "__call__"):
+        return False
+    return any(
+        isinstance(part, ast.Attribute)
+        and isinstance(part.ctx, ast.Store)
+        and self_attribute(part.value) is not None
+        for part in ast.walk(method)
+    )
