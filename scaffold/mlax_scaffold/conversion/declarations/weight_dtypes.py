@@ -61,6 +61,28 @@ def in_dtype_of(forward: ast.FunctionDef, first: str, dtype: ast.expr) -> None:
             part.keywords.append(ast.keyword("dtype", copy.deepcopy(dtype)))
 
 
+def without_casts(method: ast.FunctionDef, first: str) -> None:
+    """Leave what a method computes in its dtype, where it would be cast to that of indices, in place."""
+    method.body = [_Uncast(f"{first}.dtype").visit(s) for s in method.body]
+
+
+class _Uncast(ast.NodeTransformer):
+    def __init__(self, dtype: str):
+        self.dtype = dtype
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=inner, attr="astype"), args=[dtype]
+            ) if ast.unparse(dtype) == self.dtype:
+                return inner
+            case ast.Call(func=func, args=[inner, dtype], keywords=[]):
+                if ast.unparse(func) == "@module:jnp.asarray":
+                    return inner if ast.unparse(dtype) == self.dtype else node
+        return node
+
+
 def of_positions(
     forward: ast.FunctionDef, attributes: Mapping[str, Attribute]
 ) -> set[str]:

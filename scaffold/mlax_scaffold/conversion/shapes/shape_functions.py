@@ -77,6 +77,9 @@ class ShapeFunctions:
             ):
                 # Those of sequences, whose positions a mask selects, or that are pooled.
                 self.symbols.ranked(array, ("batch", "positions", "features"))
+        if array.lead and self.examples and self.single and axes == [0]:
+            # The one axis of one example.
+            self.symbols.ranked(array, ["features"] * len(array.axes))
         if array.lead and self.vectors and not self.single and axes == [0]:
             # What is mapped over is the one axis before those of an example.
             self.symbols.ranked(array, ("items", *["_"] * len(array.axes)))
