@@ -88,6 +88,7 @@ from mlax_scaffold.conversion.forms.told_sizes import with_told_sizes
 from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
+from mlax_scaffold.conversion.forms.type_casts import without_type_casts
 from mlax_scaffold.conversion.forms.unbiased_ends import without_unbiased_ends
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.forms.unpacked_parts import with_unpacked_parts
@@ -129,6 +130,7 @@ from mlax_scaffold.conversion.lists.settled_classes import with_settled_classes
 from mlax_scaffold.conversion.lists.settled_loops import with_settled_loops
 from mlax_scaffold.conversion.lists.wrapped_lists import without_wrapped_lists
 from mlax_scaffold.conversion.rows.tables import LAYERS
+from mlax_scaffold.conversion.source.made_of import leave_others_out
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 
@@ -150,6 +152,7 @@ def with_plain_forms(
         of a configuration.
     """
     without_device_code(origin)
+    without_type_casts(origin)
     without_shardings(origin, thing, notes)
     without_decode_caches(origin, thing, notes)
     without_module_functions(origin)
@@ -269,7 +272,9 @@ def with_plain_forms(
     without_mapped_layers(origin)
     without_scanned_cells(origin)
     without_runs(origin)
+    before = len(notes.found)
     without_shown_values(origin, notes)
+    leave_others_out(origin, thing, notes, before)
     without_unrolls(origin)
     without_sown(origin, thing, notes)
     return given, configured

@@ -23,7 +23,8 @@ class Thing(nn.Module):
         init = nn.with_logical_partitioning(nn.initializers.zeros, ("in", "out"))
         x = nn.Dense(self.size, kernel_init=init)(x)
         w = self.param("w", nn.with_partitioning(nn.initializers.ones, ("out",)), (self.size,))
-        x = nn.with_logical_constraint(x, ("batch", "out"))
+        if self.size > 1:
+            x = nn.with_logical_constraint(x, ("batch", "out"))
         return jax.lax.with_sharding_constraint(x * w, None)
 """,
         LINEN,
@@ -315,3 +316,165 @@ def test_what_a_call_lacks_is_told():
     )
     [note] = [n for n in made.notes if n.blocks]
     assert note.what == "`nn.Dense` without `features` has no counterpart"
+
+
+def test_a_cast_for_a_type_checker_is_the_value():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    w: jax.Array
+
+    def __init__(self, dim, key):
+        self.w = cast(jax.Array, jax.random.normal(key, (dim,)))
+
+    def __call__(self, x):
+        return x * cast(jax.Array, self.w)
+""",
+        "from typing import cast\n" + EQUINOX,
+    ).text
+    assert "self.w = trainable(normal(1), (self.dim,))" in text.replace("1.0", "1")
+    assert "return x * self.w" in text
+
+
+def test_a_class_that_is_built_on_one_with_a_call_is_a_layer():
+    text = converted(
+        """\
+class Base:
+    def __init__(self, dim):
+        self.w = jnp.ones((dim,))
+
+    def __call__(self, x):
+        return x * self.w
+
+
+class Thing(Base):
+    def __init__(self, dim):
+        super().__init__(dim)
+""",
+        "import jax.numpy as jnp\n\n\n",
+    ).text
+    assert "return x * self.w" in text
+
+
+def test_what_the_rest_of_a_file_shows_is_not_told():
+    made = converted(
+        """\
+from typing import NamedTuple
+
+
+class Pair(NamedTuple):
+    init: Any
+    apply: Any
+
+
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.size)(x)
+
+
+def make():
+    print("made")
+    thing = Thing(4)
+    return Pair(init=thing.init, apply=thing.apply)
+""",
+        LINEN,
+    )
+    assert not made.notes
+
+
+@pytest.mark.parametrize(
+    "cast",
+    [
+        "jnp.asarray(w, self.dtype)",
+        "jnp.array(w, dtype=self.dtype)",
+        "w.astype(self.dtype)",
+    ],
+)
+def test_a_table_is_not_cast_to_the_dtype_of_indices(cast):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    size: int
+    dtype: Any = jnp.float32
+
+    @nn.compact
+    def __call__(self, ids):
+        w = self.param("w", nn.initializers.ones, (self.size, 8))
+        w = {cast}
+        return w[ids]
+""",
+        LINEN,
+    ).text
+    assert "ids.dtype" not in text
+    assert "self.w.dtype" in text
+
+
+def test_what_computes_wider_returns_in_the_dtype_that_it_is_given():
+    text = converted(
+        """\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, *, dtype=jnp.float32, kept_dtype=jnp.float32, rngs):
+        self.dtype = dtype
+        self.w = nnx.Param(jnp.ones((dim,), kept_dtype))
+
+    def __call__(self, x):
+        x = jnp.asarray(x, jnp.float32)
+        return jnp.asarray(x * self.w, self.dtype)
+""",
+        NNX,
+    ).text
+    assert "kept_dtype" not in text
+    assert "input_dtype = x.dtype\n        x = jnp.asarray(x, jnp.float32)" in text
+    assert "return jnp.asarray(x * self.w, input_dtype)" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "mask"),
+    [
+        ("x, is_causal=True", "jnp.tril(jnp.ones((x.shape[-2], x.shape[-2]), bool))"),
+        (
+            "x, y, is_causal=True",
+            "jnp.tril(jnp.ones((x.shape[-2], y.shape[-2]), bool))",
+        ),
+        (
+            "x, mask=y, is_causal=True",
+            "jnp.logical_and(y, jnp.tril(jnp.ones((x.shape[-2], x.shape[-2]), bool)))",
+        ),
+        ("x, mask=y, is_causal=False", "y"),
+    ],
+)
+def test_attention_of_nnx_may_be_told_to_be_causal(given, mask):
+    text = converted(
+        f"""\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, rngs: nnx.Rngs):
+        self.attention = nnx.MultiHeadAttention(2, dim, decode=False, rngs=rngs)
+
+    def __call__(self, x, y):
+        return self.attention({given})
+""",
+        NNX,
+    ).text
+    assert f"mask={mask})" in text
+
+
+def test_images_whose_channels_stand_first_are_large_enough_for_their_windows():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        dtype = jnp.float32
+        x = jnp.transpose(x.astype(dtype), (0, 2, 3, 1))
+        x = nn.Conv(4, (8, 8), strides=(4, 4), padding="VALID", dtype=dtype)(x)
+        x = nn.Conv(4, (3, 3), strides=(2, 2), padding="VALID", dtype=dtype)(x)
+        return nn.Dense(5)(x.reshape((x.shape[0], -1)))
+""",
+        LINEN,
+    ).text
+    assert "x: Float['batch in_channels height width']" in text
+    assert "'height': 28, 'width': 28, 'x': (2, 8, 28, 28)" in text
+    assert "dtype" not in text

@@ -14,9 +14,11 @@ from mlax_scaffold.conversion.declarations.dividing_rates import with_dividing_r
 from mlax_scaffold.conversion.declarations.initializer_defaults import with_initializers
 from mlax_scaffold.conversion.declarations.recurrences import pairs_given
 from mlax_scaffold.conversion.declarations.weight_dtypes import (
+    dtypes_kept,
     in_dtype_of,
     of_positions,
     weight_of,
+    with_first_dtype,
     without_casts,
 )
 from mlax_scaffold.conversion.definitions.assumed_axes import (
@@ -185,8 +187,12 @@ class ClassReader(ClassMethods):
             builder.translator.around.static = False
         elif start is not None:
             constructor.read(start)
+            for kept in dtypes_kept(start):
+                given = expression(f"{builder.calculations.first_input}.dtype")
+                builder.translator.around.attributes[kept] = given
         helpers = self._helpers(call)
         forward = self._method(call, "forward", inputs)
+        with_first_dtype(forward, builder.calculations.first_input)
         builder.methods += helpers
         bodies = Bodies(builder, self.symbols, self.results)
         env: dict[str, Value] = {
@@ -261,7 +267,8 @@ class ClassReader(ClassMethods):
         value = env.get(first)
         weight = weight_of(self.builder.attributes)
         if isinstance(value, Array) and value.kind == "Int" and weight is not None:
-            in_dtype_of(forward, first, expression(f"{weight}.dtype"))
+            others = self.framework != "torch"
+            in_dtype_of(forward, first, expression(f"{weight}.dtype"), arrays=others)
         elif isinstance(value, Array) and value.kind == "Int":
             # Who casts to that dtype says so; a setting that tells one is another.
             for method in (forward, *self.builder.methods):

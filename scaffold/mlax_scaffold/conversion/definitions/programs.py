@@ -338,10 +338,11 @@ def _translated(
         made = OfWeight().visit(made)
     if isinstance(made, ast.FunctionDef):
         made.decorator_list = kept_decorators(origin, notes, made)
-        made.returns = None
-        for argument in ast.walk(made.args):
-            if isinstance(argument, ast.arg):
-                argument.annotation = None
+        for part in ast.walk(made):
+            if isinstance(part, ast.FunctionDef):
+                part.returns = None
+            elif isinstance(part, ast.arg):
+                part.annotation = None
     if isinstance(made, ast.AnnAssign) and made.value is not None:
         made = ast.Assign([made.target], made.value, lineno=made.lineno)
     return made

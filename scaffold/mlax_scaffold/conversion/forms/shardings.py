@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.arguments_of import (
+    defaults_of,
+    without_arguments,
+)
 from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.trees import is_name, is_none
 
 _FIRST = frozenset(
     (
@@ -64,6 +68,22 @@ class _Shardings(ast.NodeTransformer):
         self.origin = origin
         self.found: ast.AST | None = None
 
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        """A constructor that is given such an argument hands it on, and nothing else."""
+        made = [self.visit(s) for s in node.body]
+        kept = [s for s in made if not isinstance(s, ast.Pass)]
+        node.body = kept or [ast.copy_location(ast.Pass(), node)]
+        if node.name != "__init__":
+            return node
+        given = [a.arg for a in (*node.args.args, *node.args.kwonlyargs)]
+        for title in (t for t in given if t in _ARGUMENTS):
+            rest = [s for s in node.body if not _binds(s, title)]
+            absent = is_none(defaults_of(node.args).get(title))
+            if absent and not any(is_name(p, title) for s in rest for p in ast.walk(s)):
+                without_arguments(node.args, {title})
+                node.body = rest or [ast.copy_location(ast.Pass(), node)]
+        return node
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         full = self.origin.qualified(node.func)
@@ -78,18 +98,23 @@ class _Shardings(ast.NodeTransformer):
                 return node.args[0]
         return node
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
         target = node.targets[0]
         again = isinstance(target, ast.Name) and is_name(node.value, target.id)
-        return None if again and len(node.targets) == 1 else node
+        plain = again and len(node.targets) == 1
+        return ast.copy_location(ast.Pass(), node) if plain else node
 
     def _is_layout(self, given: ast.keyword, full: str) -> bool:
-        """Whether an argument says that alone; what layers of the file are called with may be one, too."""
+        """Whether an argument says that alone; what layers are called with may be one, too."""
         if given.arg is None:
             title = ast.unparse(given.value).rpartition(".")[2]
             return title in _ARGUMENTS and full.startswith(_LIBRARIES)
-        own = isinstance(given.value, ast.Constant) and given.value.value is None
         part = full == "functools.partial" or not full
         known = full.startswith(_LIBRARIES) or (part and given.arg == "out_sharding")
-        return given.arg in _ARGUMENTS and (known or own)
+        return given.arg in _ARGUMENTS and known
+
+
+def _binds(node: ast.stmt, title: str) -> bool:
+    """Whether a statement gives a local another value, as `layout = layout or {}` does."""
+    return isinstance(node, ast.Assign) and is_name(node.targets[0], title)
