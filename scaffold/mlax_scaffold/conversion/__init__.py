@@ -38,6 +38,7 @@ from mlax_scaffold.conversion.output.leftovers import refuse_leftovers
 from mlax_scaffold.conversion.output.printing import Printer, renamed_locals
 from mlax_scaffold.conversion.passes import with_plain_forms
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.source.made_of import leave_others_out
 from mlax_scaffold.conversion.source.notes import ConversionError, Note, Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.vocabulary import flags
@@ -183,7 +184,9 @@ def _converted(
         pair, functions = found or (transformed(origin, known, _of_haiku), None)
     node = pair or origin.thing(thing)
     if pair is None and kind != "OPTIMIZER":
+        before = len(notes.found)
         without_named_results(origin, notes)
+        leave_others_out(origin, thing, notes, before)
         without_einops(origin)
     if kind == "FUNCTION":
         if not isinstance(node, ast.FunctionDef):

@@ -23,6 +23,7 @@ from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_funct
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
+from mlax_scaffold.conversion.forms.decode_caches import without_decode_caches
 from mlax_scaffold.conversion.forms.device_code import without_device_code
 from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.forms.dispatched_rows import without_dispatched_rows
@@ -78,17 +79,20 @@ from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.forms.sequence_first import without_sequence_first
 from mlax_scaffold.conversion.forms.setup_tables import with_tables_read
 from mlax_scaffold.conversion.forms.shape_sums import without_shape_sums
+from mlax_scaffold.conversion.forms.shardings import without_shardings
 from mlax_scaffold.conversion.forms.shown_values import without_shown_values
 from mlax_scaffold.conversion.forms.single_indices import without_single_indices
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
 from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
+from mlax_scaffold.conversion.forms.static_locals import without_static_locals
 from mlax_scaffold.conversion.forms.static_products import with_static_products
 from mlax_scaffold.conversion.forms.told_dtypes import without_told_dtypes
 from mlax_scaffold.conversion.forms.told_sizes import with_told_sizes
 from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
+from mlax_scaffold.conversion.forms.type_casts import without_type_casts
 from mlax_scaffold.conversion.forms.unbiased_ends import without_unbiased_ends
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.forms.unpacked_parts import with_unpacked_parts
@@ -130,6 +134,7 @@ from mlax_scaffold.conversion.lists.settled_classes import with_settled_classes
 from mlax_scaffold.conversion.lists.settled_loops import with_settled_loops
 from mlax_scaffold.conversion.lists.wrapped_lists import without_wrapped_lists
 from mlax_scaffold.conversion.rows.tables import LAYERS
+from mlax_scaffold.conversion.source.made_of import leave_others_out
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 
@@ -152,6 +157,9 @@ def with_plain_forms(
     """
     without_device_code(origin)
     without_outside_methods(origin, notes)
+    without_type_casts(origin)
+    without_shardings(origin, thing, notes)
+    without_decode_caches(origin, thing, notes)
     without_module_functions(origin)
     without_partial_classes(origin)
     without_packs(origin)
@@ -257,6 +265,7 @@ def with_plain_forms(
     configured = [with_settings(origin), with_settings(origin)]
     with_truth_parameters(origin)
     with_tables_read(origin)
+    without_static_locals(origin)
     without_rule_locals(origin)
     with_own_titles(origin, thing, notes)
     with_number_inputs(origin, thing, notes)
@@ -271,7 +280,9 @@ def with_plain_forms(
     without_mapped_layers(origin)
     without_scanned_cells(origin)
     without_runs(origin)
+    before = len(notes.found)
     without_shown_values(origin, notes)
+    leave_others_out(origin, thing, notes, before)
     without_unrolls(origin)
-    without_sown(origin, notes)
+    without_sown(origin, thing, notes)
     return given, configured

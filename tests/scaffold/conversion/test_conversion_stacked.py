@@ -149,3 +149,41 @@ class Thing(eqx.Module):
         EQUINOX,
     ).text
     assert made in text
+
+
+@pytest.mark.parametrize(
+    ("decorators", "given", "scan"),
+    [
+        (
+            "@nnx.split_rngs(splits=n)\n        @nnx.vmap(axis_size=n)",
+            "rngs",
+            "@nnx.scan\n        def step(x, block):\n            return block(x), None\n\n"
+            "        x, _ = step(x, self.blocks)",
+        ),
+        (
+            "@nnx.vmap",
+            "rngs.fork(split=n)",
+            "def step(x, block):\n            return block(x), None\n\n"
+            "        x, _ = jax.lax.scan(step, x, self.blocks)",
+        ),
+    ],
+)
+def test_scans_of_nnx_that_carry_first_are_a_loop(decorators, given, scan):
+    text = converted(
+        f"""\
+class Thing(nnx.Module):
+    def __init__(self, dim, n, *, rngs):
+        {decorators}
+        def make(rngs):
+            return Block(dim, rngs=rngs)
+
+        self.blocks = make({given})
+
+    def __call__(self, x):
+        {scan}
+        return x
+""",
+        NNX,
+    ).text
+    assert "self.blocks = [Block(self.dim) for _ in range(self.n)]" in text
+    assert LOOP.format(layer="block") in text

@@ -125,7 +125,7 @@ class Applying(Scanning):
         except MisfitError as error:
             self.builder.notes.refuse(
                 node,
-                f"the call of {layer} with {error} has no counterpart",
+                f"the call of {layer} {error.said} has no counterpart",
                 "leave the argument out, or write what it computes",
             )
             return node, result

@@ -164,6 +164,7 @@ class Declaring(Reading):
     def static(self, node: ast.expr) -> ast.expr:
         """An expression of a body as it is to stand in setup: locals and shapes are written out."""
         bodies = self
+        written: list[str] = []
 
         class Static(ast.NodeTransformer):
             def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -188,9 +189,16 @@ class Declaring(Reading):
                         if isinstance(i, Number)
                     ]
                     return ast.Tuple(elements, ast.Load())
-                if node.id in bodies.tuples and isinstance(value, Several | None):
-                    return self.visit(copy.deepcopy(bodies.tuples[node.id]))
-                return node
+                known = bodies.tuples.get(node.id)
+                if known is None or not isinstance(value, Several | None):
+                    return node
+                if node.id in written:
+                    # It is made of what it was before.
+                    return node
+                written.append(node.id)
+                made = self.visit(copy.deepcopy(known))
+                written.pop()
+                return made
 
             def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
                 _, value = bodies.value(copy.deepcopy(node))

@@ -66,7 +66,7 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
     except MisfitError as error:
         builder.notes.remark(
             call,
-            f"`{ast.unparse(call)}` with {error} is left out",
+            f"`{ast.unparse(call)}` {error.said} is left out",
             "give the weight an initializer",
         )
         return True

@@ -42,7 +42,7 @@ class Parameters:
         for argument in given:
             parameter = argument.arg
             default = defaults.get(parameter)
-            if parameter in LEFT_OUT:
+            if parameter in LEFT_OUT or self._is_dtype(default):
                 builder.renamed[parameter] = ""
                 around.locals[parameter] = ast.Constant(None)
                 continue
@@ -119,6 +119,12 @@ class Parameters:
     def _is_initializer(self, made: ast.expr) -> bool:
         field = self.builder.fields.get(self_attribute(made) or "")
         return field is not None and field.word.startswith("Initializer")
+
+    def _is_dtype(self, default: ast.expr | None) -> bool:
+        """Whether a parameter is a dtype of floating numbers by default: here that of the input."""
+        full = self.translator.origin.qualified(default) if default is not None else ""
+        module, _, title = full.rpartition(".")
+        return module in ("jax.numpy", "numpy") and title in FLOATS
 
     def _conflicts(self, function: ast.FunctionDef) -> dict[str, str]:
         """New names of parameters whose names attributes of another kind have."""
@@ -204,6 +210,7 @@ def _is_sequence(node: ast.AST, parameter: str) -> bool:
     return False
 
 
+FLOATS = ("float32", "float16", "bfloat16", "float64")
 LEFT_OUT = frozenset(
     (
         *KEYS,

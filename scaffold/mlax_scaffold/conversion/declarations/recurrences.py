@@ -90,7 +90,7 @@ def recurrence(builder: Builder, full: str, attribute: str, call: ast.Call) -> N
     except MisfitError as error:
         builder.notes.refuse(
             call,
-            f"`{ast.unparse(call.func)}` with {error} has no counterpart",
+            f"`{ast.unparse(call.func)}` {error.said} has no counterpart",
             _PROJECTED
             if "proj_size" in str(error)
             else "write the cell and loop over time",

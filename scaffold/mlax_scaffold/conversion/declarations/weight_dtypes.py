@@ -17,6 +17,7 @@ _WEIGHTS = {
     "@layer:GRUCell": "kernel",
     "@layer:SimpleCell": "kernel",
 }
+_ARRAYS = ("asarray", "array")
 _FILLED = ("zeros", "ones", "full", "empty")
 
 
@@ -40,25 +41,107 @@ def _is_weight(known: Attribute) -> bool:
     return known.kind == "weight" and known.condition is None
 
 
-def in_dtype_of(forward: ast.FunctionDef, first: str, dtype: ast.expr) -> None:
-    """Let a method give a dtype to what it makes of indices, `first`, in place."""
+def in_dtype_of(
+    forward: ast.FunctionDef, first: str, dtype: ast.expr, *, arrays: bool
+) -> None:
+    """Let a method give a dtype to what it makes of indices, `first`, in place.
+
+    Where `dtype=` of arrays is one that the class is told, that is another one, too.
+    """
+    made_so = (*_FILLED, *_ARRAYS) if arrays else _FILLED
     for part in ast.walk(forward):
         if not isinstance(part, ast.Call):
             continue
         text = ast.unparse(part.func)
         last = text.rpartition(".")[2]
-        cast = text == "@module:jnp.asarray" and len(part.args) == 2
+        cast = last in _ARRAYS and len(part.args) == 2
         cast |= last == "astype" and len(part.args) == 1
         filled = last in _FILLED and len(part.args) == 2 + (last == "full")
         if (cast or filled) and ast.unparse(part.args[-1]) == f"{first}.dtype":
             part.args[-1] = copy.deepcopy(dtype)
         for keyword in part.keywords:
-            made = last in _FILLED and keyword.arg == "dtype"
+            made = last in made_so and keyword.arg == "dtype"
             if made and ast.unparse(keyword.value) == f"{first}.dtype":
                 keyword.value = copy.deepcopy(dtype)
         hot = last == "one_hot" and len(part.args) == 2 and not part.keywords
         if hot and is_name(part.args[0], first):
             part.keywords.append(ast.keyword("dtype", copy.deepcopy(dtype)))
+
+
+def with_first_dtype(method: ast.FunctionDef, first: str) -> None:
+    """Keep the dtype of an input that a method widens before it asks for that, in place."""
+    for place, part in enumerate(method.body):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Call() as value):
+                if target != first or "float32" not in ast.unparse(value):
+                    continue
+            case _:
+                continue
+        kept = _Kept(first)
+        rest = [kept.visit(s) for s in method.body[place + 1 :]]
+        if kept.found:
+            [asked] = ast.parse(f"{_KEPT} = {first}.dtype").body
+            ast.copy_location(asked, part)
+            method.body = [*method.body[:place], asked, part, *rest]
+        return
+
+
+_KEPT = "input_dtype"
+
+
+class _Kept(ast.NodeTransformer):
+    def __init__(self, first: str):
+        self.first, self.found = first, False
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        if node.attr == "dtype" and is_name(node.value, self.first):
+            self.found = True
+            return ast.copy_location(ast.Name(_KEPT, ast.Load()), node)
+        return node
+
+
+def dtypes_kept(start: ast.FunctionDef) -> set[str]:
+    """The attributes in which a constructor keeps the dtype that it is told to compute in."""
+    given = {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
+    told = {g for g in given if g == "dtype"}
+    return {
+        attribute
+        for part in start.body
+        if isinstance(part, ast.Assign)
+        and isinstance(part.value, ast.Name)
+        and part.value.id in told
+        and (attribute := self_attribute(part.targets[0]))
+    }
+
+
+def without_casts(method: ast.FunctionDef, first: str) -> None:
+    """Leave what a method computes in its dtype, where it would be cast to that of indices, in place."""
+    method.body = [_Uncast(f"{first}.dtype").visit(s) for s in method.body]
+
+
+class _Uncast(ast.NodeTransformer):
+    def __init__(self, dtype: str):
+        self.dtype = dtype
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=inner, attr="astype"), args=[dtype]
+            ) if ast.unparse(dtype) == self.dtype:
+                return inner
+            case (
+                ast.Call(func=func, args=[inner, dtype], keywords=[])
+                | ast.Call(
+                    func=func,
+                    args=[inner],
+                    keywords=[ast.keyword(arg="dtype", value=dtype)],
+                )
+            ):
+                if ast.unparse(func).rpartition(".")[2] in _ARRAYS:
+                    return inner if ast.unparse(dtype) == self.dtype else node
+        return node
 
 
 def of_positions(

@@ -56,7 +56,7 @@ class AddedFields(ClassFields):
                     )
                     if hint == "channels":
                         wanted, said = "in_channels", "channels of the input"
-                    elif not last:
+                    elif not last or hint in ("height", "width"):
                         wanted = hint if hint.strip("_") else f"size_{i}"
                         said = f"size of axis {i - len(value.axes)} of {given}"
                     elif number:

@@ -279,3 +279,16 @@ def is_unread(function: ast.FunctionDef, argument: str) -> bool:
         isinstance(part, ast.Name) and part.id == argument and id(part) not in asked
         for part in ast.walk(function)
     )
+
+
+def computes_nothing(method: ast.FunctionDef) -> bool:
+    """Whether a method is left to the classes that are built on its own."""
+    for part in without_docstring(method.body):
+        match part:
+            case ast.Pass() | ast.Expr(value=ast.Constant()):
+                continue
+            case ast.Raise(exc=raised):
+                # What a method raises after this is never reached.
+                return "NotImplementedError" in ast.unparse(raised or part)
+        return False
+    return True

@@ -14,9 +14,12 @@ from mlax_scaffold.conversion.declarations.dividing_rates import with_dividing_r
 from mlax_scaffold.conversion.declarations.initializer_defaults import with_initializers
 from mlax_scaffold.conversion.declarations.recurrences import pairs_given
 from mlax_scaffold.conversion.declarations.weight_dtypes import (
+    dtypes_kept,
     in_dtype_of,
     of_positions,
     weight_of,
+    with_first_dtype,
+    without_casts,
 )
 from mlax_scaffold.conversion.definitions.assumed_axes import (
     NOTHING,
@@ -28,6 +31,7 @@ from mlax_scaffold.conversion.definitions.class_fields import (
 )
 from mlax_scaffold.conversion.definitions.class_methods import (
     ClassMethods,
+    computes_nothing,
     is_unread,
     optional,
 )
@@ -60,6 +64,7 @@ from mlax_scaffold.conversion.shapes.derived_sizes import (
     local_values,
 )
 from mlax_scaffold.conversion.shapes.draws import Draws
+from mlax_scaffold.conversion.shapes.examples_of_one import with_mapped_axes
 from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.shapes.node_counts import with_nodes
@@ -149,6 +154,13 @@ class ClassReader(ClassMethods):
             )
             return None
         builder, call = self.builder, self.call
+        if computes_nothing(call):
+            self.notes.refuse(
+                call,
+                f"the call of {self.node.name} computes nothing",
+                "convert a class that is built on it, and defines the call",
+            )
+            return None
         with_counts(call)
         inputs = self._inputs(call)
         builder.calculations.first_input = inputs[0].arg if inputs else "x"
@@ -175,8 +187,12 @@ class ClassReader(ClassMethods):
             builder.translator.around.static = False
         elif start is not None:
             constructor.read(start)
+            for kept in dtypes_kept(start):
+                given = expression(f"{builder.calculations.first_input}.dtype")
+                builder.translator.around.attributes[kept] = given
         helpers = self._helpers(call)
         forward = self._method(call, "forward", inputs)
+        with_first_dtype(forward, builder.calculations.first_input)
         builder.methods += helpers
         bodies = Bodies(builder, self.symbols, self.results)
         env: dict[str, Value] = {
@@ -216,6 +232,8 @@ class ClassReader(ClassMethods):
                 self.symbols.ranked(value, ("batch", "positions"))
         again, declared = copy.deepcopy(forward), len(builder.attributes)
         result = bodies.run(forward, env)
+        if self.framework == "equinox" and not bodies.arrays.single:
+            with_mapped_axes(self.symbols, env)
         if len(builder.attributes) == declared and is_asked_early(env.values()):
             # How many axes an input has may be said after the line that asks for one.
             known = list(builder.notes.found)
@@ -223,7 +241,8 @@ class ClassReader(ClassMethods):
             builder.notes.found[:] = known
             forward = again
 
-        if self.framework == "equinox" and is_of_one(forward, env.keys()):
+        maps = not bodies.arrays.single
+        if self.framework == "equinox" and is_of_one(forward, env.keys(), maps=maps):
             for value in env.values():
                 if isinstance(value, Array) and value.lead and len(value.axes) == 1:
                     self.symbols.ranked(value, ("features",))
@@ -248,7 +267,14 @@ class ClassReader(ClassMethods):
         value = env.get(first)
         weight = weight_of(self.builder.attributes)
         if isinstance(value, Array) and value.kind == "Int" and weight is not None:
-            in_dtype_of(forward, first, expression(f"{weight}.dtype"))
+            others = self.framework != "torch"
+            in_dtype_of(forward, first, expression(f"{weight}.dtype"), arrays=others)
+        elif isinstance(value, Array) and value.kind == "Int":
+            # Who casts to that dtype says so; a setting that tells one is another.
+            for method in (forward, *self.builder.methods):
+                original = self.methods.get(method.name.lstrip("_")) or self.call
+                if original and f"{first}.dtype" not in ast.unparse(original):
+                    without_casts(method, first)
 
     # The result.
 

@@ -34,6 +34,7 @@ from mlax_scaffold.conversion.shapes.helper_dtypes import in_dtype
 from mlax_scaffold.conversion.shapes.numpy_functions import with_numpy_functions
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.source.arguments_of import begins_weights
+from mlax_scaffold.conversion.source.free_names import bound_by, free_names
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.notes import Notes
@@ -200,16 +201,14 @@ def beside_of(
     """Functions and constants of the file that definitions use, directly or not."""
     used: set[str] = set()
     for definition in definitions:
-        for node in (*definition.setup, *definition.methods, *definition.constants):
-            used |= names(node)
+        body = [*definition.setup]
+        parts = [*body, *definition.methods, *definition.constants]
+        used |= {title for part in parts for title in free_names(part)}
+        # What setup binds, its other lines read.
+        only = {title for part in definition.methods for title in free_names(part)}
+        used -= bound_by(body) - only
         for field in definition.fields:
             used |= names(field.default) if field.default is not None else set()
-        for method in definition.methods:
-            used -= {
-                n.id
-                for n in ast.walk(method)
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-            } - set(origin.assigned)
     dtyped = {name for d in definitions for name in d.dtyped}
     beside = carried(origin, notes, used, framework, dtyped)
     keyless = {name for d in definitions for name in d.keyless}
@@ -242,7 +241,7 @@ def carried(
         if isinstance(made, ast.FunctionDef) and name in dtyped:
             in_dtype(made, _called(origin, "jax.numpy"))
         found[name] = made
-        queue += sorted(names(made) - set(found))
+        queue += sorted(free_names(made) - set(found))
     return [
         found[name]
         for name, _ in sorted(
@@ -344,10 +343,11 @@ def _translated(
         made = OfWeight().visit(made)
     if isinstance(made, ast.FunctionDef):
         made.decorator_list = kept_decorators(origin, notes, made)
-        made.returns = None
-        for argument in ast.walk(made.args):
-            if isinstance(argument, ast.arg):
-                argument.annotation = None
+        for part in ast.walk(made):
+            if isinstance(part, ast.FunctionDef):
+                part.returns = None
+            elif isinstance(part, ast.arg):
+                part.annotation = None
     if isinstance(made, ast.AnnAssign) and made.value is not None:
         made = ast.Assign([made.target], made.value, lineno=made.lineno)
     return made

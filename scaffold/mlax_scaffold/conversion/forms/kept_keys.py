@@ -17,6 +17,8 @@ _MAKES = ("make_rng", "next_rng_key")
 def without_kept_keys(origin: Origin) -> None:
     """Leave them out in place, where keywords of their name alone are given them."""
     for node in origin.classes.values():
+        if framework_of(origin, node) == "nnx":
+            _without_streams(origin, node)
         if framework_of(origin, node) not in ("flax", "haiku"):
             continue
         for method in node.body:
@@ -24,6 +26,20 @@ def without_kept_keys(origin: Origin) -> None:
                 for local in _keys(method):
                     _without(method, local)
     ast.fix_missing_locations(origin.tree)
+
+
+def _without_streams(origin: Origin, node: ast.ClassDef) -> None:
+    """Leave out the keys that layers of nnx are made with there and then: `rngs=nnx.Rngs(0)`."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call):
+            part.keywords = [
+                k
+                for k in part.keywords
+                if not (
+                    isinstance(k.value, ast.Call)
+                    and origin.qualified(k.value.func) == "flax.nnx.Rngs"
+                )
+            ]
 
 
 def _keys(method: ast.FunctionDef) -> list[str]:

@@ -1,5 +1,7 @@
 """Weights of flax that a function of a key alone makes, as an initializer and a shape.
 
+Arguments that are named have their places.
+
 self.param("scale", lambda key: jnp.full((dim,), 0.1))
 becomes
 self.param("scale", nn.initializers.constant(0.1), (dim,))
@@ -16,6 +18,9 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
 )
 
+_PLACES = (("name",), ("init_fn",), ("shape",), ("dtype", "param_dtype"))
+"""What `param` calls its own arguments, and initializers theirs."""
+
 _FILLED = {"jax.numpy.zeros": "zeros", "jax.numpy.ones": "ones"}
 
 
@@ -23,6 +28,8 @@ def without_keyed_weights(origin: Origin) -> None:
     """Write them so, in place; what makes something else stays as it is."""
     linen = [n for n, full in origin.imports.items() if full == "flax.linen"]
     for part in ast.walk(origin.tree) if linen else ():
+        if isinstance(part, ast.Call) and self_attribute(part.func) == "param":
+            _in_places(part)
         match part:
             case ast.Call(func=func, args=[_, ast.Lambda(args=given, body=made)]):
                 if self_attribute(func) != "param" or len(given.args) != 1:
@@ -33,6 +40,18 @@ def without_keyed_weights(origin: Origin) -> None:
                     rule = expression(f"{linen[0]}.initializers.{text}", v=value)
                     part.args[1:] = [ast.copy_location(rule, made), shape]
     ast.fix_missing_locations(origin.tree)
+
+
+def _in_places(node: ast.Call) -> None:
+    """`self.param(name="scale", init_fn=ones, shape=(4,))` with its arguments in their places."""
+    if any(isinstance(a, ast.Starred) for a in node.args):
+        return
+    named = {k.arg: k.value for k in node.keywords}
+    for place, titles in enumerate(_PLACES):
+        title = next((t for t in titles if t in named), None)
+        if len(node.args) == place and title is not None:
+            node.args.append(named.pop(title))
+    node.keywords = [k for k in node.keywords if k.arg in named]
 
 
 def _rule(

@@ -19,13 +19,56 @@ def scalars_given(function: ast.FunctionDef) -> set[str]:
     return {g for g in given if _is_scalar(function, g)}
 
 
-def is_of_one(function: ast.FunctionDef, inputs: Set[str]) -> bool:
-    """Whether a method is for one example: it has a number for all, or what it scans stands first."""
-    scans = any(
-        isinstance(part, ast.Call) and _last(part.func) == "scan"
-        for part in ast.walk(function)
-    )
-    return scans or bool(scalars_given(function) & inputs)
+def is_of_one(function: ast.FunctionDef, inputs: Set[str], *, maps: bool) -> bool:
+    """Whether a method is for one example: it has a number for all, or counts axes from the first one.
+
+    Where a class maps layers over an axis, the first one may be that.
+    """
+    parts = [*ast.walk(function)]
+    scans = any(isinstance(p, ast.Call) and _last(p.func) == "scan" for p in parts)
+    if scans or (not maps and any(map(_counts_from_first, parts))):
+        return True
+    return bool(scalars_given(function) & inputs)
+
+
+def _counts_from_first(node: ast.AST) -> bool:
+    """Whether a part takes the axis that stands first, or all of them, for those of one example."""
+    match node:
+        case ast.Call(func=func, args=args, keywords=keywords):
+            title = _last(func)
+            axes = [k.value for k in keywords if k.arg == "axis"]
+            if title in _ALL_AXES and not axes and len(args) < 2:
+                return True
+            if any(_is_first(axis) for axis in axes):
+                return True
+            return title in _FIRST_AXIS or (is_name(func, "len") and _of_name(args[0]))
+        case ast.Subscript(value=ast.Attribute(value=ast.Name(), attr="shape")):
+            return _is_first(node.slice)
+        case ast.Subscript(value=ast.Call() | ast.Name(), slice=at):
+            parts = at.elts if isinstance(at, ast.Tuple) else [at]
+            return _is_first(parts[0]) or _is_part(parts[0])
+        case ast.Attribute(value=ast.Name(), attr="size"):
+            return True
+    return False
+
+
+_FIRST_AXIS = ("outer", "associative_scan", "fori_loop")
+_ALL_AXES = ("cumsum", "cumprod", "flip", "ravel", "flatten", "trace")
+"""Functions that take all axes where they are told none."""
+
+
+def _is_first(node: ast.expr) -> bool:
+    at = literal(node)
+    return type(at) is int and at >= 0
+
+
+def _is_part(node: ast.expr) -> bool:
+    ends = (node.lower, node.upper, node.step) if isinstance(node, ast.Slice) else ()
+    return any(end is not None for end in ends)
+
+
+def _of_name(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name)
 
 
 def _is_scalar(function: ast.FunctionDef, given: str) -> bool:

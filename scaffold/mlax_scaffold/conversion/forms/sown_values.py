@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import copy
 
+from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
@@ -12,25 +14,45 @@ _VARIABLES = ("flax.nnx.Variable", "flax.nnx.Intermediate")
 _PARAM = "flax.nnx.Param"
 
 
-def without_sown(origin: Origin, notes: Notes) -> None:
+def without_sown(origin: Origin, thing: str, notes: Notes) -> None:
     """Leave out what a call only notes down, with a remark; classes of weights are `nnx.Param`."""
     derived = {
-        node.name: origin.qualified(node.bases[0])
+        node.name: origin.qualified(_base(node))
         for node in origin.classes.values()
         if len(node.bases) == 1
     }
     sown = {n for n, base in derived.items() if base in _VARIABLES}
     weights = {n: b for n, b in derived.items() if b == _PARAM}
+    used = used_by(origin, thing)
     for node in origin.classes.values():
         for part in ast.walk(node):
             if isinstance(part, ast.Call) and getattr(part.func, "id", "") in weights:
-                title = part.func.id  # type: ignore[attr-defined]
-                part.func = ast.copy_location(origin.classes[title].bases[0], part.func)
+                _with_base(origin, part)
         for method in node.body:
+            if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+                for part in ast.walk(method):
+                    if (
+                        isinstance(part, ast.Call)
+                        and getattr(part.func, "id", "") in sown
+                    ):
+                        _with_base(origin, part)
             if isinstance(method, ast.FunctionDef) and method.name == "__call__":
-                left_out = _Sown(origin, node, sown, notes)
+                told = notes if node.name in used else Notes()
+                left_out = _Sown(origin, node, sown, told)
                 method.body = [s for s in map(left_out.visit, method.body) if s]
                 method.body = method.body or [ast.Pass()]
+
+
+def _base(node: ast.ClassDef) -> ast.expr:
+    """What a class is built on, without its types: `nnx.Variable[jax.Array]`."""
+    base = node.bases[0]
+    return base.value if isinstance(base, ast.Subscript) else base
+
+
+def _with_base(origin: Origin, node: ast.Call) -> None:
+    """Make a variable of a class of the file as one of the library, in place."""
+    base = _base(origin.classes[node.func.id])  # type: ignore[attr-defined]
+    node.func = ast.copy_location(copy.deepcopy(base), node.func)
 
 
 class _Sown(ast.NodeTransformer):
@@ -45,6 +67,7 @@ class _Sown(ast.NodeTransformer):
         }
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        self.generic_visit(node)
         attribute = self_attribute(node.targets[0])
         func = node.value.func if isinstance(node.value, ast.Call) else None
         known = (
@@ -55,6 +78,12 @@ class _Sown(ast.NodeTransformer):
             return node
         self._remark(node, f"self.{attribute}")
         return None
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        # What gradients are taken at is the value itself.
+        perturbs = self_attribute(node.func) == "perturb" and len(node.args) > 1
+        return node.args[1] if perturbs else node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         func = node.value.func if isinstance(node.value, ast.Call) else None

@@ -29,6 +29,7 @@ from mlax_scaffold.conversion.source.trees import (
     without_docstring,
 )
 
+_SCAN = "flax.nnx.scan"
 _MAPS = ("equinox.filter_vmap", "jax.vmap", "flax.nnx.vmap")
 _WRAPS = (
     *("equinox.filter_checkpoint", "jax.checkpoint", "flax.nnx.remat", "flax.nnx.jit"),
@@ -93,12 +94,14 @@ class _Making:
             return None
         func, given = call.func, call.args[0]
         if isinstance(func, ast.Call) and self._maps(func.func):
-            return self._over(func.args[0], given) if len(func.args) == 1 else None
+            count = _forks(given)
+            one = len(func.args) == 1
+            return self._over(func.args[0], given, count) if one else None
         function = self.local.get(getattr(func, "id", ""))
         decorators = function.decorator_list if function is not None else []
         if not any(self._maps(d) for d in decorators):
             return None
-        return self._over(func, given, self._splits(decorators))
+        return self._over(func, given, self._splits(decorators) or _forks(given))
 
     def _over(
         self, maker: ast.expr, keys: ast.expr, count: ast.expr | None = None
@@ -139,7 +142,23 @@ class _Making:
                     self.origin.qualified(func) == "flax.nnx.split_rngs"
                 ):
                     return next((k.value for k in keywords if k.arg == "splits"), None)
+                case ast.Call(keywords=keywords) if self._maps(decorator):
+                    for keyword in keywords:
+                        if keyword.arg == "axis_size":
+                            return keyword.value
         return None
+
+
+def _forks(node: ast.expr) -> ast.expr | None:
+    """How many keys `rngs.fork(split=n)` makes."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(attr="fork"),
+            args=[],
+            keywords=[ast.keyword(arg="split" | "splits", value=count)],
+        ):
+            return count
+    return None
 
 
 class _Scans:
@@ -185,6 +204,11 @@ class _Scans:
                 value=ast.Call(func=func, args=[step, first, over], keywords=[]),
             ) if self.origin.qualified(func) == "jax.lax.scan":
                 return self._of_scan(node, target, step, first, over)
+            case ast.Assign(
+                targets=[ast.Tuple(elts=[ast.Name() as target, ast.Name()])],
+                value=ast.Call(func=step, args=[first, over], keywords=[]),
+            ) if self._scans_first(step):
+                return self._of_scan(node, target, step, first, over)
             case ast.Assign(targets=[ast.Name() as target], value=ast.Call() as call):
                 return self._of_nnx(node, target, call)
             case ast.Return(value=ast.Call(args=[ast.Name(id=local), *_]) as call):
@@ -204,7 +228,7 @@ class _Scans:
     ) -> list[ast.stmt] | None:
         function = self.steps.get(self._unwrapped(step))
         parts = over.elts if isinstance(over, ast.Tuple) else [over]
-        known = [self.parted.get(getattr(p, "id", "")) for p in parts]
+        known = [self._over(p) for p in parts]
         if function is None or known[0] is None or len(function.args.args) != 2:
             return None
         layers, static = known[0]
@@ -231,6 +255,24 @@ class _Scans:
             ):
                 return _written(node, target, carry, layer, layers, first, inner, after)
         return None
+
+    def _over(self, node: ast.expr) -> tuple[ast.expr, str] | None:
+        """The layers that are scanned over, and what holds the rest of them, if anything does."""
+        if self_attribute(node) in self.stacked:
+            return node, ""
+        return self.parted.get(getattr(node, "id", ""))
+
+    def _scans_first(self, step: ast.expr) -> bool:
+        """Whether `nnx.scan` makes a function scan over its second argument, as it does by default."""
+        function = self.steps.get(getattr(step, "id", ""))
+        for decorator in function.decorator_list if function is not None else []:
+            call = decorator if isinstance(decorator, ast.Call) else None
+            if self.origin.qualified(call.func if call else decorator) != _SCAN:
+                continue
+            told = {k.arg: ast.unparse(k.value) for k in call.keywords} if call else {}
+            axes = [told.pop(t, "(nnx.Carry, 0)") for t in ("in_axes", "out_axes")]
+            return not told and all(a.endswith("Carry, 0)") for a in axes)
+        return False
 
     def _of_nnx(
         self, node: ast.stmt, target: ast.Name, call: ast.Call

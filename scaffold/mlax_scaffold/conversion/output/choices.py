@@ -43,7 +43,7 @@ def _chosen(definition: Described) -> Described:
 def _with_tails(methods: list[ast.FunctionDef]) -> list[ast.FunctionDef]:
     """The methods, where what one ends with, and what nothing else calls, is written out in it."""
     for method in [*methods]:
-        while (last := _called(method.body[-1], method)) is not None:
+        while method.body and (last := _called(method.body[-1], method)) is not None:
             tail = next((m for m in methods if m.name == last[0]), None)
             if tail is None or tail is method or _count(methods, tail.name) > 1:
                 break

@@ -48,6 +48,17 @@ class AttentionCalculations:
             call, context=key, values=value, mask=mask if is_given(mask) else None
         )
 
+    def _causal(self, mask: Arg, causal: Arg, x: Arg, k: Arg, inputs_k: Arg) -> Arg:
+        """A mask, and that of earlier positions where a call says so."""
+        if literal(causal) is False:
+            return mask
+        if literal(causal) is not True:
+            raise MisfitError(f"`is_causal={ast.unparse(causal)}`")
+        key = k if is_given(k) else inputs_k if is_given(inputs_k) else x
+        text = "jnp.tril(jnp.ones((x.shape[-2], k.shape[-2]), bool))"
+        earlier = marked(text, x=x, k=key)
+        return self._combined([mask, earlier] if is_given(mask) else [earlier])
+
     def _allowed(self, mask: Arg) -> Arg:
         return self._inverted(mask) if is_given(mask) else name("_")
 

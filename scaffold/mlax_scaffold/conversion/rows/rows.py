@@ -57,6 +57,9 @@ _MODES = {
     **dict.fromkeys(INFERENCE, "not self.training"),
 }
 
+_BEGUN = ("deterministic", "use_running_average")
+"""What layers of nnx are told of the mode that they begin in."""
+
 REMARKED = {
     "padding_idx": (
         "its row begins and is trained as others are",
@@ -72,6 +75,12 @@ def remarks(bound: Bound) -> Iterator[tuple[str, str]]:
         value = bound.get(argument)
         if isinstance(value, ast.expr) and not is_none(value):
             yield f"`{argument}={ast.unparse(value)}` is left out: {what}", todo
+    for argument in _BEGUN:
+        if literal(bound.get(argument)) is True:
+            yield (
+                f"`{argument}=True`, the mode that a layer begins in, is left out",
+                "call it in inference, where it is never to be trained",
+            )
     windows = bound.get("output_size")
     pools = bound.keys() <= {"x", "output_size", "return_indices"}
     if pools and isinstance(windows, ast.expr) and _several(windows):
@@ -176,7 +185,13 @@ _AS_IN_NUMPY = {"axis": "dim", "keepdims": "keepdim", "input": "x"}
 
 
 class MisfitError(Exception):
-    """A call has an argument that the row has no place for."""
+    """A call has an argument that the row has no place for, or lacks one."""
+
+    @property
+    def said(self) -> str:
+        """What the call is made with, or without."""
+        text = str(self)
+        return text if text.startswith("without ") else f"with {text}"
 
 
 @dataclass(frozen=True)
@@ -252,8 +267,10 @@ def _fits(argument: str, given: ast.expr, default: ast.expr) -> bool:
     if argument in _HINTS or is_silent(argument, given):
         return True
     if argument in _MODES:
-        # None of a flag leaves it to the call, and False does not.
-        return ast.unparse(given) == ast.unparse(default)
+        # None of a flag leaves it to the call, and False does not. What nnx begins in, `train()` changes.
+        changes = argument in _BEGUN and isinstance(default, ast.Constant)
+        given_mode = isinstance(literal(given), bool) and changes
+        return given_mode or ast.unparse(given) == ast.unparse(default)
     return _equal(given, default)
 
 

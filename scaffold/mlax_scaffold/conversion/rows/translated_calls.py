@@ -97,7 +97,7 @@ class TranslatedCalls(ast.NodeTransformer):
         except MisfitError as error:
             self.notes.refuse(
                 node,
-                f"`{ast.unparse(node.func)}` with {error} has no counterpart",
+                f"`{ast.unparse(node.func)}` {error.said} has no counterpart",
                 "write what it computes, or leave the argument out",
             )
             return given
@@ -127,7 +127,7 @@ class TranslatedCalls(ast.NodeTransformer):
         except MisfitError as error:
             self.notes.remark(
                 given.value,
-                f"`{ast.unparse(given.value)}` with {error} is left out",
+                f"`{ast.unparse(given.value)}` {error.said} is left out",
                 "give the weight an initializer",
             )
             return

@@ -1,8 +1,9 @@
-"""What is between two places along an axis."""
+"""What is between two places along an axis, and what axes are called by their places."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
 
@@ -29,3 +30,14 @@ def _multiple(node: ast.expr) -> tuple[int, ast.expr]:
             if isinstance(number, int):
                 return number, other
     return 1, node
+
+
+_OF_IMAGES: dict[tuple[int, ...], Sequence[str]] = {
+    (0, 2, 3, 1): ("batch", "channels", "height", "width"),
+    (0, 3, 1, 2): ("batch", "height", "width", "channels"),
+}
+
+
+def axes_reordered(order: Sequence[int]) -> Sequence[str]:
+    """What the axes are called of an array whose axes stand in this order then."""
+    return _OF_IMAGES.get(tuple(order), ["_"] * len(order))

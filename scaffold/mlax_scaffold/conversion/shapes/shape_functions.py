@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from itertools import pairwise
 
-from mlax_scaffold.conversion.shapes.places import difference
+from mlax_scaffold.conversion.shapes.places import axes_reordered, difference
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Each, Number, Several, Value
@@ -77,6 +77,9 @@ class ShapeFunctions:
             ):
                 # Those of sequences, whose positions a mask selects, or that are pooled.
                 self.symbols.ranked(array, ("batch", "positions", "features"))
+        if array.lead and self.examples and self.single and axes == [0]:
+            # The one axis of one example.
+            self.symbols.ranked(array, ["features"] * len(array.axes))
         if array.lead and self.vectors and not self.single and axes == [0]:
             # What is mapped over is the one axis before those of an example.
             self.symbols.ranked(array, ("items", *["_"] * len(array.axes)))
@@ -143,7 +146,7 @@ class ShapeFunctions:
             order = numbers[0] if len(numbers) == 1 else tuple(numbers)
             if isinstance(order, tuple | list):
                 order = [i for i in order if isinstance(i, int)]
-                if array.lead and not self.symbols.ranked(array, ["_"] * len(order)):
+                if array.lead and not self.symbols.ranked(array, axes_reordered(order)):
                     return None
                 if len(order) == len(array.axes):
                     return Array([array.axes[i] for i in order], False, array.kind)

@@ -40,4 +40,10 @@ def is_layer_class(origin: Origin, node: ast.ClassDef) -> bool:
     ]
     if {"init", "apply"} <= {f.name for f in static}:
         return False
-    return any(f.name in _CALLS for f in methods)
+    if any(f.name in _CALLS for f in methods):
+        return True
+    # What a base of the file has, it has, too.
+    bases = (origin.classes.get(getattr(b, "id", "")) for b in node.bases)
+    return any(
+        b is not None and b is not node and is_layer_class(origin, b) for b in bases
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import reached
 
@@ -12,6 +13,21 @@ def used_by(origin: Origin, thing: str) -> set[str]:
     """What of the file a class or a function is made of, and itself; all where the file has no such name."""
     nodes = {**origin.classes, **origin.functions}
     return reached(nodes, [thing] if thing in nodes else [*nodes])
+
+
+def leave_others_out(origin: Origin, thing: str, notes: Notes, before: int) -> None:
+    """Forget the remarks since a place that are of lines of what a thing is not made of."""
+    used = used_by(origin, thing)
+    others = [
+        range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        for title, node in {**origin.classes, **origin.functions}.items()
+        if title not in used
+    ]
+    notes.found[before:] = [
+        note
+        for note in notes.found[before:]
+        if note.blocks or not any(note.line in lines for lines in others)
+    ]
 
 
 def uncalled(origin: Origin) -> set[str]:

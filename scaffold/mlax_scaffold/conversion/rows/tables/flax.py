@@ -111,8 +111,9 @@ LAYERS["flax.linen.MultiHeadAttention"] = _LAYERS["MultiHeadDotProductAttention"
 CALLS = {
     "MultiHeadAttention": Row(
         "(f, inputs_q, k=_, v=_, inputs_k=_, inputs_v=_, mask=_, deterministic=_, sow_weights=_, "
-        "decode=False)",
-        "calc.attend(f, inputs_q, k, v, inputs_k, inputs_v, mask)",
+        "decode=False, is_causal=False)",
+        "calc.attend(f, inputs_q, k, v, inputs_k, inputs_v, "
+        "calc.causal(mask, is_causal, inputs_q, k, inputs_k))",
     ),
     "LSTMCell": Row("(f, carry, x)", "f(x, carry)[::-1]"),
     "GRUCell": Row("(f, carry, x)", "f(x, carry)[::-1]"),

@@ -1,0 +1,60 @@
+"""What only tells types: `typing.cast(Array, self.bias)` is the value, and a local dtype is what it is.
+
+dtype = jnp.float32                     becomes        x = x.astype(jnp.float32) / 255
+x = x.astype(dtype) / 255
+"""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import is_name, with_names
+
+_CASTS = ("typing.cast", "typing_extensions.cast")
+_DTYPES = tuple(
+    f"{module}.{title}"
+    for module in ("jax.numpy", "numpy")
+    for title in ("float16", "bfloat16", "float32", "float64", "int32", "uint8")
+)
+
+
+def without_type_casts(origin: Origin) -> None:
+    """Write both so, in place."""
+    modules = {full.partition(".")[0] for full in origin.imports.values()}
+    if modules & {"typing", "typing_extensions"}:
+        _Casts(origin).visit(origin.tree)
+    if not origin.uses("jax"):
+        return
+    for node in origin.classes.values():
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef):
+                _without_locals(origin, method)
+
+
+def _without_locals(origin: Origin, method: ast.FunctionDef) -> None:
+    for part in list(method.body):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                if origin.qualified(value) not in _DTYPES:
+                    continue
+                stored = [
+                    p
+                    for p in ast.walk(method)
+                    if is_name(p, local) and isinstance(p.ctx, ast.Store)  # type: ignore[attr-defined]
+                ]
+                given = [a.arg for a in ast.walk(method.args) if isinstance(a, ast.arg)]
+                if len(stored) == 1 and local not in given:
+                    rest = [s for s in method.body if s is not part]
+                    made = [with_names(s, {local: value}) for s in rest]
+                    method.body = made or [ast.copy_location(ast.Pass(), part)]
+
+
+class _Casts(ast.NodeTransformer):
+    def __init__(self, origin: Origin):
+        self.origin = origin
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        casts = self.origin.qualified(node.func) in _CASTS
+        return node.args[1] if casts and len(node.args) == 2 else node

@@ -1,0 +1,480 @@
+"""Forms in which code for jax is published: layouts over devices, locals, caches, one example."""
+
+from __future__ import annotations
+
+import pytest
+from test_conversion_forms import converted
+
+from mlax_scaffold.conversion import convert
+
+LINEN = "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\nfrom typing import Any, Sequence\n\n\n"
+NNX = "from flax import nnx\nimport jax\nimport jax.numpy as jnp\nfrom functools import partial\n\n\n"
+EQUINOX = "import equinox as eqx\nimport jax\nimport jax.numpy as jnp\n\n\n"
+
+
+def test_layouts_over_devices_of_linen_are_left_out_and_told_once():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x):
+        init = nn.with_logical_partitioning(nn.initializers.zeros, ("in", "out"))
+        x = nn.Dense(self.size, kernel_init=init)(x)
+        w = self.param("w", nn.with_partitioning(nn.initializers.ones, ("out",)), (self.size,))
+        if self.size > 1:
+            x = nn.with_logical_constraint(x, ("batch", "out"))
+        return jax.lax.with_sharding_constraint(x * w, None)
+""",
+        LINEN,
+    )
+    assert "Linear(self.in_features, self.size, kernel_initializer=zeros)" in made.text
+    assert "self.w = trainable(ones, (self.size,))" in made.text
+    assert "return x * w" in made.text
+    told = [note.what for note in made.notes]
+    assert told == ["how arrays are laid out over devices is left out"]
+
+
+def test_layouts_over_devices_of_nnx_are_left_out():
+    text = converted(
+        """\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, layout, rngs: nnx.Rngs):
+        init = partial(nnx.initializers.ones, out_sharding=layout)
+        self.up = nnx.Linear(
+            dim, 4, kernel_init=init, kernel_metadata={"out_sharding": layout}, rngs=rngs
+        )
+        self.w = nnx.Param(jnp.ones((4,)), sharding=("out",))
+
+    def __call__(self, x):
+        return self.up(x, out_sharding=None) * self.w
+""",
+        NNX,
+    ).text
+    assert "self.up = Linear(self.dim, 4, kernel_initializer=ones)" in text
+    assert "return self.up(x) * self.w" in text
+
+
+@pytest.mark.parametrize(
+    ("lines", "made"),
+    [
+        (
+            "last = i == len(self.sizes) - 1\n"
+            "            use = not last or self.ends\n"
+            "            x = nn.Dense(size, use_bias=use)(x)",
+            "use_bias=not i == len(self.sizes) - 1 or self.ends)",
+        ),
+        (
+            "x = nn.Dense(size, use_bias=i < count - 1)(x)",
+            "use_bias=i < len(self.sizes) - 1)",
+        ),
+    ],
+)
+def test_truths_that_loops_tell_are_written_where_layers_are_made(lines, made):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    sizes: Sequence[int]
+    ends: bool = True
+
+    @nn.compact
+    def __call__(self, x):
+        count = len(self.sizes)
+        for i, size in enumerate(self.sizes):
+            {lines}
+        return x
+""",
+        LINEN,
+    ).text
+    assert made in text
+
+
+def test_a_list_of_sizes_is_written_where_layers_are_made_of_it():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    size: int
+    depth: int
+
+    @nn.compact
+    def __call__(self, x):
+        sizes = [self.size] * self.depth
+        for size in sizes:
+            x = nn.Dense(size)(x)
+        return x
+""",
+        LINEN,
+    ).text
+    assert "[Linear(width, size) for width, size in" in text
+    assert "[self.size] * self.depth)]" in text
+
+
+def test_a_local_with_the_name_of_a_value_of_the_file_is_the_local():
+    text = converted(
+        """\
+key, key2 = jax.random.split(jax.random.key(0))
+x = jax.random.normal(key, (4, 8))
+scale = 2.0
+
+
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x):
+        y = nn.Dense(self.size)(x)
+        return y * scale
+
+
+y = Thing(4)
+""",
+        LINEN,
+    ).text
+    assert "scale = 2.0\n" in text
+    assert "jax.random" not in text
+
+
+def test_arguments_of_a_weight_may_have_their_names():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    begin: float = 0.5
+
+    @nn.compact
+    def __call__(self):
+        w = self.param("w", init_fn=lambda key: jnp.full((2,), self.begin))
+        return w * self.param(name="v", init_fn=nn.initializers.ones, shape=(2,))
+""",
+        LINEN,
+    ).text
+    assert "self.w = trainable(constant(self.begin), (2,))" in text
+    assert "self.v = trainable(ones, (2,))" in text
+
+
+def test_attention_that_a_setting_tells_to_decode_does_not():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    heads: int
+    decode: bool = False
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.SelfAttention(self.heads, decode=self.decode)(x)
+        if not self.decode:
+            x = x + 1
+        return x
+""",
+        LINEN,
+    )
+    assert "decode" not in made.text
+    assert "x = x + 1" in made.text
+    assert [n.line for n in made.notes if n.what.startswith("`decode` is False")]
+
+
+def test_a_cast_to_a_dtype_that_is_told_does_not_cast_to_that_of_indices():
+    text = converted(
+        """\
+class Inner(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, tokens):
+        return nn.Embed(self.size, 8)(tokens)
+
+
+class Thing(nn.Module):
+    size: int
+    dtype: Any = jnp.float32
+
+    @nn.compact
+    def __call__(self, tokens):
+        x = Inner(self.size)(tokens)
+        return x.astype(self.dtype)
+""",
+        LINEN,
+    ).text
+    assert "astype" not in text
+
+
+def test_a_variable_of_a_class_of_the_file_is_a_state():
+    text = converted(
+        """\
+class Count(nnx.Variable[jax.Array]):
+    pass
+
+
+class Thing(nnx.Module):
+    def __init__(self, dim: int, rngs: nnx.Rngs):
+        self.count = Count(jnp.array(0))
+        self.up = nnx.Linear(dim, dim, rngs=nnx.Rngs(0))
+
+    def __call__(self, x):
+        self.count[...] += 1
+        return self.perturb("up", self.up(x))
+""",
+        NNX,
+    ).text
+    assert "self.count = state(zeros, (), jnp.int32)" in text
+    assert "self.count = self.count + 1" in text
+    assert "return self.up(x)" in text
+
+
+def test_the_mode_that_a_layer_of_nnx_begins_in_is_told():
+    made = converted(
+        """\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, rngs: nnx.Rngs):
+        self.norm = nnx.BatchNorm(dim, use_running_average=True, rngs=rngs)
+        self.drop = nnx.Dropout(0.1, deterministic=True, rngs=rngs)
+
+    def __call__(self, x):
+        return self.drop(self.norm(x))
+""",
+        NNX,
+    )
+    told = [note.what for note in made.notes]
+    assert [text.partition(",")[0] for text in told] == [
+        "`use_running_average=True`",
+        "`deterministic=True`",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("x / x.shape[0]", "dim"),
+        ("x[0] * x", "dim"),
+        ("x / len(x)", "dim"),
+        ("jax.nn.softmax(x, axis=0)", "dim"),
+        ("x[::-1] + x.size", "dim"),
+        ("jnp.mean(x, axis=0)", "dim"),
+        ("jnp.outer(x, x)", "dim"),
+        ("x / x.shape[-1]", "*batch dim"),
+    ],
+)
+def test_axes_that_equinox_counts_from_the_first_are_those_of_one_example(line, kind):
+    text = converted(
+        f"""\
+class Thing(eqx.Module):
+    lin: eqx.nn.Linear
+
+    def __init__(self, dim, key):
+        self.lin = eqx.nn.Linear(dim, dim, key=key)
+
+    def __call__(self, x):
+        x = self.lin(x)
+        return {line}
+""",
+        EQUINOX,
+    ).text
+    assert f"x: Float['{kind}']" in text
+
+
+def test_the_axis_that_equinox_maps_over_may_be_asked_for_first():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    lin: eqx.nn.Linear
+
+    def __init__(self, dim, key):
+        self.lin = eqx.nn.Linear(dim, dim, key=key)
+
+    def __call__(self, x):
+        count = x.shape[0]
+        x = jax.vmap(self.lin)(x)
+        return x / count
+""",
+        EQUINOX,
+    ).text
+    assert "x: Float['items dim']" in text
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["pass", '"""Has to be written."""', "raise NotImplementedError", "..."],
+)
+def test_a_call_that_is_left_to_others_is_listed(body):
+    made = convert(
+        "thing.py",
+        NNX + f"class Thing(nnx.Module):\n    def __call__(self, x):\n        {body}\n",
+        "Thing",
+        "FromThing",
+    )
+    [note] = [n for n in made.notes if n.blocks]
+    assert note.what == "the call of Thing computes nothing"
+
+
+def test_what_a_call_lacks_is_told():
+    made = convert(
+        "thing.py",
+        LINEN + "class Thing(nn.Module):\n    @nn.compact\n"
+        "    def __call__(self, x):\n        return nn.Dense()(x)\n",
+        "Thing",
+        "FromThing",
+    )
+    [note] = [n for n in made.notes if n.blocks]
+    assert note.what == "`nn.Dense` without `features` has no counterpart"
+
+
+def test_a_cast_for_a_type_checker_is_the_value():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    w: jax.Array
+
+    def __init__(self, dim, key):
+        self.w = cast(jax.Array, jax.random.normal(key, (dim,)))
+
+    def __call__(self, x):
+        return x * cast(jax.Array, self.w)
+""",
+        "from typing import cast\n" + EQUINOX,
+    ).text
+    assert "self.w = trainable(normal(1), (self.dim,))" in text.replace("1.0", "1")
+    assert "return x * self.w" in text
+
+
+def test_a_class_that_is_built_on_one_with_a_call_is_a_layer():
+    text = converted(
+        """\
+class Base:
+    def __init__(self, dim):
+        self.w = jnp.ones((dim,))
+
+    def __call__(self, x):
+        return x * self.w
+
+
+class Thing(Base):
+    def __init__(self, dim):
+        super().__init__(dim)
+""",
+        "import jax.numpy as jnp\n\n\n",
+    ).text
+    assert "return x * self.w" in text
+
+
+def test_what_the_rest_of_a_file_shows_is_not_told():
+    made = converted(
+        """\
+from typing import NamedTuple
+
+
+class Pair(NamedTuple):
+    init: Any
+    apply: Any
+
+
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.size)(x)
+
+
+def make():
+    print("made")
+    thing = Thing(4)
+    return Pair(init=thing.init, apply=thing.apply)
+""",
+        LINEN,
+    )
+    assert not made.notes
+
+
+@pytest.mark.parametrize(
+    "cast",
+    [
+        "jnp.asarray(w, self.dtype)",
+        "jnp.array(w, dtype=self.dtype)",
+        "w.astype(self.dtype)",
+    ],
+)
+def test_a_table_is_not_cast_to_the_dtype_of_indices(cast):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    size: int
+    dtype: Any = jnp.float32
+
+    @nn.compact
+    def __call__(self, ids):
+        w = self.param("w", nn.initializers.ones, (self.size, 8))
+        w = {cast}
+        return w[ids]
+""",
+        LINEN,
+    ).text
+    assert "ids.dtype" not in text
+    assert "self.w.dtype" in text
+
+
+def test_what_computes_wider_returns_in_the_dtype_that_it_is_given():
+    text = converted(
+        """\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, *, dtype=jnp.float32, kept_dtype=jnp.float32, rngs):
+        self.dtype = dtype
+        self.w = nnx.Param(jnp.ones((dim,), kept_dtype))
+
+    def __call__(self, x):
+        x = jnp.asarray(x, jnp.float32)
+        return jnp.asarray(x * self.w, self.dtype)
+""",
+        NNX,
+    ).text
+    assert "kept_dtype" not in text
+    assert "input_dtype = x.dtype\n        x = jnp.asarray(x, jnp.float32)" in text
+    assert "return jnp.asarray(x * self.w, input_dtype)" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "mask"),
+    [
+        ("x, is_causal=True", "jnp.tril(jnp.ones((x.shape[-2], x.shape[-2]), bool))"),
+        (
+            "x, y, is_causal=True",
+            "jnp.tril(jnp.ones((x.shape[-2], y.shape[-2]), bool))",
+        ),
+        (
+            "x, mask=y, is_causal=True",
+            "jnp.logical_and(y, jnp.tril(jnp.ones((x.shape[-2], x.shape[-2]), bool)))",
+        ),
+        ("x, mask=y, is_causal=False", "y"),
+    ],
+)
+def test_attention_of_nnx_may_be_told_to_be_causal(given, mask):
+    text = converted(
+        f"""\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, rngs: nnx.Rngs):
+        self.attention = nnx.MultiHeadAttention(2, dim, decode=False, rngs=rngs)
+
+    def __call__(self, x, y):
+        return self.attention({given})
+""",
+        NNX,
+    ).text
+    assert f"mask={mask})" in text
+
+
+def test_images_whose_channels_stand_first_are_large_enough_for_their_windows():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        dtype = jnp.float32
+        x = jnp.transpose(x.astype(dtype), (0, 2, 3, 1))
+        x = nn.Conv(4, (8, 8), strides=(4, 4), padding="VALID", dtype=dtype)(x)
+        x = nn.Conv(4, (3, 3), strides=(2, 2), padding="VALID", dtype=dtype)(x)
+        return nn.Dense(5)(x.reshape((x.shape[0], -1)))
+""",
+        LINEN,
+    ).text
+    assert "x: Float['batch in_channels height width']" in text
+    assert "'height': 28, 'width': 28, 'x': (2, 8, 28, 28)" in text
+    assert "dtype" not in text
