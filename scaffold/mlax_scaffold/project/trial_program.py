@@ -120,6 +120,11 @@ def traces(traced):
         axes = contract and sizes_of(contract) or {}
         found = [found | {"always": always is not None, "axes": axes}]
         return found if always or not contract else found + of_other_dtypes(traced)
+    if not traced["code"]:
+        # Of what no example can be made, a case of the tests tells whether anything is taken.
+        contract = contract_of(traced["cases"], ValueError())
+        if contract and (always := refused(contract)):
+            return [failure(always, source=traced["source"]) | {"always": True}]
     unknown = not traced["code"] or suspicious(program.jaxpr)
     return of_other_dtypes(traced) if unknown else []
 
@@ -256,13 +261,12 @@ def refused(contract):
     from mlax_scaffold.testing import picks
 
     try:
-        contract.covering
+        if next(picks.covering(contract.make), None):
+            return None
     except AssertionError:
         pass
     except Exception as told:
         return told if isinstance(told, kinds) else None
-    else:
-        return None
     try:
         picks.with_values(contract.make, {})
     except picks.Unfit as unfit:

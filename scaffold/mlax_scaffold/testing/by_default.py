@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Collection, Mapping
@@ -65,6 +66,7 @@ class _Default:
     def __call__(self, name: str, domain: Domain[T]) -> T:
         if name in self.defaults:
             return self.defaults[name]
-        chosen = random.Random(f"{self.seed}/{name}").choice(domain.values)
+        values = tuple(itertools.chain(domain.values, *domain.beyond))
+        chosen = random.Random(f"{self.seed}/{name}").choice(values)
         self.values[name] = chosen
         return chosen
