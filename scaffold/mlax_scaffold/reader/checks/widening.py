@@ -50,6 +50,9 @@ WIDENING = {
 UNTYPED = {
     "jax.nn.one_hot": 2,
     "jax.numpy.eye": 3,
+    "jax.numpy.fft.fftfreq": 2,
+    "jax.numpy.fft.rfftfreq": 2,
+    "jax.numpy.geomspace": 4,
     "jax.numpy.identity": 1,
     "jax.numpy.ones": 1,
     "jax.numpy.tri": 3,
