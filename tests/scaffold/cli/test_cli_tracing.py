@@ -858,3 +858,35 @@ def test_what_has_no_example_is_tried_in_a_case_of_its_tests(project: ProjectFol
     project.write("specs/nn/nothing.py", NOTHING)
     error = refused(project, "nothing", NOTHING)
     assert "a strict function is given int" in error["message"]
+
+
+NAMED = '''\
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.linear import Linear
+
+
+class Named(Layer):
+    """Layers in dictionaries by names that are computed."""
+
+    width: Size
+    kinds: tuple[str, ...] = ("a", "b")
+
+    def setup(self):
+        self.layers = {}
+        for i, kind in enumerate(self.kinds):
+            layer = {"map": Linear(self.width, self.width)}
+            if kind == "a":
+                layer["gate"] = Linear(self.width, self.width)
+            self.layers[f"{kind}_{i}"] = layer
+
+    def forward(self, x: Float["batch width"]) -> Float["batch width"]:
+        for name, layer in self.layers.items():
+            x = layer["gate"](x) if name.startswith("a") else layer["map"](x)
+        return x
+'''
+
+
+def test_layers_by_names_that_are_computed_are_no_fault(project: ProjectFolder):
+    project.write("specs/nn/named.py", NAMED)
+    result = project.run("generate", trial=True)
+    assert "fault of mlax-scaffold" not in result.output
