@@ -15,6 +15,7 @@ from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.axes import LAST, renamed
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
+from mlax_scaffold.reader.remedies.examples import with_example
 from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.widening import (
     as_floating,
@@ -106,7 +107,7 @@ def explained(
     found = origin(definition.text, text, frame.line, frame.span, source.tree)
     done = "imported" if failure.module else "traced"
     summary = failure.message.strip().split("\n")[0]
-    said = _explanation(failure)
+    said = _explanation(failure, traced)
     if failure.default:
         said = _Explanation(
             f"this refuses the defaults of {traced.name}, whatever else is given: {summary}",
@@ -224,7 +225,7 @@ def _immutable(failure: Failure) -> bool:
     return "item assignment" in failure.message or "immutable" in failure.message
 
 
-def _explanation(failure: Failure) -> _Explanation | None:
+def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
     kinds, message = failure.kinds, failure.message
     if "TracerBoolConversionError" in kinds or "truth value of an array" in message:
         return _Explanation(
@@ -307,6 +308,7 @@ def _explanation(failure: Failure) -> _Explanation | None:
             f"the shapes do not fit: {summary}",
             "The inputs have the shapes that their types say, with small sizes."
             + (_EVERY if failure.always else _EXAMPLE),
+            lambda source, _: with_example(source, failure.fits, traced.name),
         )
     return None
 

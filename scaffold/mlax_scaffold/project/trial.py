@@ -116,6 +116,7 @@ def _traced(
         traced.append(
             {
                 "source": definition.source,
+                "definition": _name(definition),
                 "text": definition.text,
                 "imports": imports,
                 # The package's names are there without an import.
@@ -170,9 +171,15 @@ def _run(stage: Stage, task: dict[str, object]) -> list[Failure]:
     return [Failure.read(given) for given in found]
 
 
+def _name(definition: Definition) -> str:
+    """What no other definition has: a spec may hold several."""
+    return f"{definition.source}:{definition.name}"
+
+
 def _findings(made: Generation, failures: Iterable[Failure]) -> list[Diagnostic]:
     outputs = {output.path: output for output in made.outputs}
     definitions = {definition.source: definition for definition in made.library}
+    traced = {_name(definition): definition for definition in made.library}
     failures = list(failures)
     found: list[Diagnostic] = []
     named = {failure.source for failure in failures if failure.name}
@@ -189,14 +196,15 @@ def _findings(made: Generation, failures: Iterable[Failure]) -> list[Diagnostic]
             frame, definition = own[-1]
             if definition.source in named:
                 continue
-            mine = definitions.get(failure.source, definition)
+            mine = traced.get(failure.definition, definition)
             given = made.library, mine, failure
             if told := with_last_channels(*given) or with_sequences(*given):
                 found += told
                 continue
-            if failure.always and definition is not mine and not mine.structural():
+            apart = definition.source != mine.source
+            if failure.always and apart and not mine.structural():
                 # What it is built on refuses all that it is given: the caller is at fault.
-                calls = [(f, d) for f, d in own if d is mine]
+                calls = [(f, d) for f, d in own if d.source == mine.source]
                 frame, definition = calls[-1] if calls else own[-1]
             text = outputs[frame.path].text
             found += explained(definition, mine, failure, frame, text)

@@ -35,10 +35,8 @@ def failure(error, module="", source=""):
         frames.append((error.filename, error.lineno, None))
     frames = [(f[len(root):], n, s) for f, n, s in frames if f and f.startswith(root)]
     kinds = [kind.__name__ for kind in type(error).__mro__]
-    return {
-        "module": module, "source": source, "kinds": kinds, "message": str(error),
-        "frames": frames,
-    }
+    told = {"module": module, "source": source, "kinds": kinds}
+    return told | {"message": str(error), "frames": frames}
 
 def failures():
     found = []
@@ -119,7 +117,14 @@ def traces(traced):
         found = failure(told, source=traced["source"])
         axes = contract and sizes_of(contract) or {}
         found = [found | {"always": always is not None, "axes": axes}]
+        if contract and always is None and not axes:
+            found[0]["fits"] = fitting(contract)
         return found if always or not contract else found + of_other_dtypes(traced)
+    if not traced["code"]:
+        # Of what no example can be made, a case of the tests tells whether anything is taken.
+        contract = contract_of(traced["cases"], ValueError())
+        if contract and (always := refused(contract)):
+            return [failure(always, source=traced["source"]) | {"always": True}]
     unknown = not traced["code"] or suspicious(program.jaxpr)
     return of_other_dtypes(traced) if unknown else []
 
@@ -256,13 +261,12 @@ def refused(contract):
     from mlax_scaffold.testing import picks
 
     try:
-        contract.covering
+        if next(picks.covering(contract.make), None):
+            return None
     except AssertionError:
         pass
     except Exception as told:
         return told if isinstance(told, kinds) else None
-    else:
-        return None
     try:
         picks.with_values(contract.make, {})
     except picks.Unfit as unfit:
@@ -282,10 +286,29 @@ def refused_with_defaults(contract):
         return None
     return found if isinstance(found, kinds) else None
 
+# Values and shapes of a case of the defaults that is taken; nothing where they are no literals.
+def fitting(contract):
+    from mlax_scaffold.testing.by_default import taken_by_default
+
+    def plain(value):
+        if isinstance(value, tuple):
+            return all(map(plain, value))
+        return value is None or type(value) in (bool, int, float, str)
+
+    try:
+        fields = contract.spec.load()._fields_
+        case = taken_by_default(contract.make, fields.defaults).case
+        given = {n: case.hyperparameters[n] for n in fields.annotations if n not in fields.defaults}
+        given |= dict(case.shapes.items())
+        return {n: repr(v) for n, v in given.items()} if all(map(plain, given.values())) else {}
+    except Exception:
+        return {}
+
 found = failures()
 if not found:
     for traced in task["traced"]:
-        found += missing(traced) or traces(traced)
+        told = missing(traced) or traces(traced)
+        found += [f | {"definition": traced["definition"]} for f in told]
 else:
     package = modules[0]
     [place] = [p for p in sys.path if os.path.isdir(os.path.join(p, *package.split(".")))][:1]
@@ -348,6 +371,10 @@ class Failure:
     """Whether it is so for the defaults, whatever else is given, and not for others."""
     axes: Mapping[str, str] = field(default_factory=dict)
     """What axes have to be that the types of the spec leave open, as shapes say it."""
+    definition: str = ""
+    """Which one of its spec was traced."""
+    fits: Mapping[str, str] = field(default_factory=dict)
+    """Values and shapes that are taken with the defaults, where those of the example are not."""
     wide: int | None = None
     """Which operand of the expression has another dtype than the input, where that is what was found."""
     meets: bool = False
@@ -369,5 +396,5 @@ class Failure:
         )
         kinds = tuple(given["kinds"])
         told = given["module"], given["source"], kinds, given["message"], frames
-        said = ("always", "default", "axes", "meets", "wide")
+        said = ("always", "axes", "default", "definition", "fits", "meets", "wide")
         return cls(*told, **{name: given[name] for name in said if name in given})

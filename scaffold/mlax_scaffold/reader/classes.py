@@ -34,6 +34,7 @@ from mlax_scaffold.reader.checks.names import (
     check_returns_nothing,
 )
 from mlax_scaffold.reader.checks.parts_of_steps import check_parts_of_steps
+from mlax_scaffold.reader.checks.properties import check_property, static_attributes
 from mlax_scaffold.reader.checks.step_indices import check_periods, counts_steps
 from mlax_scaffold.reader.checks.uses import UseChecker
 from mlax_scaffold.reader.examples import read_examples
@@ -50,7 +51,6 @@ from mlax_scaffold.reader.kinds import (
     ROLES,
     SIGNATURES,
     SPECIAL,
-    STATIC,
     UNKNOWN,
 )
 from mlax_scaffold.reader.methods import names_of, read_method
@@ -334,9 +334,9 @@ class ClassReader:
             known |= given_layers(attributes, declarations)
             assignable = {d.name for d in declarations}
         elif role in (MethodRole.HYPER, MethodRole.PROPERTY):
-            said = {**STATIC, "unknown": "unknown"}
-            static = {n: said[w] for n, w in attributes.items() if w in said}
-            known = static | dict.fromkeys(self.told, "method")
+            known = static_attributes(attributes) | dict.fromkeys(self.told, "method")
+            if kind.is_layer and role is MethodRole.PROPERTY:
+                known = check_property(self.source, node, attributes, known)
         elif role in (MethodRole.ENTRY, MethodRole.OWN):
             known = {n: what for n, what in attributes.items() if what != "initializer"}
         elif role in ASSIGNABLE:

@@ -25,6 +25,7 @@ from mlax_scaffold.reader.remedies.classes import (
 from mlax_scaffold.reader.remedies.names import renamed
 from mlax_scaffold.reader.remedies.signatures import (
     before_star,
+    handed_on,
     keyword_only,
     with_word,
 )
@@ -151,6 +152,7 @@ def _check_passed(source: Source, arg: ast.arg) -> None:
             arg,
             f"the keyword inputs that a block hands on are not `**{PASSED}: PyTree`",
             f"Write `**{PASSED}: PyTree`.",
+            fix=handed_on(source, arg, PASSED),
         )
 
 

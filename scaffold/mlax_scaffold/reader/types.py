@@ -152,11 +152,20 @@ def _read_sequence(
         "Write Sizes, or tuple[float, ...]; the word of a tuple is one of "
         f"{', '.join(sequence_elements())}."
     )
+    fix = field_type(source, node)
+    match node.slice:
+        case ast.Tuple(elts=[ast.Subscript(value=ast.Name(id="Literal")), _]):
+            # Its choices are no word of their own.
+            fix = None
+            hint = (
+                "Write `tuple[str, ...]`, and what each may be in `setup`: "
+                '`require({*self.name} <= {"a", "b"}, "message")`.'
+            )
     source.report(
         node,
         f"`{unparsed(node)}` is not a sequence of a word",
         hint,
-        fix=field_type(source, node),
+        fix=fix,
     )
     return None
 

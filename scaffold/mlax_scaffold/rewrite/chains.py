@@ -69,6 +69,8 @@ def read_weight(node: cst.CSTNode, context: Context) -> Chain | None:
     if not name:
         is_weight = held and Role.TRAINABLE in kinds_at(chain, context)
         return chain if is_weight else None
+    if held and not any(isinstance(k, Reference) for k in kinds_at(chain, context)):
+        return None  # a container, as in `self.layers.items()`
     traits = traits_at(chain, context)[1] if held else context.traits[chain.name]
     return chain if name in traits.weights else None
 

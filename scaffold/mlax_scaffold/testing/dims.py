@@ -28,6 +28,7 @@ from mlax_scaffold.model.shapes import (
 from mlax_scaffold.testing import strategies
 from mlax_scaffold.testing.picks import Pick, Unfit
 from mlax_scaffold.testing.strategies import booleans, choices, levels
+from mlax_scaffold.testing.stretched import Said
 
 Patterns = Any
 """The text of a shape, None, or a tuple, list or mapping of such."""
@@ -90,6 +91,8 @@ class Shapes(Mapping[str, Any]):
             match dim:
                 case Anonymous():
                     found.append(None)
+                case Fixed(n):
+                    found.append(Said(n))
                 case Named(name, broadcast=False) if name not in self.sizes:
                     found.append(None)
                 case Variadic(name) if name not in self.sizes and dim.count(self.sizes):
@@ -187,7 +190,7 @@ class _Picking:
                 pass
 
     def size(self, name: str) -> int:
-        return self.pick(_size_of(name), strategies.sizes(max=self.max_size))
+        return self.pick(_size_of(name), strategies.axis_sizes(self.max_size))
 
     def axes(self, name: str, count: int | None) -> tuple[int, ...]:
         many = choices(*range(self.max_axes + 1))

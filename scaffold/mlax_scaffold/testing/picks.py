@@ -81,10 +81,10 @@ class _Turns:
         return order[place]
 
 
-def _level_of_presence(domain: Domain[Any]) -> int:
+def _level_of_presence(levels: Sequence[Sequence[Any]]) -> int:
     """The second level, or else the first one, none of whose values stands for nothing."""
-    found = [i for i, level in enumerate(domain.levels) if all(map(bool, level))]
-    return 1 if 1 in found else found[0] if found else len(domain.levels) - 1
+    found = [i for i, level in enumerate(levels) if all(map(bool, level))]
+    return 1 if 1 in found else found[0] if found else len(levels) - 1
 
 
 @dataclass
@@ -97,6 +97,8 @@ class _Covering:
     probing: bool = False
     strict: bool = False
     """Whether a level of the row that is not there is none of the row."""
+    larger: bool = False
+    """Whether it picks of the larger values of a domain that has such."""
     picked: dict[str, Any] = field(default_factory=dict)
     levels: dict[str, int] = field(default_factory=dict)
     lacks: bool = False
@@ -105,14 +107,15 @@ class _Covering:
     def __call__(self, name: str, domain: Domain[T]) -> T:
         # Seeded by the name, a level does not depend on what else is picked.
         chance = random.Random(f"{self.seed}/{name}")
-        count = len(domain.levels)
+        levels = (self.larger and domain.beyond) or domain.levels
+        count = len(levels)
         level = self.row[name] if name in self.row else chance.randrange(count)
         if level == _ON:
-            level = _level_of_presence(domain)
+            level = _level_of_presence(levels)
         self.lacks |= level >= count
         self.levels[name] = max(count, self.levels.get(name, 0))
         level %= count
-        self.picked[name] = self.turns.next(name, level, domain.levels[level])
+        self.picked[name] = self.turns.next(name, level, levels[level])
         return self.picked[name]
 
 
@@ -125,7 +128,8 @@ class _Given:
 
     def __call__(self, name: str, domain: Domain[T]) -> T:
         value = self.values.get(name, domain.values[0])
-        if not any(value is v or value == v for v in domain.values):
+        known = itertools.chain(domain.values, *domain.beyond)
+        if not any(value is v or value == v for v in known):
             value = domain.values[0]
         self.picked[name] = value
         return value
@@ -149,20 +153,31 @@ def whole_tracebacks() -> Iterator[None]:
 def covering(make: Make[C], seeds: int = 1) -> Iterator[tuple[C, Mapping[str, Any]]]:
     """Cases in which every two levels of two domains come together, with what was picked.
 
-    The simplest ones are first. Where levels exclude each other others are picked in their place.
+    The simplest ones are first. Where levels exclude each other others are picked in their place, and
+    larger sizes of axes where no case has smaller ones.
 
     Args:
         make: makes a case.
         seeds: so many cases for each pair of levels.
     """
-    counts = _count_levels(make)
+    some = False
+    for larger in (False, True):
+        for case in () if some else _covering(make, seeds, larger):
+            some = True
+            yield case
+
+
+def _covering(
+    make: Make[C], seeds: int, larger: bool
+) -> Iterator[tuple[C, Mapping[str, Any]]]:
+    counts = _count_levels(make, larger)
     known: set[str] = set()
     turns = _Turns()
     for row in sorted(
         _rows(counts), key=lambda row: (sum(map(bool, row.values())), *row.values())
     ):
         for seed in range(seeds):
-            found = _made(make, row, seed, turns)
+            found = _made(make, row, seed, turns, larger)
             if found is not None and repr(found[1]) not in known:
                 known.add(repr(found[1]))
                 yield found
@@ -294,12 +309,12 @@ def _reject() -> NoReturn:
     raise AssertionError
 
 
-def _count_levels(make: Make[Any]) -> dict[str, int]:
+def _count_levels(make: Make[Any], larger: bool = False) -> dict[str, int]:
     """The number of levels of each domain. Which there are may depend on what was picked."""
     counts: dict[str, int] = {}
     turns = _Turns()
     for seed in range(_PROBES):
-        pick = _Covering({}, seed, turns, probing=True)
+        pick = _Covering({}, seed, turns, probing=True, larger=larger)
         with contextlib.suppress(Unfit):
             make(pick)
         for name, count in pick.levels.items():
@@ -326,13 +341,17 @@ def _pairwise(counts: tuple[int, ...]) -> Sequence[Sequence[int]]:
 
 
 def _made(
-    make: Make[C], row: Mapping[str, int], seed: int, turns: _Turns
+    make: Make[C],
+    row: Mapping[str, int],
+    seed: int,
+    turns: _Turns,
+    larger: bool = False,
 ) -> tuple[C, Mapping[str, Any]] | None:
     """A case of a row, or of as much of it as fits each other."""
     number = _number(row) + seed
     chance = random.Random(number)
     for attempt in range(_TRIES):
-        pick = _Covering(row, number + attempt, turns, strict=True)
+        pick = _Covering(row, number + attempt, turns, strict=True, larger=larger)
         try:
             return make(pick), pick.picked
         except Refused:
@@ -344,7 +363,7 @@ def _made(
     for attempt, part in enumerate(_PARTS):
         given = set(order[: round(part * len(order))])
         levels = {name: level if name in given else 0 for name, level in row.items()}
-        pick = _Covering(levels, number + attempt, turns)
+        pick = _Covering(levels, number + attempt, turns, larger=larger)
         try:
             return make(pick), pick.picked
         except Unfit:

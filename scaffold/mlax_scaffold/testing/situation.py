@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,8 @@ from mlax_scaffold.testing.oracle import (
 from mlax_scaffold.testing.picks import REFUSALS, Pick, Unfit, assert_wanted
 from mlax_scaffold.testing.programs import Program
 from mlax_scaffold.testing.strategies import choices
+from mlax_scaffold.testing.stretched import is_stretched, stretching
+from mlax_scaffold.testing.sums import narrow
 from mlax_scaffold.testing.toys import Toy
 
 PyTree = Any
@@ -90,7 +92,8 @@ class Situation:
         """Raise Unfit where a requirement is not met, and AssertionError where the spec has none such."""
         self._assert_sizes()
         try:
-            program = self.forward.jaxpr.jaxpr
+            with stretching() as stretched:
+                program = self.forward.jaxpr.jaxpr
         except ValueError as error:
             if not (self.case.refuses(error) or self._unsaid()):
                 raise
@@ -116,6 +119,15 @@ class Situation:
             raise Unfit("it returns a number of Python")
         if self.case.unsaid and self._leaves_nothing():
             raise Unfit("nothing is left of an axis")
+        if self.case.unsaid and self._is_stretched(program, stretched):
+            raise Unfit("an axis of size 1 is stretched")
+
+    def _is_stretched(self, program: Jaxpr, einsums: Sequence[str]) -> bool:
+        """Whether it makes more of an axis of size 1 than its type says, or adds what it stretches."""
+        shapes = jax.tree.map(lambda v: tuple(v.shape), self.forward.out[0])
+        if self.case.y is not None and is_stretched(shapes, self.case.y):
+            return True
+        return bool(einsums) and any(True for _ in narrow(program))
 
     def _leaves_nothing(self) -> bool:
         """Whether it returns an empty array, where its type says that there is something in it."""

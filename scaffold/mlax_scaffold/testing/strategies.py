@@ -28,6 +28,8 @@ class Domain(Generic[T]):
     """Values, simplest first, by level: tests see every two levels of two domains together."""
 
     levels: tuple[tuple[T, ...], ...]
+    beyond: tuple[tuple[T, ...], ...] = ()
+    """Levels of larger values, for cases none of which is taken with these."""
 
     def __or__(self, other: Domain[U]) -> Domain[T | U]:
         """The levels of both."""
@@ -77,6 +79,11 @@ def sizes(min: int = 1, max: int | None = None) -> Domain[int]:
     """`Size`: an integer of at least 1; without a `max` also one that 2 and 3 say nothing of."""
     several = (2, 3, 4, 7) if max is None else range(2, max + 1)
     return levels([min], [n for n in several if n > min])
+
+
+def axis_sizes(max: int) -> Domain[int]:
+    """Sizes of an axis of an input, and larger ones, which patches and windows fit in."""
+    return Domain(sizes(max=max).levels, ((16,), (8, 24, 32), (1, 2, 3)))
 
 
 def size_sequences(min_size: int = 0, max: int = 4) -> Domain[tuple[int, ...]]:

@@ -794,3 +794,99 @@ def test_what_fits_without_the_defaults_is_taken(project: ProjectFolder):
     text = SWAPPED.replace("self.heads, self.features)", "self.features, self.heads)")
     project.write("specs/nn/swapped.py", text.replace("Size = 8", "Size"))
     assert project.run("generate", trial=True).exit_code == 0
+
+
+TWO = '''\
+import jax
+
+from mlax_scaffold.spec import Float, Layer, Size
+
+
+class Largest(Layer):
+    """The six largest."""
+
+    scale: float = 2.0
+
+    def forward(self, x: Float["batch length"]) -> Float["batch 6"]:
+        return self.scale * jax.lax.top_k(x, 6)[0]
+
+
+class Last(Layer):
+    """Another one of the file."""
+
+    width: Size
+
+    def forward(self, x: Float["batch width"]) -> Float["batch width"]:
+        return 2.0 * x
+'''
+
+
+def test_what_takes_longer_axes_gets_an_example(project: ProjectFolder):
+    project.write("specs/nn/largest.py", TWO)
+    error = refused(project, "largest", TWO)
+    assert "the shapes do not fit: k argument to top_k" in error["message"]
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    text = project.text("specs/nn/largest.py")
+    first, last = text.split("class Last")
+    assert 'examples = ({"x": (' in first
+    assert "examples" not in last
+
+
+NOTHING = '''\
+import numpy as np
+
+from mlax_scaffold.spec import Float, Layer, Size, sum
+
+
+class Nothing(Layer):
+    """Takes nothing at all, and no sizes of an example fit what it requires."""
+
+    features: Size
+    parts: Size = 32
+
+    def setup(self):
+        if self.features % self.parts:
+            raise ValueError(f"features {self.features} by {self.parts}")
+        self.index = sum(np.arange(8).reshape(4, 2), axis=-1)
+
+    def forward(self, x: Float["batch features"]) -> Float["batch features"]:
+        return x * self.index[0]
+'''
+
+
+def test_what_has_no_example_is_tried_in_a_case_of_its_tests(project: ProjectFolder):
+    project.write("specs/nn/nothing.py", NOTHING)
+    error = refused(project, "nothing", NOTHING)
+    assert "a strict function is given int" in error["message"]
+
+
+NAMED = '''\
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.linear import Linear
+
+
+class Named(Layer):
+    """Layers in dictionaries by names that are computed."""
+
+    width: Size
+    kinds: tuple[str, ...] = ("a", "b")
+
+    def setup(self):
+        self.layers = {}
+        for i, kind in enumerate(self.kinds):
+            layer = {"map": Linear(self.width, self.width)}
+            if kind == "a":
+                layer["gate"] = Linear(self.width, self.width)
+            self.layers[f"{kind}_{i}"] = layer
+
+    def forward(self, x: Float["batch width"]) -> Float["batch width"]:
+        for name, layer in self.layers.items():
+            x = layer["gate"](x) if name.startswith("a") else layer["map"](x)
+        return x
+'''
+
+
+def test_layers_by_names_that_are_computed_are_no_fault(project: ProjectFolder):
+    project.write("specs/nn/named.py", NAMED)
+    result = project.run("generate", trial=True)
+    assert "fault of mlax-scaffold" not in result.output

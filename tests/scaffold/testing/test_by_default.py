@@ -8,7 +8,7 @@ import pytest
 
 from mlax_scaffold.testing.by_default import refused_by_default
 from mlax_scaffold.testing.picks import Make, Pick, Unfit
-from mlax_scaffold.testing.strategies import sizes
+from mlax_scaffold.testing.strategies import axis_sizes, sizes
 
 FIELDS = ("features", "heads")
 
@@ -56,3 +56,13 @@ def test_defaults_that_are_taken():
 def test_without_what_is_required():
     found = refused_by_default(layer(divided), FIELDS, {"features": 3, "heads": 2})
     assert str(found) == "got features=3, heads=2"
+
+
+def test_what_a_longer_axis_takes():
+    def make(pick: Pick) -> Any:
+        features, size = pick("features", sizes()), pick("size of x", axis_sizes(4))
+        if size < 8:
+            raise Unfit(f"top_k got k=8 with shape={size}")
+        return features
+
+    assert refused_by_default(make, ("features", "k"), {"k": 8}) is None

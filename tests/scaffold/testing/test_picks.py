@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from mlax_scaffold.testing import picks
 from mlax_scaffold.testing.picks import Refused, Unfit
 from mlax_scaffold.testing.strategies import (
+    axis_sizes,
     booleans,
     choices,
     counts,
@@ -158,6 +159,24 @@ def test_levels_that_other_values_seldom_leave_are_reached():
     assert {(values["groups"] > 1, values["flag"]) for values in cases} == {
         *((more, flag) for more in (False, True) for flag in (False, True))
     }
+
+
+def test_larger_axes_are_picked_where_no_smaller_ones_are_taken():
+    def long(least):
+        def make(pick):
+            size, flag = pick("size of x", axis_sizes(4)), pick("flag", booleans())
+            if size < least:
+                raise Unfit
+            return size, flag
+
+        return make
+
+    assert {n for (n, _), _ in picks.covering(long(2))} <= {2, 3, 4}
+    cases = [*picks.covering(long(6))]
+    assert {flag for (_, flag), _ in cases} == {True, False}
+    assert {n for (n, _), _ in cases} <= {8, 16, 24, 32}
+    size, _ = picks.with_values(long(6), {"size of x": 16})
+    assert size == 16
 
 
 def test_one_domain_and_none():

@@ -13,7 +13,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.draws import draws_inside, several_keys
 from mlax_scaffold.reader.checks.starts import check_starts
-from mlax_scaffold.reader.checks.whole_bodies import CHECKS
+from mlax_scaffold.reader.checks.whole_bodies import CHECKS, OF_SETUP
 from mlax_scaffold.reader.checks.widening import (
     NARROW_WORDS,
     adds_integers,
@@ -112,10 +112,8 @@ class BodyChecker:
         """Report every finding of the body."""
         for statement in self.method.body:
             self._visit(statement, context="")
-        # What setup computes is computed once, and its scalars become Python numbers.
-        if self.method.name not in _SETUP:
-            for check in CHECKS:
-                check(self.source, self.method, self.attributes, self.imports)
+        for check in OF_SETUP if self.method.name in _SETUP else CHECKS:
+            check(self.source, self.method, self.attributes, self.imports)
 
     def _visit(self, node: ast.AST, context: str) -> None:
         """`context` says why a sub-layer cannot be called here; empty where it can."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.definition import Import
@@ -30,9 +30,44 @@ def check_numpy_numbers(
     imports: Mapping[str, Import],
 ) -> None:
     """Report functions of NumPy whose argument is certain to be a number."""
+    _check(source, method, attributes, imports, walk(method))
+
+
+def check_initializer_numbers(
+    source: Source,
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+    imports: Mapping[str, Import],
+) -> None:
+    """Report the same in `setup` where an initializer computes with it: the weight would be of float64."""
+    inner = [
+        n
+        for n in walk(method)
+        if isinstance(n, ast.Lambda | ast.FunctionDef) and n is not method
+    ]
+    nodes = {n: None for function in inner for n in walk(function)}
+    read = {n.id for n in nodes if isinstance(n, ast.Name)}
+    for node in walk(method):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                stored = {
+                    n.id for t in targets for n in walk(t) if isinstance(n, ast.Name)
+                }
+                if stored & read:
+                    nodes |= dict.fromkeys(walk(value))
+    _check(source, method, attributes, imports, nodes)
+
+
+def _check(
+    source: Source,
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+    imports: Mapping[str, Import],
+    nodes: Iterable[ast.AST],
+) -> None:
     numbers = _numbers(source, method, attributes)
     of_arrays = _beside_arrays(method, imports)
-    for node in walk(method):
+    for node in nodes:
         if not isinstance(node, ast.Call) or node.keywords or len(node.args) != 1:
             continue
         if id(node) in of_arrays:

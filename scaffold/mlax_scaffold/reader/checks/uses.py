@@ -60,9 +60,7 @@ class UseChecker(Sequences):
         match node:
             case ast.Name(id="self", ctx=ast.Load()) if not self.object:
                 if not isinstance(self.parents[node], ast.Attribute):
-                    self.source.report(
-                        node, "`self` itself cannot be a value", self._instead(node)
-                    )
+                    self._self(node)
             case ast.Name(id="_", ctx=ast.Load()):
                 self.source.report(
                     node,
@@ -105,11 +103,19 @@ class UseChecker(Sequences):
             return in_place(self.source, statement, target)
         return None
 
-    def _instead(self, node: ast.Name) -> str:
+    def _self(self, node: ast.Name) -> None:
+        told, fix = "`self` itself cannot be a value", None
         match self.parents[node]:
+            case ast.Call(func=called) if called is node:
+                told = "`self` is called by the name of the method that is meant"
+                hint = "Write `self.forward(x)`."
+                if "forward" in self.attributes:
+                    fix = Fix((self.source.edit(node, "self.forward"),))
             case ast.Call(func=ast.Name(id=called)):
-                return f"Give `{called}` what it reads: `{called}(x, self.name)`."
-        return "Use its attributes: generated functions have no self."
+                hint = f"Give `{called}` what it reads: `{called}(x, self.name)`."
+            case _:
+                hint = "Use its attributes: generated functions have no self."
+        self.source.report(node, told, hint, fix=fix)
 
     def _read(self, node: ast.Attribute) -> None:
         name = self_attribute(node)

@@ -11,7 +11,10 @@ from mlax_scaffold.reader.checks.declared_in_bodies import check_declared
 from mlax_scaffold.reader.checks.given_dtype import check_given_dtype
 from mlax_scaffold.reader.checks.half_precision import check_half_precision
 from mlax_scaffold.reader.checks.numpy_arrays import check_numpy_arrays
-from mlax_scaffold.reader.checks.numpy_numbers import check_numpy_numbers
+from mlax_scaffold.reader.checks.numpy_numbers import (
+    check_initializer_numbers,
+    check_numpy_numbers,
+)
 from mlax_scaffold.reader.checks.ranges import check_ranges
 from mlax_scaffold.reader.checks.real_inputs import check_real_inputs
 from mlax_scaffold.reader.checks.scatters import check_scatters
@@ -36,3 +39,6 @@ CHECKS = (
     check_vanishing,
 )
 """Each is called with the source, the method, its attributes and what is imported."""
+
+OF_SETUP = (check_initializer_numbers,)
+"""What setup computes once becomes numbers of Python, but for what initializers read."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import is_exact, only_value, qualified
 from mlax_scaffold.reader.checks.floats import is_float, of_floats
 from mlax_scaffold.reader.checks.likeness import like_of
@@ -49,6 +50,9 @@ WIDENING = {
 UNTYPED = {
     "jax.nn.one_hot": 2,
     "jax.numpy.eye": 3,
+    "jax.numpy.fft.fftfreq": 2,
+    "jax.numpy.fft.rfftfreq": 2,
+    "jax.numpy.geomspace": 4,
     "jax.numpy.identity": 1,
     "jax.numpy.ones": 1,
     "jax.numpy.tri": 3,
@@ -265,10 +269,15 @@ def _is_method_of_numpy(
     imports: Mapping[str, Import],
     method: ast.FunctionDef,
 ) -> bool:
-    """Whether a call is of a method of what NumPy has computed."""
+    """Whether a call is of a method of what NumPy has computed, as all is that `setup` derives."""
     function = call.func
     if not isinstance(function, ast.Attribute) or qualified(function, imports):
         return False
+    if method.name == "setup" and [a.arg for a in method.args.args] == ["self"]:
+        # What a function in it is given, as an initializer is, is another thing.
+        inner = (n for n in walk(method) if isinstance(n, ast.FunctionDef | ast.Lambda))
+        if not any(call in walk(n) for n in inner if n is not method):
+            return True
     numbers = number_arguments(tree, method)
     return is_of_numpy(function.value, imports, method, numbers)
 

@@ -75,15 +75,49 @@ def _placed(source: Source, names: Iterable[ast.Name], old: Collection[str]) -> 
     return all(source.text_of(n) == n.id for n in names if n.id in old)
 
 
+_GRADIENTS = frozenset(("g", "grad", "grads", "gradient", "gradients"))
+_WEIGHTS = frozenset(
+    (
+        "p",
+        "param",
+        "parameter",
+        "parameters",
+        "params",
+        "theta",
+        "w",
+        "weight",
+        "weights",
+    )
+)
+
+
+def _meant(name: str, expected: tuple[str, ...]) -> str | None:
+    """The parameter of an optimizer's method that a name is another name of; None: it says nothing."""
+    for words in (_GRADIENTS, _WEIGHTS):
+        if name in words:
+            return next((n for n in expected if n in words), None)
+    return name if name in expected else None
+
+
 def parameters_named(
     source: Source, method: ast.FunctionDef, expected: tuple[str, ...]
 ) -> Fix | None:
-    """A method whose parameters have these names, in this order; those that it lacks are added."""
+    """A method whose parameters have these names, in this order; those that it lacks are added.
+
+    None where their names say that they stand in another order, and not which.
+    """
     given = method.args.args
     others = method.args.defaults or method.args.kwonlyargs or method.args.posonlyargs
     if others or not given or len(given) > len(expected):
         return None
-    new = {a.arg: n for a, n in zip(given, expected, strict=False) if a.arg != n}
+    places = list(zip((a.arg for a in given), expected, strict=False))
+    meant = [_meant(name, expected) for name, _ in places]
+    if any(m not in (n, None) for m, (_, n) in zip(meant, places, strict=True)):
+        # In another order: the body is renamed by what the names say.
+        if None in meant or len({*meant}) < len(meant) or len(given) < len(expected):
+            return None
+        places = [(name, m or name) for (name, _), m in zip(places, meant, strict=True)]
+    new = {name: n for name, n in places if name != n}
     read = [n for n in ast.walk(method) if isinstance(n, ast.Name)]
     names = {n.id for n in read}
     inner = [n for n in ast.walk(method) if isinstance(n, ast.arg) and n not in given]
@@ -98,11 +132,11 @@ def parameters_named(
         for node in ast.walk(method)
         if isinstance(node, ast.Name) and node.id in new
     ]
-    for argument in given:
+    for argument, name in zip(given, expected, strict=False):
         line, column = source.start(argument)
-        if argument.arg in new:
+        if argument.arg != name:
             end = (line, column + len(argument.arg))
-            edits.append(source.replace((line, column), end, new[argument.arg]))
+            edits.append(source.replace((line, column), end, name))
     if added:
         end = source.end(given[-1])
         edits.append(source.replace(end, end, "".join(f", {name}" for name in added)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.errors import Fix
+from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.reader.remedies.names import renamed, word
 from mlax_scaffold.reader.source import Source
 
 
@@ -54,3 +55,21 @@ def before_star(source: Source, function: ast.FunctionDef, name: str) -> Fix | N
         # It is the only one behind the `*`, which goes.
         return Fix((source.replace(after, end, f", {text}"),))
     return Fix((source.replace(after, after, f", {text}"), source.replace(*span, "")))
+
+
+def handed_on(source: Source, arg: ast.arg, name: str) -> Fix | None:
+    """The keyword inputs `**arg` of a method by that name, as trees; None where the name is taken."""
+    for method in ast.walk(source.tree):
+        if not isinstance(method, ast.FunctionDef) or method.args.kwarg is not arg:
+            continue
+        edits: tuple[Edit, ...] = ()
+        if arg.arg != name:
+            others = renamed(source, method, arg.arg, name)
+            if others is None:
+                return None
+            place = source.start(arg)
+            edits = tuple(e for e in others.edits if (e.line, e.column) != place)
+        needed = word(source, "PyTree")
+        named = source.edit(arg, f"{name}: {needed.bound}")
+        return Fix((named, *edits), (needed,))
+    return None
