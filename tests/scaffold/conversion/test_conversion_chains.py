@@ -301,3 +301,26 @@ def thing():
 """)
     assert "self.first = state(ones, (), jnp.bool_)" in text
     assert "self.scale = state(constant(2.0), ())" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (
+            "jax.tree.map(lambda updates: updates / optax.global_norm(updates), updates)",
+            "`optax.global_norm(updates)` of trees that are made on the way",
+        ),
+        ("mu", "`mu, nu = (nu, mu)`"),
+    ],
+)
+def test_what_is_not_followed_is_listed(text, what):
+    found = made(f"""\
+def thing():
+    def update(updates, state, params=None):
+        mu, nu = updates, params
+        mu, nu = nu, mu
+        return {text}, state
+
+    return optax.GradientTransformation(optax.init_empty_state, update)
+""")
+    assert what in [n.what for n in found.notes if n.blocks]

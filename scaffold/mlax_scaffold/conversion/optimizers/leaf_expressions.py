@@ -64,6 +64,8 @@ class LeafExpressions:
         self.per_leaf = False
         """Whether what is read now is computed once for each leaf."""
         self.whole = WholeTrees(self)
+        self.shown = frozenset[str]()
+        """Parameters of functions of trees, which are trees within them."""
 
     def is_leaf(self, node: ast.expr) -> bool:
         """Whether a value is a tree, and not one number for all leaves."""
@@ -177,11 +179,12 @@ class LeafExpressions:
         made_ = straight(function)
         if made_ is None or len(made_.given) != len(node.args):
             return None
-        before = dict(self.whole.locals)
+        before, shown = dict(self.whole.locals), self.shown
         for local, argument in zip(made_.given, node.args, strict=True):
             self.whole.bind(local, argument)
+        self.shown = shown | {*made_.given}
         made = self._stepped(made_, [visitor.visit(a) for a in node.args], visitor)
-        self.whole.locals = before
+        self.whole.locals, self.shown = before, shown
         return made
 
     def _maps(self, function: ast.FunctionDef) -> bool:
@@ -258,12 +261,14 @@ class _Leaf(ast.NodeTransformer):
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
         of, hidden = self.of, {a.arg for a in node.args.args}
         saved = of.leaves, of.scalars, of.known, of.keys
+        trees = of.whole.hidden(hidden - of.shown)
         of.leaves = {k: v for k, v in of.leaves.items() if k not in hidden}
         of.scalars = {k: v for k, v in of.scalars.items() if k not in hidden}
         of.known = {k: v for k, v in of.known.items() if k not in hidden}
         of.keys = of.keys - hidden
         node.body = visited(self, node.body)
         of.leaves, of.scalars, of.known, of.keys = saved
+        of.whole.given, of.whole.locals = trees
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:

@@ -83,8 +83,8 @@ class PerLeaf(LeafExpressions):
                 for place, local in zip(self.states.places, locals_, strict=False):
                     self._bind(local, place)
                 return
-            if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
-                for local, part in zip(locals_, value.elts, strict=True):
+            if parts := _one_by_one(locals_, value):
+                for local, part in zip(locals_, parts, strict=True):
                     self._assign(node, local, part)
                 return
             if self.is_key(value):
@@ -300,3 +300,12 @@ class PerLeaf(LeafExpressions):
         ):
             return {}
         return {"": state} if not is_none(state) else {}
+
+
+def _one_by_one(targets: list[str], value: ast.expr) -> list[ast.expr]:
+    """The values, where they may be bound one after the other: none reads a name that is bound before it."""
+    parts = value.elts if isinstance(value, ast.Tuple) else []
+    if len(parts) != len(targets):
+        return []
+    read = (names(part) & {*targets[:i]} for i, part in enumerate(parts))
+    return [] if any(read) else parts

@@ -101,6 +101,13 @@ class WholeTrees:
         self.of.prepare.append(ast.Assign([target], tree, lineno=0))
         return name(local)
 
+    def hidden(self, titles: set[str]) -> tuple[dict[str, str], dict[str, ast.expr]]:
+        """Forget what these names were; what was known before is returned."""
+        before = self.given, self.locals
+        self.given = {k: v for k, v in self.given.items() if k not in titles}
+        self.locals = {k: v for k, v in self.locals.items() if k not in titles}
+        return before
+
     def bind(self, local: str, value: ast.expr) -> None:
         """Keep what a local is as a tree, where that can be told."""
         made = self.tree(value)
