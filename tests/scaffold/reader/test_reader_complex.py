@@ -56,7 +56,7 @@ COMPLEX = [
 ]
 REAL = [
     {},
-    {"value": "x * jnp.fft.rfftfreq(4)[0].astype(x.dtype)"},
+    {"value": "x * jnp.fft.rfftfreq(4, dtype=x.dtype)[0]"},
     {"value": "jnp.real(x) + jnp.conj(x)"},
     {"helper": "jnp.exp(2j * x)"},
 ]

@@ -95,12 +95,8 @@ def check_arguments(source: Source, call: ast.Call, imports: Imports) -> None:
 
 def check_derived(source: Source, name: str, value: ast.expr, imports: Imports) -> None:
     """Report an array in the place of a value that follows from hyperparameters."""
-    if not isinstance(value, ast.Call):
-        return
-    root, _, rest = (dotted(value.func) or "").partition(".")
-    imported = imports.get(root)
-    full = ".".join(filter(None, (imported.meaning, rest))) if imported else ""
-    if full not in _MADE and not full.startswith("jax.random."):
+    made = isinstance(value, ast.Call) and qualified(value.func, imports) in _MADE
+    if not made and not _draws(value, imports):
         return
     source.report(
         value,
@@ -108,6 +104,16 @@ def check_derived(source: Source, name: str, value: ast.expr, imports: Imports) 
         f"A weight is `trainable(initializer, shape)`, what changes without a gradient "
         f"`state(initializer, shape)`; make a constant array in forward: `{name} = ...`.",
     )
+
+
+def _draws(node: ast.AST, imports: Imports) -> bool:
+    """Whether an expression holds what is drawn, but in a function that it makes."""
+    if isinstance(node, ast.Lambda):
+        return False
+    full = qualified(node.func, imports) if isinstance(node, ast.Call) else None
+    if full is not None and full.startswith("jax.random."):
+        return True
+    return any(_draws(part, imports) for part in ast.iter_child_nodes(node))
 
 
 def _called(node: ast.expr) -> ast.expr:
