@@ -292,9 +292,8 @@ def fitting(contract):
     from mlax_scaffold.testing.by_default import taken_by_default
 
     def plain(value):
-        if isinstance(value, tuple):
-            return all(map(plain, value))
-        return value is None or type(value) in (bool, int, float, str)
+        single = value is None or type(value) in (bool, int, float, str)
+        return single or isinstance(value, tuple) and all(map(plain, value))
 
     try:
         fields = contract.spec.load()._fields_
