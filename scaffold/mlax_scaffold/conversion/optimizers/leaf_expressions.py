@@ -179,12 +179,12 @@ class LeafExpressions:
         made_ = straight(function)
         if made_ is None or len(made_.given) != len(node.args):
             return None
-        before, shown = dict(self.whole.locals), self.shown
+        before, shown = self.whole.hidden(set()), self.shown
         for local, argument in zip(made_.given, node.args, strict=True):
             self.whole.bind(local, argument)
         self.shown = shown | {*made_.given}
         made = self._stepped(made_, [visitor.visit(a) for a in node.args], visitor)
-        self.whole.locals, self.shown = before, shown
+        (self.whole.given, self.whole.locals), self.shown = before, shown
         return made
 
     def _maps(self, function: ast.FunctionDef) -> bool:
