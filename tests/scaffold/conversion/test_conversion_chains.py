@@ -324,3 +324,21 @@ def thing():
     return optax.GradientTransformation(optax.init_empty_state, update)
 """)
     assert what in [n.what for n in found.notes if n.blocks]
+
+
+def test_a_rate_whose_sign_stays_is_no_other_one():
+    text = converted("""\
+def thing(rate=0.1):
+    return optax.chain(optax.scale_by_learning_rate(rate, flip_sign=False))
+""")
+    assert "return self.rate * grad" in text
+
+
+def test_a_word_takes_the_default():
+    text = converted("""\
+def thing(beta=1.0, decay=0.9, eps=-0.5):
+    return optax.stateless_with_tree_map(lambda g, p: beta * g - decay * p + eps)
+""")
+    assert "beta: float = 1.0" in text
+    assert "decay: Decay = 0.9" in text
+    assert "eps: float = -0.5" in text

@@ -116,7 +116,9 @@ def _word(given: str, annotation: ast.expr | None, value: ast.expr | None) -> st
     ):
         return "Scheduled"
     maybe = " | None" if is_none(value) else ""
-    if given in (
+    number = literal(value)
+    begun = number if isinstance(number, int | float) else 0.5
+    if 0.0 <= begun < 1.0 and given in (
         "b1",
         "b2",
         "b3",
@@ -128,9 +130,9 @@ def _word(given: str, annotation: ast.expr | None, value: ast.expr | None) -> st
         "rho",
     ):
         return f"Decay{maybe}"
-    if given.startswith(("eps", "weight_decay")):
+    if begun >= 0.0 and given.startswith(("eps", "weight_decay")):
         return f"NonNegative{maybe}"
-    if given.startswith("max_"):
+    if begun > 0.0 and given.startswith("max_"):
         return f"Positive{maybe}"
     word = word_of(given, annotation, value)
     return f"float{maybe}" if word.startswith("Size") and annotation is None else word

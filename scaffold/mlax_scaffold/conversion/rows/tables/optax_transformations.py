@@ -17,11 +17,13 @@ def scale(step_size):
         return tree_map(lambda g: step_size * g, updates), state
     return GradientTransformation(init, update)
 
-def scale_by_learning_rate(learning_rate):
+def scale_by_learning_rate(learning_rate, *, flip_sign=True):
     def init(params):
         return None
     def update(updates, state, params=None):
-        return tree_map(lambda g: -learning_rate * g, updates), state
+        return tree_map(
+            lambda g: -learning_rate * g if flip_sign else learning_rate * g, updates
+        ), state
     return GradientTransformation(init, update)
 
 def scale_by_schedule(step_size_fn):
