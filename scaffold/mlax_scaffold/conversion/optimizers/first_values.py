@@ -7,6 +7,7 @@ import copy
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from mlax_scaffold.conversion.forms.leaf_functions import as_lambda
 from mlax_scaffold.conversion.rows.rows import MisfitError
 from mlax_scaffold.conversion.rows.tables.optax import TREE_MAPS, of_leaf
 from mlax_scaffold.conversion.rows.translation import Translator
@@ -20,7 +21,6 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     same,
     visited,
-    without_docstring,
 )
 
 _ARRAYS = ("zeros", "ones", "full", "asarray", "array", "int32", "float32", "bool_")
@@ -154,21 +154,12 @@ def _applied(
     """What a function makes of a leaf."""
     if isinstance(function, ast.Name):
         own = translator.origin.functions.get(function.id)
-        function = (as_returned(own) if own is not None else None) or function
+        function = (as_lambda(own) if own is not None else None) or function
     if isinstance(function, ast.Lambda):
         places = [a.arg for a in function.args.args]
         if len(places) == len(given):
             return replaced(function.body, dict(zip(places, given, strict=True)))
     return ast.Call(function, given, [])
-
-
-def as_returned(function: ast.FunctionDef) -> ast.Lambda | None:
-    """A function that only returns something."""
-    body = without_docstring(function.body)
-    last = body[0] if len(body) == 1 else None
-    if not isinstance(last, ast.Return) or last.value is None:
-        return None
-    return ast.Lambda(function.args, last.value)
 
 
 def _moment(translator: Translator, body: ast.expr) -> ast.expr | None:
@@ -184,14 +175,20 @@ def _moment(translator: Translator, body: ast.expr) -> ast.expr | None:
     if isinstance(found, ast.Name):
         return expression("m(param)", m=moment)
     shape, number, dtype = found
-    words = {w: name(f"@word:{w}") for w in ("zeros", "ones", "constant")}
-    value = literal(number)
-    first = "zeros" if value == 0 else "ones" if value == 1 else "constant(v)"
-    text = f"m({first}, s, t)" if dtype is not None else f"m({first}, s)"
-    parts = {"m": moment, "s": translator.expression(shape), **words}
+    given = [filling(translator.expression(number)), translator.expression(shape)]
     if dtype is not None:
-        parts["t"] = translator.expression(dtype)
-    return expression(text, v=translator.expression(number), **parts)
+        given.append(translator.expression(dtype))
+    return ast.Call(moment, given, [])
+
+
+def filling(number: ast.expr) -> ast.expr:
+    """The initializer of arrays of one number."""
+    match literal(number):
+        case 0:
+            return name("@word:zeros")
+        case 1:
+            return name("@word:ones")
+    return ast.Call(name("@word:constant"), [number], [])
 
 
 _Filled = tuple[ast.expr, ast.expr, ast.expr | None]

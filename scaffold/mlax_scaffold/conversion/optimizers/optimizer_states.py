@@ -7,11 +7,12 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from mlax_scaffold.conversion.forms.leaf_functions import as_lambda
 from mlax_scaffold.conversion.optimizers.first_values import (
     KEYS,
     Begun,
-    as_returned,
     begin,
+    filling,
 )
 from mlax_scaffold.conversion.optimizers.optimizer_chains import COUNT
 from mlax_scaffold.conversion.rows.translation import Translator
@@ -113,14 +114,11 @@ def _later(first: int) -> ast.expr:
 
 
 def _scalar(begun: Begun) -> ast.expr:
-    words = {w: name(f"@word:{w}") for w in ("state", "zeros", "ones", "constant")}
-    dtypes = {"integer": "jnp.int32", "boolean": "jnp.bool_"}
-    value, dtype = literal(begun.value), dtypes.get(begun.kind)
-    first = "zeros" if value == 0 else "ones" if value == 1 else "constant(v)"
-    text = f"state({first}, s, {dtype})" if dtype else f"state({first}, s)"
-    return expression(
-        text, v=begun.value, s=begun.shape, jnp=name("@module:jnp"), **words
-    )
+    """The declaration of what is kept once."""
+    made = ast.Call(name("@word:state"), [filling(begun.value), begun.shape], [])
+    if dtype := {"integer": "int32", "boolean": "bool_"}.get(begun.kind):
+        made.args.append(ast.Attribute(name("@module:jnp"), dtype, ast.Load()))
+    return made
 
 
 def init_values(
@@ -129,7 +127,7 @@ def init_values(
     """The parts of the state that an init function returns, with their names."""
     locals_: dict[str, ast.expr] = {}
     for part in without_docstring(init.body):
-        if isinstance(part, ast.FunctionDef) and (made := as_returned(part)):
+        if isinstance(part, ast.FunctionDef) and (made := as_lambda(part)):
             locals_[part.name] = made
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
             locals_[part.targets[0].id] = replaced(part.value, locals_)

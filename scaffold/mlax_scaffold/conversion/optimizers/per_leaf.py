@@ -158,15 +158,12 @@ class PerLeaf(LeafExpressions):
 
     def _structure(self, value: ast.expr) -> bool:
         """Whether a value tells how a tree is made, which only keys are split by."""
-        if not isinstance(value, ast.Call):
-            return False
-        last = self.full(value.func).rpartition(".")[2].removeprefix("tree_")
-        inner = value.args[0] if value.args else None
-        counted = last == "len" and isinstance(inner, ast.Call)
-        if counted and isinstance(inner, ast.Call):
-            last = self.full(inner.func).rpartition(".")[2].removeprefix("tree_")
-            return last == "leaves"
-        return last in ("structure",)
+        match value:
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Call(func=func)]):
+                return self.full(func).endswith(("tree.leaves", "tree_leaves"))
+            case ast.Call(func=func):
+                return self.full(func).endswith(("tree.structure", "tree_structure"))
+        return False
 
     def _is_state(self, node: ast.expr) -> bool:
         """Whether a value is a new state."""

@@ -137,15 +137,8 @@ class Pattern:
         for place, group in enumerate(self.left):
             last = place == len(self.left) - 1
             at = -1 if last else self._place(place, self.left)  # type: ignore[arg-type]
-            whole = expression(f"{x}.shape[{at}]")
-            open_ = [axis for axis in group if axis not in known]
-            if len(open_) > 1:
+            if not _opened(group, expression(f"{x}.shape[{at}]"), known):
                 return None
-            rest = [known[axis] for axis in group if axis in known]
-            for axis in open_:
-                known[axis] = (
-                    expression("w // p", w=whole, p=product(rest)) if rest else whole
-                )
         wanted = {axis for group in self.right for axis in group}
         return known if wanted <= set(known) else None
 
@@ -163,6 +156,15 @@ def flattened(text: str, x: str) -> ast.expr | None:
     return expression(f"{x}.reshape({', '.join(sizes)})")
 
 
+def _opened(group: Sequence[str], whole: ast.expr, known: dict[str, ast.expr]) -> bool:
+    """Tell the size of the axis of a group that is open yet, of the whole; False where several are."""
+    unknown = [axis for axis in group if axis not in known]
+    rest = [known[axis] for axis in group if axis in known]
+    for axis in unknown[:1]:
+        known[axis] = expression("w // p", w=whole, p=product(rest)) if rest else whole
+    return len(unknown) < 2
+
+
 def between(
     text: str, x: str, sizes: Mapping[str, ast.expr], reduction: str = ""
 ) -> ast.expr | None:
@@ -176,15 +178,8 @@ def between(
     known: dict[str, ast.expr] = {"1": ast.Constant(1), **sizes}
     for groups, ahead in ((first, 0), (last, len(last))):
         for place, group in enumerate(groups):
-            whole = expression(f"{x}.shape[{place - ahead}]")
-            open_ = [axis for axis in group if axis not in known]
-            if len(open_) > 1:
+            if not _opened(group, expression(f"{x}.shape[{place - ahead}]"), known):
                 return None
-            rest = [known[a] for a in group if a in known]
-            for axis in open_:
-                known[axis] = (
-                    expression("w // p", w=whole, p=product(rest)) if rest else whole
-                )
     axes = [[a for g in part for a in g if a != "1"] for part in (first, last)]
     wanted = [
         [a for g in part for a in g if a != "1"] for part in (new_first, new_last)

@@ -4,57 +4,43 @@ from __future__ import annotations
 
 TRANSFORMATIONS = """
 def identity():
-    def init(params):
-        return None
     def update(updates, state, params=None):
         return updates, state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def scale(step_size):
-    def init(params):
-        return None
     def update(updates, state, params=None):
         return tree_map(lambda g: step_size * g, updates), state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def scale_by_learning_rate(learning_rate, *, flip_sign=True):
-    def init(params):
-        return None
     def update(updates, state, params=None):
         return tree_map(
             lambda g: -learning_rate * g if flip_sign else learning_rate * g, updates
         ), state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def scale_by_schedule(step_size_fn):
-    def init(params):
-        return None
     def update(updates, state, params=None):
         return tree_map(lambda g: step_size_fn * g, updates), state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def add_decayed_weights(weight_decay=0.0, mask=True):
-    def init(params):
-        return None
     def update(updates, state, params):
         step = tree_map(lambda g, p: g + weight_decay * p if mask else g, updates, params)
         return step, state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def clip(max_delta):
-    def init(params):
-        return None
     def update(updates, state, params=None):
         return tree_map(lambda g: jnp.clip(g, -max_delta, max_delta), updates), state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def clip_by_global_norm(max_norm):
-    def init(params):
-        return None
     def update(updates, state, params=None):
         factor = jnp.minimum(1.0, max_norm / jnp.maximum(global_norm(updates), 1e-16))
         return tree_map(lambda g: factor * g, updates), state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def trace(decay, nesterov=False, accumulator_dtype=None):
     def init(params):
@@ -155,8 +141,6 @@ def scale_by_belief(b1=0.9, b2=0.999, eps=1e-16, eps_root=1e-16, *, nesterov=Fal
     return GradientTransformation(init, update)
 
 def scale_by_trust_ratio(trust_coefficient=1.0, eps=0.0):
-    def init(params):
-        return None
     def update(updates, state, params):
         def scaled(g, p):
             weight = word_l2_norm(p)
@@ -165,27 +149,23 @@ def scale_by_trust_ratio(trust_coefficient=1.0, eps=0.0):
             none = (weight == 0.0) | (length == 0.0)
             return g * jnp.where(none, 1.0, ratio)
         return tree_map(scaled, updates, params), state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def centralize():
-    def init(params):
-        return None
     def update(updates, state, params=None):
         def centered(g):
             if g.ndim > 1:
                 return g - word_mean(g, axis=tuple(range(1, g.ndim)), keepdims=True)
             return g
         return tree_map(centered, updates), state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def clip_by_block_rms(threshold):
-    def init(params):
-        return None
     def update(updates, state, params=None):
         def clipped(g):
             return g / jnp.maximum(1.0, jnp.sqrt(word_mean(g * g)) / threshold)
         return tree_map(clipped, updates), state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def scale_by_lion(b1=0.9, b2=0.99, mu_dtype=None):
     def init(params):
@@ -197,50 +177,38 @@ def scale_by_lion(b1=0.9, b2=0.99, mu_dtype=None):
     return GradientTransformation(init, update)
 
 def scale_by_sign():
-    def init(params):
-        return None
     def update(updates, state, params=None):
         return tree_map(jnp.sign, updates), state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def set_to_zero():
-    def init(params):
-        return None
     def update(updates, state, params=None):
         return tree_map(jnp.zeros_like, updates), state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def zero_nans():
-    def init(params):
-        return None
     def update(updates, state, params=None):
         return tree_map(lambda g: jnp.where(jnp.isnan(g), 0.0, g), updates), state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def keep_params_nonnegative():
-    def init(params):
-        return None
     def update(updates, state, params):
         return tree_map(lambda g, p: jnp.where(p + g < 0.0, -p, g), updates, params), state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def scale_by_param_block_norm(min_scale=1e-3):
-    def init(params):
-        return None
     def update(updates, state, params):
         step = tree_map(
             lambda g, p: g * jnp.maximum(word_l2_norm(p), min_scale), updates, params
         )
         return step, state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 
 def scale_by_param_block_rms(min_scale=1e-3):
-    def init(params):
-        return None
     def update(updates, state, params):
         step = tree_map(
             lambda g, p: g * jnp.maximum(jnp.sqrt(word_mean(p * p)), min_scale), updates, params
         )
         return step, state
-    return GradientTransformation(init, update)
+    return GradientTransformation(init_empty_state, update)
 """
