@@ -32,7 +32,7 @@ from mlax_scaffold.reader.remedies.bodies import (
     typed_like,
 )
 from mlax_scaffold.reader.remedies.names import near, renamed
-from mlax_scaffold.reader.remedies.sharing import flax_param, shared
+from mlax_scaffold.reader.remedies.sharing import flax_key, flax_param, shared
 from mlax_scaffold.reader.remedies.strict import strict_call
 from mlax_scaffold.reader.requirements import check_assertion
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
@@ -353,6 +353,7 @@ class BodyChecker:
             f"self.{name} is neither a hyperparameter nor declared in setup",
             hint or f"Known: {', '.join(sorted(self.attributes))}.",
             fix=flax_param(self.source, self.method, node)
+            or flax_key(self.source, self.method, node, self.attributes)
             or near(self.source, node, self.attributes),
         )
 

@@ -1,4 +1,4 @@
-"""Finds optimizers that return a weight as it is after the step, where the change of it is returned."""
+"""Finds optimizers that return the weight after the step, or states, where its change is returned."""
 
 from __future__ import annotations
 
@@ -21,7 +21,19 @@ def check_changes(
     """Report `return param - step` in `update` of an optimizer, and `lambda p, g: p - g` in its `step`."""
     if method.name not in ("update", "step") or "dither" not in attributes:
         return
+    functions = (n for n in walk(method) if isinstance(n, ast.FunctionDef))
+    inside = {id(n) for f in functions if f is not method for n in walk(f)}
     for value, weight, returned in _returned(method):
+        if method.name == "update" and isinstance(value, ast.Tuple | ast.List):
+            if id(returned) in inside:
+                continue  # a function inside of the method returns what it likes
+            # optax returns states beside the updates, and other libraries the new weights.
+            source.report(
+                value,
+                "`update` returns what is added to a weight, and nothing beside it",
+                "Set what is kept, as in `self.trace = trace`, and return the change alone.",
+            )
+            continue
         if not _is_after(value, weight):
             continue
         alone = returned is value or _is_read_once(returned, method)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Container
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.reader.remedies.names import uses_of_self, word
@@ -70,4 +71,19 @@ def flax_param(
                     start, end = source.start(call), source.start(initializer)
                     edit = source.replace(start, end, f"{declared.bound}(")
                     return Fix((edit,), (declared,))
+    return None
+
+
+def flax_key(
+    source: Source, method: ast.FunctionDef, node: ast.Attribute, known: Container[str]
+) -> Fix | None:
+    """`self.make_rng("noise")`, as flax has it, as `self.key()`, where a method has keys."""
+    if node.attr != "make_rng" or method.name == "setup" or "key" not in known:
+        return None
+    for call in ast.walk(method):
+        match call:
+            case ast.Call(func=func, args=[] | [ast.Constant()], keywords=[]) if (
+                func is node
+            ):
+                return Fix((source.edit(call, "self.key()"),))
     return None
