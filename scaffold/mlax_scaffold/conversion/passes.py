@@ -13,6 +13,10 @@ from mlax_scaffold.conversion.changes.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
+from mlax_scaffold.conversion.forms.attention_weights import (
+    with_attention_weights,
+    without_attention_pairs,
+)
 from mlax_scaffold.conversion.forms.autograd_functions import without_autograd_functions
 from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
 from mlax_scaffold.conversion.forms.called_bases import without_called_bases
@@ -23,12 +27,14 @@ from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_funct
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
+from mlax_scaffold.conversion.forms.counted_whiles import without_counted_whiles
 from mlax_scaffold.conversion.forms.decode_caches import without_decode_caches
 from mlax_scaffold.conversion.forms.device_code import without_device_code
 from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.forms.dispatched_rows import without_dispatched_rows
 from mlax_scaffold.conversion.forms.distributions import without_distributions
 from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_functions
+from mlax_scaffold.conversion.forms.drawn_buffers import without_drawn_buffers
 from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
@@ -174,6 +180,7 @@ def with_plain_forms(
     with_lists_apart(origin)
     with_read_arguments(origin)
     without_unread_counters(origin)
+    without_counted_whiles(origin)
     with_image_ranks(origin)
     without_chosen_functions(origin)
     without_unread_lambdas(origin)
@@ -216,6 +223,7 @@ def with_plain_forms(
     without_handed_sizes(origin, thing)
     without_told_dtypes(origin)
     without_fresh_changes(origin)
+    without_attention_pairs(origin)
     without_sequence_first(origin)
     with_class_titles(origin, thing)
     without_absent_rules(origin, notes)
@@ -248,6 +256,7 @@ def with_plain_forms(
     without_default_functions(origin)
     without_kept_results(origin)
     without_derived_layers(origin)
+    without_drawn_buffers(origin, notes)
     without_changed_buffers(origin)
     without_changed_weights(origin, thing, notes)
     with_uniform_sizes(origin)
@@ -270,6 +279,7 @@ def with_plain_forms(
     with_own_titles(origin, thing, notes)
     with_number_inputs(origin, thing, notes)
     without_settled_numbers(origin, thing, notes)
+    with_attention_weights(origin)
     with_given_inputs(origin, thing)
     with_static_products(origin)
     with_unpacked_parts(origin)

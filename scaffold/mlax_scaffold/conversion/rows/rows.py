@@ -313,6 +313,9 @@ def bind(
             title = _AS_IN_NUMPY[str(title)]
         if title in names:
             bound[str(title)] = keyword.value
+        elif parameters.vararg and title == parameters.vararg.arg and not given:
+            # As in `torch.zeros(size=(2, 3))`.
+            bound[title] = [keyword.value]
         elif keyword.arg is None or not is_silent(keyword.arg, keyword.value):
             raise MisfitError(f"`{ast.unparse(keyword)}`")
     for name, default in _defaults(parameters):

@@ -1,0 +1,296 @@
+"""What practitioners of PyTorch write: loops that count down, attention with its weights, drawn buffers."""
+
+from __future__ import annotations
+
+import pytest
+from test_conversion_forms import TORCH, converted
+
+from mlax_scaffold.conversion import convert
+
+BLOCK = """\
+class Block(nn.Module):
+    def __init__(self, inside, outside, stride=1):
+        super().__init__()
+        self.conv = nn.Conv2d(inside, outside, 3, stride=stride, padding=1)
+
+    def forward(self, x):
+        return self.conv(x).relu()
+
+
+"""
+
+
+@pytest.mark.parametrize("test", ["count - 1", "count > 1"])
+def test_a_loop_that_counts_down_is_one_over_a_range(test):
+    text = converted(
+        BLOCK
+        + f"""\
+class Thing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stage = self._stage(3, 8)
+
+    def _stage(self, count, width):
+        layers = [Block(4, width, 2)]
+        while {test}:
+            layers.append(Block(width, width, 1))
+            count -= 1
+        return nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.stage(x)
+"""
+    ).text
+    assert "Block(4, 8, 2)" in text
+    assert "Block(8, 8, 1)" in text
+    assert "while" not in text
+
+
+def test_what_a_loop_depends_on_through_locals_is_asked_for():
+    made = converted(
+        BLOCK
+        + """\
+sizes = {"small": (1.0, 2), "large": (2.5, 4)}
+
+
+class Thing(nn.Module):
+    def __init__(self, version):
+        super().__init__()
+        factor, width = self.factors(version)
+        self.layers = self._layers(factor, width)
+
+    def factors(self, version, base=1.2):
+        depth, width = sizes[version]
+        return base ** depth, width
+
+    def _layers(self, factor, width):
+        layers = []
+        for count in (1, 2):
+            for i in range(math.ceil(count * factor)):
+                layers.append(Block(width, width, 2 if i == 0 else 1))
+        return nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def small():
+    return Thing("small")
+""".replace("class Thing", "import math\n\n\nclass Thing")
+    )
+    assert made.whole
+    assert made.text.count("Block(2, 2, 2)") == 2
+    assert made.text.count("Block(2, 2, 1)") == 3
+
+
+def test_a_static_method_that_makes_layers_has_no_self():
+    made = converted(
+        BLOCK
+        + """\
+class Thing(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layers = self.stage(width, 2)
+
+    @staticmethod
+    def stage(width, count):
+        return nn.Sequential(*[Block(width, width) for _ in range(count)])
+
+    def forward(self, x):
+        return self.layers(x)
+"""
+    )
+    assert made.whole
+    assert "Block(self.width, self.width)" in made.text
+
+
+def test_a_class_that_stands_for_none_makes_the_layers_of_a_loop():
+    made = converted(
+        BLOCK
+        + """\
+class Thing(nn.Module):
+    def __init__(self, width=4, block=None):
+        super().__init__()
+        if block is None:
+            block = Block
+        layers = []
+        for outside, count in [(8, 1), (16, 2)]:
+            for i in range(count):
+                layers.append(block(width, outside, 2 if i == 0 else 1))
+                width = outside
+        self.layers = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.layers(x)
+"""
+    )
+    assert made.whole
+    assert "Block(8, 16, 2)" in made.text
+    assert "self.block" not in made.text
+
+
+def attention(arguments: str, body: str, given: str = "x") -> str:
+    """What a class with attention becomes."""
+    made = convert(
+        "model.py",
+        f"""{TORCH}
+class Thing(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(width, 2, {arguments})
+        self.attns = nn.ModuleList([nn.MultiheadAttention(width, 2, {arguments}) for _ in range(2)])
+
+    def forward(self, {given}):
+{body}""",
+        "Thing",
+        "Thing",
+    )
+    assert made.whole, made.notes
+    return made.text
+
+
+def test_weights_of_attention_that_are_read_are_those_of_all_heads():
+    text = attention(
+        "batch_first=True",
+        "        y, w = self.attn(x, x, x)\n        return y, w\n",
+    )
+    assert "y, w = self.attn(x, with_weights=True)" in text
+    assert "w = mean(w, axis=-3)" in text
+    each = attention(
+        "batch_first=True",
+        "        y, w = self.attn(x, x, x, average_attn_weights=False)\n        return y, w\n",
+    )
+    assert "with_weights=True" in each
+    assert "mean" not in each
+    unread = attention(
+        "batch_first=True", "        y, w = self.attn(x, x, x)\n        return y\n"
+    )
+    assert "y = self.attn(x)" in unread
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "        return self.attn(x, x, x)\n",
+        "        pair = self.attn(x, x, x)\n        return pair\n",
+    ],
+)
+def test_both_results_of_attention_are_turned_and_weighed_as_two(body):
+    text = attention("", body)
+    assert "self.attn(jnp.swapaxes(x, 0, 1), with_weights=True)" in text
+    assert "attended = jnp.swapaxes(attended, 0, 1)" in text
+    assert "mean(attention_weights, axis=-3)" in text
+
+
+def test_lists_of_attention_whose_batch_is_second_are_turned():
+    text = attention(
+        "",
+        "        for layer in self.attns:\n            x, _ = layer(x, x, x)\n        return x\n",
+    )
+    assert "x = layer(jnp.swapaxes(x, 0, 1))" in text
+    assert "x = jnp.swapaxes(x, 0, 1)" in text
+
+
+def test_keys_that_are_padding_are_masked():
+    text = attention(
+        "batch_first=True",
+        "        return self.attn(x, x, x, key_padding_mask=padding)[0]\n",
+        "x, padding=None",
+    )
+    assert "None if padding is None else ~padding[:, None, None, :]" in text
+    both = attention(
+        "batch_first=True",
+        "        return self.attn(x, x, x, key_padding_mask=padding, attn_mask=mask)[0]\n",
+        "x, padding, mask",
+    )
+    assert "mask=~mask & ~padding[:, None, None, :]" in both
+
+
+def test_buffers_that_a_constructor_fills_with_what_it_draws_stay_as_they_are():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.width = width
+        self.scale = nn.Parameter(torch.ones(width))
+        self.register_buffer("noise", torch.empty(width))
+        self.reset_noise()
+
+    def _drawn(self, size):
+        x = torch.randn(size)
+        return x.sign() * x.abs().sqrt()
+
+    def reset_noise(self):
+        noise = self._drawn(self.width)
+        self.noise.copy_(noise)
+
+    def forward(self, x):
+        if self.training:
+            return x * (self.scale + self.noise)
+        return x * self.scale
+""")
+    assert made.whole
+    assert "_drawn" not in made.text
+    assert any("stays as it is registered" in note.what for note in made.notes)
+
+
+def test_the_dtype_of_any_weight_is_that_of_the_input():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+
+    def extended(self, mask):
+        mask = mask[:, None].to(dtype=next(self.parameters()).dtype)
+        return (1.0 - mask) * -100.0
+
+    def forward(self, x, mask):
+        return self.fc(x) + self.extended(mask)
+""")
+    assert made.whole
+    assert "self._extended(mask)" in made.text
+
+
+def test_a_shape_that_is_named_is_that_of_an_array():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.fc(x) + torch.zeros(size=(x.size(0), 1))
+""")
+    assert made.whole
+    assert "jnp.zeros((x.shape[0], 1), x.dtype)" in made.text
+
+
+def test_a_flag_that_only_a_method_beside_the_call_sets_is_its_default():
+    made = converted("""\
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x, early=False):
+        y = self.fc(x)
+        if early:
+            return y
+        return x + y
+
+
+class Thing(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.block = Block(width)
+
+    def forward(self, x):
+        return self.block(x)
+
+    def features(self, x):
+        return self.block(x, early=True)
+""")
+    assert made.whole
+    assert "early" not in made.text
+    assert any("`features` is left out" in note.what for note in made.notes)
