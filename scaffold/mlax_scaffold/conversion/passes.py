@@ -212,6 +212,7 @@ def with_plain_forms(
     without_told_arguments(origin, thing, notes)
     given: dict[str, str] = {}
     if run:
+        without_passed_keywords(origin, thing, notes)
         without_small_helpers(origin)
         without_default_functions(origin)
         with_settled_loops(origin, thing, notes)

@@ -294,3 +294,55 @@ class Thing(nn.Module):
     assert made.whole
     assert "early" not in made.text
     assert any("`features` is left out" in note.what for note in made.notes)
+
+
+def test_keywords_that_calls_hand_on_differently_are_what_the_layer_takes_them_for():
+    made = converted("""\
+class Conv(nn.Module):
+    def __init__(self, inside, outside, **kwargs):
+        super().__init__()
+        self.conv = nn.Conv2d(inside, outside, bias=False, **kwargs)
+
+    def forward(self, x):
+        return self.conv(x).relu()
+
+
+class Branch(nn.Module):
+    def __init__(self, inside, outside, kernel_size, **kwargs):
+        super().__init__()
+        self.conv = Conv(inside, outside, kernel_size=kernel_size, **kwargs)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+class Thing(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first = Conv(3, width, kernel_size=1)
+        self.left = Branch(width, width, 3, padding=1)
+        self.right = Branch(width, width, 5, padding=2, stride=1)
+
+    def forward(self, x):
+        x = self.first(x)
+        return self.left(x) + self.right(x)
+""")
+    assert "self.first = Conv(3, self.width, kernel_size=1)" in made.text.replace(
+        "ThingConv", "Conv"
+    ).replace("FromConv", "Conv")
+    assert "padding=2, stride=1" in made.text
+
+
+def test_a_mask_over_positions_has_the_axes_of_what_it_masks():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.score = nn.Linear(width, 1)
+
+    def forward(self, x, mask):
+        scores = self.score(x).squeeze(-1)
+        scores = scores.masked_fill(mask == 0, -1e9)
+        return (F.softmax(scores, dim=-1).unsqueeze(1) @ x).squeeze(1)
+""")
+    assert "mask: Bool['# *batch features']" in made.text
