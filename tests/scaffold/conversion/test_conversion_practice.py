@@ -346,3 +346,22 @@ class Thing(nn.Module):
         return (F.softmax(scores, dim=-1).unsqueeze(1) @ x).squeeze(1)
 """)
     assert "mask: Bool['# *batch features']" in made.text
+
+
+def test_a_table_of_rows_is_a_sequence_of_tuples():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, size, width=4, windows=[(1, 8), (3, 16)], names=[("a", 0.5), ("b", 1)]):
+        super().__init__()
+        self.table = nn.Embedding(size, width)
+        self.convs = nn.ModuleList([nn.Conv1d(width, n, w) for w, n in windows])
+        self.rates = [rate for _, rate in names]
+
+    def forward(self, words):
+        n, t, c = words.size()
+        x = self.table(words.view(n * t, c)).transpose(1, 2)
+        return torch.cat([conv(x).mean(-1) for conv in self.convs], dim=-1) * self.rates[0]
+""")
+    assert "windows: tuple[tuple[int, int], ...] = ((1, 8), (3, 16))" in made.text
+    assert "names: tuple[tuple[str, float], ...]" in made.text
+    assert "words: Int['n t c']" in made.text
