@@ -75,6 +75,7 @@ from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
 from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
+from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_sizes
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
 from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
 from mlax_scaffold.conversion.forms.rotated_heads import without_rotated_heads
@@ -181,6 +182,7 @@ def with_plain_forms(
     with_read_arguments(origin)
     without_unread_counters(origin)
     without_counted_whiles(origin)
+    without_methods_of_sizes(origin)
     with_image_ranks(origin)
     without_chosen_functions(origin)
     without_unread_lambdas(origin)

@@ -365,3 +365,95 @@ class Thing(nn.Module):
     assert "windows: tuple[tuple[int, int], ...] = ((1, 8), (3, 16))" in made.text
     assert "names: tuple[tuple[str, float], ...]" in made.text
     assert "words: Int['n t c']" in made.text
+
+
+PART = """\
+class Part(nn.Module):
+    def __init__(self, inside, hidden):
+        super().__init__()
+        self.hidden = hidden
+        self.fc = nn.Linear(inside, hidden)
+
+    def begin(self, count):
+        return torch.zeros(count, self.hidden, device=self.fc.weight.device)
+
+    def encode(self, x):
+        return self.fc(x).relu()
+
+    def forward(self, x):
+        return self.encode(x) * 2
+
+
+"""
+
+
+def test_a_method_of_sizes_of_a_part_is_one_of_the_class():
+    made = converted(
+        PART
+        + """\
+class Thing(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.parts = nn.ModuleList([Part(width, width) for _ in range(2)])
+
+    def forward(self, x):
+        for i in range(2):
+            x = x + self.parts[i](x) + self.parts[i].begin(x.size(0))
+        return x
+"""
+    )
+    assert "def _begin(self, like_input, hidden, count):" in made.text
+    assert "jnp.zeros((count, hidden), like_input.dtype)" in made.text
+    assert "self._begin(x, self.parts[i].hidden, x.shape[0])" in made.text
+
+
+def test_a_method_that_is_called_of_a_part_has_its_name():
+    made = converted(
+        PART
+        + """\
+class Thing(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.part = Part(width, width)
+
+    def forward(self, x):
+        return self.part.encode(x) + self.part(x)
+"""
+    )
+    assert "def encode(self, x: PyTree) -> PyTree:" in made.text
+    assert "return self.part.encode(x) + self.part(x)" in made.text
+
+
+def test_keywords_of_a_call_that_nothing_gives_are_left_out():
+    made = converted("""\
+class Residual(nn.Module):
+    def __init__(self, fn):
+        super().__init__()
+        self.fn = fn
+
+    def forward(self, x, **kwargs):
+        return self.fn(x, **kwargs) + x
+
+
+class Mixer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x, **kwargs):
+        return self.fc(x)
+
+
+class Thing(nn.Module):
+    def __init__(self, width, depth):
+        super().__init__()
+        self.layers = nn.ModuleList([])
+        for _ in range(depth):
+            self.layers.append(nn.ModuleList([Residual(Mixer(width)), Residual(Mixer(width))]))
+
+    def forward(self, x):
+        for one, other in self.layers:
+            x = other(one(x))
+        return x
+""")
+    assert "kwargs" not in made.text
