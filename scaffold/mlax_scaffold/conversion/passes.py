@@ -74,6 +74,7 @@ from mlax_scaffold.conversion.forms.packed_arrays import without_packs
 from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
+from mlax_scaffold.conversion.forms.parameter_lists import with_parameter_lists
 from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
 from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_sizes
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
@@ -182,6 +183,7 @@ def with_plain_forms(
     with_read_arguments(origin)
     without_unread_counters(origin)
     without_counted_whiles(origin)
+    with_parameter_lists(origin)
     without_methods_of_sizes(origin)
     with_image_ranks(origin)
     without_chosen_functions(origin)

@@ -457,3 +457,30 @@ class Thing(nn.Module):
         return x
 """)
     assert "kwargs" not in made.text
+
+
+def test_lists_and_dictionaries_of_weights():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, width, depth):
+        super().__init__()
+        self.shifts = nn.ParameterList([nn.Parameter(torch.zeros(width)) for _ in range(depth)])
+        self.scales = nn.ParameterList()
+        for i in range(depth):
+            self.scales.append(nn.Parameter(torch.ones(width)))
+        self.ends = nn.ParameterDict({"low": nn.Parameter(torch.ones(width)), "high": nn.Parameter(torch.zeros(width))})
+
+    def forward(self, x):
+        for shift, scale in zip(self.shifts, self.scales):
+            x = x * scale + shift
+        return x * self.ends["low"] + self.ends["high"]
+""")
+    assert (
+        "self.shifts = [trainable(zeros, (self.width,)) for _ in range(self.depth)]"
+        in made.text
+    )
+    assert (
+        "self.scales = [trainable(ones, (self.width,)) for i in range(self.depth)]"
+        in made.text
+    )
+    assert "self.ends_low = trainable(ones, (self.width,))" in made.text
