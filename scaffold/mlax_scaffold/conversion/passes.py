@@ -51,6 +51,7 @@ from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
+from mlax_scaffold.conversion.forms.masked_rows import without_masked_rows
 from mlax_scaffold.conversion.forms.merged_layers import with_merged_layers
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.module_functions import (
@@ -179,6 +180,7 @@ def with_plain_forms(
     without_autograd_functions(origin, notes)
     without_named_methods(origin)
     without_dispatched_rows(origin, notes)
+    without_masked_rows(origin, notes)
     with_lists_apart(origin)
     with_read_arguments(origin)
     without_unread_counters(origin)

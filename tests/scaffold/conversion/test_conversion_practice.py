@@ -484,3 +484,42 @@ class Thing(nn.Module):
         in made.text
     )
     assert "self.ends_low = trainable(ones, (self.width,))" in made.text
+
+
+MASKED = """\
+class Thing(nn.Module):
+    def __init__(self, width, count=2):
+        super().__init__()
+        self.gate = nn.Linear(width, count)
+        self.experts = nn.ModuleList([nn.Linear(width, width) for _ in range(count)])
+
+    def forward(self, x):
+        weights = self.gate(x).softmax(-1)
+        chosen = weights.topk(1, dim=-1)[1]
+        out = torch.zeros_like(x)
+        flat, flat_weights = x.view(-1, x.size(-1)), weights.view(-1, weights.size(-1))
+        for i, expert in enumerate(self.experts):
+            mask = (chosen == i).any(dim=-1)
+            rows = mask.view(-1)
+            if rows.any():
+                made = expert(flat[rows])
+                out[mask] += (made * flat_weights[rows, i].unsqueeze(1)).squeeze(1)
+        return out
+"""
+
+
+def test_rows_that_a_mask_sends_to_layers_are_all_rows():
+    made = converted(MASKED)
+    assert "made = expert(flat)" in made.text
+    assert "jnp.where(jnp.expand_dims(mask, -1), out + (" in made.text
+    assert any("are all rows" in note.what for note in made.notes)
+
+
+def test_rows_that_are_reckoned_with_together_are_not():
+    made = convert(
+        "thing.py",
+        TORCH + MASKED.replace("expert(flat[rows])", "expert(flat[rows]).mean(0)"),
+        "Thing",
+        "Thing",
+    )
+    assert "flat[rows]" in made.text
