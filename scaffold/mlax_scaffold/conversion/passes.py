@@ -48,6 +48,7 @@ from mlax_scaffold.conversion.forms.kept_keys import without_kept_keys
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
 from mlax_scaffold.conversion.forms.keyed_weights import without_keyed_weights
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
+from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
 from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
@@ -164,6 +165,7 @@ def with_plain_forms(
         What the original is given for parameters that are known then, and what each class has in the place
         of a configuration.
     """
+    without_library_decoders(origin)
     without_device_code(origin)
     without_outside_methods(origin, notes)
     without_type_casts(origin)

@@ -468,12 +468,12 @@ class Thing(nn.Module):
         self.scales = nn.ParameterList()
         for i in range(depth):
             self.scales.append(nn.Parameter(torch.ones(width)))
-        self.ends = nn.ParameterDict({"low": nn.Parameter(torch.ones(width)), "high": nn.Parameter(torch.zeros(width))})
+        self.ends = nn.ParameterDict({"low": nn.Parameter(torch.ones(width))})
 
     def forward(self, x):
         for shift, scale in zip(self.shifts, self.scales):
             x = x * scale + shift
-        return x * self.ends["low"] + self.ends["high"]
+        return x * self.ends["low"]
 """)
     assert (
         "self.shifts = [trainable(zeros, (self.width,)) for _ in range(self.depth)]"
@@ -523,3 +523,37 @@ def test_rows_that_are_reckoned_with_together_are_not():
         "Thing",
     )
     assert "flat[rows]" in made.text
+
+
+def test_decoders_of_the_library_are_classes_of_their_layers():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, width, depth):
+        super().__init__()
+        layer = nn.TransformerDecoderLayer(width, 2, 32, batch_first=True, norm_first=True, activation=F.gelu)
+        self.decoder = nn.TransformerDecoder(layer, depth, nn.LayerNorm(width))
+
+    def forward(self, x, memory):
+        return self.decoder(x, memory)
+""")
+    assert "self.multihead_attn(normed, context=memory" in made.text
+    assert "gelu(self.linear1(normed), approximate=False)" in made.text
+    assert "for layer in self.layers:" in made.text
+    assert "return self.decoder(x, memory)" in made.text
+
+
+def test_a_transformer_of_the_library_is_an_encoder_and_a_decoder():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.net = nn.Transformer(width, 2, 1, 1, dim_feedforward=32)
+
+    def forward(self, x, y):
+        return self.net(x, y)
+""")
+    assert "self.net = " in made.text
+    assert (
+        "memory = self._encoder(" in made.text or "memory = self.encoder(" in made.text
+    )
+    assert "relu(self.linear1(tgt))" in made.text
