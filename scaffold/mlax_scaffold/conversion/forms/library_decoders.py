@@ -10,7 +10,7 @@ import ast
 import textwrap
 
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import literal
+from mlax_scaffold.conversion.source.trees import literal, self_attribute
 
 _KINDS = ("TransformerDecoderLayer", "TransformerDecoder", "Transformer")
 _SETTINGS = {"batch_first": False, "norm_first": False, "activation": "relu"}
@@ -72,7 +72,7 @@ def without_library_decoders(origin: Origin) -> None:
             settings = _settings(origin, part) if kind != _KINDS[1] else {}
             if settings is None:
                 continue
-            text = _text(kind, {"nn": nn, **settings})
+            text = _text(kind, {"nn": nn, **settings}, _sources(origin))
             title = made.get(text)
             if title is None:
                 title = made[text] = _free(origin, kind)
@@ -105,7 +105,26 @@ def _settings(origin: Origin, call: ast.Call) -> dict[str, object] | None:
     return found
 
 
-def _text(kind: str, parts: dict[str, object]) -> str:
+def _sources(origin: Origin) -> str:
+    """The masks of the encoder that calls of the file give, as they are handed on."""
+    titles = {
+        self_attribute(part.targets[0])
+        for part in ast.walk(origin.tree)
+        if isinstance(part, ast.Assign)
+        and isinstance(part.value, ast.Call)
+        and origin.qualified(part.value.func) == f"torch.nn.{_KINDS[2]}"
+    } - {None}
+    given: set[str] = set()
+    for part in ast.walk(origin.tree):
+        if isinstance(part, ast.Call):
+            given |= {str(k.arg) for k in part.keywords}
+            if self_attribute(part.func) in titles and len(part.args) > 2:
+                given.add("src_mask")
+    handed = {"src_mask": "mask", "src_key_padding_mask": "src_key_padding_mask"}
+    return "".join(f", {to}={m}" for m, to in handed.items() if m in given)
+
+
+def _text(kind: str, parts: dict[str, object], sources: str) -> str:
     masks = ", ".join(f"{m}=None" for m in _MASKS)
     handed = ", ".join(f"{m}={m}" for m in _MASKS)
     if kind == _KINDS[0]:
@@ -138,8 +157,9 @@ def _text(kind: str, parts: dict[str, object]) -> str:
         )
         body = _WHOLE
         lines = [
-            f"def forward(self, src, tgt, src_mask=None, src_key_padding_mask=None, {masks}):",
-            "    memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask)",
+            "def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, "
+            "src_key_padding_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None):",
+            f"    memory = self.encoder(src{sources})",
             f"    return self.decoder(tgt, memory, {handed})",
         ]
     start = _START.format(title="{title}", given=given, **parts)
