@@ -557,3 +557,34 @@ class Thing(nn.Module):
         "memory = self._encoder(" in made.text or "memory = self.encoder(" in made.text
     )
     assert "relu(self.linear1(tgt))" in made.text
+
+
+def test_a_layer_that_two_others_are_handed_is_listed():
+    made = convert(
+        "thing.py",
+        TORCH
+        + """\
+class Wrapped(nn.Module):
+    def __init__(self, dim, fn):
+        super().__init__()
+        self.fn = fn
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, x):
+        return self.fn(self.norm(x))
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        fc = nn.Linear(dim, dim)
+        self.one = Wrapped(dim, fn=fc)
+        self.two = Wrapped(dim, fn=fc)
+
+    def forward(self, x):
+        return self.one(x) + self.two(x)
+""",
+        "Thing",
+        "Thing",
+    )
+    assert any("several others are handed" in n.what for n in made.notes if n.blocks)

@@ -15,6 +15,12 @@ from mlax_scaffold.conversion.source.trees import literal, self_attribute
 _KINDS = ("TransformerDecoderLayer", "TransformerDecoder", "Transformer")
 _SETTINGS = {"batch_first": False, "norm_first": False, "activation": "relu"}
 _ACTIVATIONS = {"torch.nn.functional.relu": "relu", "torch.nn.functional.gelu": "gelu"}
+_SOURCES = {"src_mask": "mask", "src_key_padding_mask": "src_key_padding_mask"}
+"""Masks of the encoder, and what they are called there."""
+_WHOLE_MASKS = (
+    *("src_mask", "tgt_mask", "memory_mask"),
+    *("src_key_padding_mask", "tgt_key_padding_mask", "memory_key_padding_mask"),
+)
 _MASKS = ("tgt_mask", "memory_mask", "tgt_key_padding_mask", "memory_key_padding_mask")
 
 _START = """\
@@ -36,9 +42,8 @@ self.dropout2 = {nn}.Dropout(dropout)
 self.dropout3 = {nn}.Dropout(dropout)
 """
 _STEPS = (
-    "self.self_attn({0}, {0}, {0}, attn_mask=tgt_mask, key_padding_mask=tgt_key_padding_mask)[0]",
-    "self.multihead_attn({0}, memory, memory, attn_mask=memory_mask, "
-    "key_padding_mask=memory_key_padding_mask)[0]",
+    "self.self_attn({0}, {0}, {0}{tgt})[0]",
+    "self.multihead_attn({0}, memory, memory{memory})[0]",
     "self.linear2(self.dropout({nn}.functional.{activation}(self.linear1({0}))))",
 )
 _DECODER = """\
@@ -72,7 +77,7 @@ def without_library_decoders(origin: Origin) -> None:
             settings = _settings(origin, part) if kind != _KINDS[1] else {}
             if settings is None:
                 continue
-            text = _text(kind, {"nn": nn, **settings}, _sources(origin))
+            text = _text(kind, {"nn": nn, **settings}, _masks_given(origin))
             title = made.get(text)
             if title is None:
                 title = made[text] = _free(origin, kind)
@@ -105,37 +110,49 @@ def _settings(origin: Origin, call: ast.Call) -> dict[str, object] | None:
     return found
 
 
-def _sources(origin: Origin) -> str:
-    """The masks of the encoder that calls of the file give, as they are handed on."""
+def _masks_given(origin: Origin) -> list[str]:
+    """The masks that calls of the file give."""
     titles = {
         self_attribute(part.targets[0])
         for part in ast.walk(origin.tree)
         if isinstance(part, ast.Assign)
         and isinstance(part.value, ast.Call)
-        and origin.qualified(part.value.func) == f"torch.nn.{_KINDS[2]}"
+        and origin.qualified(part.value.func)
+        in [f"torch.nn.{kind}" for kind in _KINDS[1:]]
     } - {None}
     given: set[str] = set()
     for part in ast.walk(origin.tree):
         if isinstance(part, ast.Call):
             given |= {str(k.arg) for k in part.keywords}
             if self_attribute(part.func) in titles and len(part.args) > 2:
-                given.add("src_mask")
-    handed = {"src_mask": "mask", "src_key_padding_mask": "src_key_padding_mask"}
-    return "".join(f", {to}={m}" for m, to in handed.items() if m in given)
+                given |= {*_MASKS, *_SOURCES}
+    return [m for m in (*_SOURCES, *_MASKS) if m in given]
 
 
-def _text(kind: str, parts: dict[str, object], sources: str) -> str:
-    masks = ", ".join(f"{m}=None" for m in _MASKS)
-    handed = ", ".join(f"{m}={m}" for m in _MASKS)
+def _text(kind: str, parts: dict[str, object], given_masks: list[str]) -> str:
+    own = [m for m in _MASKS if m in given_masks]
+    masks = "".join(f", {m}=None" for m in own)
+    handed = "".join(f", {m}={m}" for m in own)
+    sources = "".join(f", {_SOURCES[m]}={m}" for m in _SOURCES if m in given_masks)
+    every = "".join(f", {m}=None" for m in _WHOLE_MASKS if m in given_masks)
     if kind == _KINDS[0]:
         given = "d_model, nhead, dim_feedforward=2048, dropout=0.1, layer_norm_eps=1e-5"
-        lines = [f"def forward(self, tgt, memory, {masks}):"]
+        lines = [f"def forward(self, tgt, memory{masks}):"]
+        of_call = {"mask": "attn_mask", "key_padding_mask": "key_padding_mask"}
+        given_to = {
+            kind: "".join(
+                f", {to}={kind}_{m}"
+                for m, to in of_call.items()
+                if f"{kind}_{m}" in given_masks
+            )
+            for kind in ("tgt", "memory")
+        }
         for i, step in enumerate(_STEPS, 1):
             before = f"self.norm{i}(tgt)" if parts["norm_first"] else "tgt"
             named = "normed" if parts["norm_first"] else "tgt"
             if parts["norm_first"]:
                 lines.append(f"    normed = {before}")
-            made = f"tgt + self.dropout{i}({step.format(named, **parts)})"
+            made = f"tgt + self.dropout{i}({step.format(named, **parts, **given_to)})"
             made = made if parts["norm_first"] else f"self.norm{i}({made})"
             lines.append(f"    tgt = {made}")
         lines.append("    return tgt")
@@ -143,9 +160,9 @@ def _text(kind: str, parts: dict[str, object], sources: str) -> str:
     elif kind == _KINDS[1]:
         given, body = "decoder_layer, num_layers, norm=None", _DECODER
         lines = [
-            f"def forward(self, tgt, memory, {masks}):",
+            f"def forward(self, tgt, memory{masks}):",
             "    for layer in self.layers:",
-            f"        tgt = layer(tgt, memory, {handed})",
+            f"        tgt = layer(tgt, memory{handed})",
             "    if self.norm is not None:",
             "        tgt = self.norm(tgt)",
             "    return tgt",
@@ -157,10 +174,9 @@ def _text(kind: str, parts: dict[str, object], sources: str) -> str:
         )
         body = _WHOLE
         lines = [
-            "def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, "
-            "src_key_padding_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None):",
+            f"def forward(self, src, tgt{every}):",
             f"    memory = self.encoder(src{sources})",
-            f"    return self.decoder(tgt, memory, {handed})",
+            f"    return self.decoder(tgt, memory{handed})",
         ]
     start = _START.format(title="{title}", given=given, **parts)
     inner = textwrap.indent(body.format(**parts), " " * 8)

@@ -290,9 +290,10 @@ def _shared_layers(notes: Notes, definition: Described) -> None:
     handed: dict[str, list[ast.Call]] = {}
     made: set[str] = set()
     for node in definition.setup:
-        value = node.value if isinstance(node, ast.Assign) else None
-        func = getattr(value, "func", None)
-        if not isinstance(value, ast.Call) or not isinstance(func, ast.Name):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        value, func = node.value, node.value.func
+        if not isinstance(func, ast.Name):
             continue
         if not func.id.startswith(("@layer:", "@own:")):
             continue
