@@ -13,6 +13,10 @@ from mlax_scaffold.conversion.changes.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
+from mlax_scaffold.conversion.forms.attention_weights import (
+    with_attention_weights,
+    without_attention_pairs,
+)
 from mlax_scaffold.conversion.forms.autograd_functions import without_autograd_functions
 from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
 from mlax_scaffold.conversion.forms.called_bases import without_called_bases
@@ -23,12 +27,14 @@ from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_funct
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
+from mlax_scaffold.conversion.forms.counted_whiles import without_counted_whiles
 from mlax_scaffold.conversion.forms.decode_caches import without_decode_caches
 from mlax_scaffold.conversion.forms.device_code import without_device_code
 from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.forms.dispatched_rows import without_dispatched_rows
 from mlax_scaffold.conversion.forms.distributions import without_distributions
 from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_functions
+from mlax_scaffold.conversion.forms.drawn_buffers import without_drawn_buffers
 from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
@@ -42,9 +48,11 @@ from mlax_scaffold.conversion.forms.kept_keys import without_kept_keys
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
 from mlax_scaffold.conversion.forms.keyed_weights import without_keyed_weights
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
+from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
 from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
+from mlax_scaffold.conversion.forms.masked_rows import without_masked_rows
 from mlax_scaffold.conversion.forms.merged_layers import with_merged_layers
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.module_functions import (
@@ -68,7 +76,9 @@ from mlax_scaffold.conversion.forms.packed_arrays import without_packs
 from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
+from mlax_scaffold.conversion.forms.parameter_lists import with_parameter_lists
 from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
+from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_sizes
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
 from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
 from mlax_scaffold.conversion.forms.rotated_heads import without_rotated_heads
@@ -155,6 +165,7 @@ def with_plain_forms(
         What the original is given for parameters that are known then, and what each class has in the place
         of a configuration.
     """
+    without_library_decoders(origin)
     without_device_code(origin)
     without_outside_methods(origin, notes)
     without_type_casts(origin)
@@ -171,9 +182,13 @@ def with_plain_forms(
     without_autograd_functions(origin, notes)
     without_named_methods(origin)
     without_dispatched_rows(origin, notes)
+    without_masked_rows(origin, notes)
     with_lists_apart(origin)
     with_read_arguments(origin)
     without_unread_counters(origin)
+    without_counted_whiles(origin)
+    with_parameter_lists(origin)
+    without_methods_of_sizes(origin)
     with_image_ranks(origin)
     without_chosen_functions(origin)
     without_unread_lambdas(origin)
@@ -205,6 +220,7 @@ def with_plain_forms(
     without_told_arguments(origin, thing, notes)
     given: dict[str, str] = {}
     if run:
+        without_passed_keywords(origin, thing, notes)
         without_small_helpers(origin)
         without_default_functions(origin)
         with_settled_loops(origin, thing, notes)
@@ -216,6 +232,7 @@ def with_plain_forms(
     without_handed_sizes(origin, thing)
     without_told_dtypes(origin)
     without_fresh_changes(origin)
+    without_attention_pairs(origin)
     without_sequence_first(origin)
     with_class_titles(origin, thing)
     without_absent_rules(origin, notes)
@@ -248,6 +265,7 @@ def with_plain_forms(
     without_default_functions(origin)
     without_kept_results(origin)
     without_derived_layers(origin)
+    without_drawn_buffers(origin, notes)
     without_changed_buffers(origin)
     without_changed_weights(origin, thing, notes)
     with_uniform_sizes(origin)
@@ -270,6 +288,7 @@ def with_plain_forms(
     with_own_titles(origin, thing, notes)
     with_number_inputs(origin, thing, notes)
     without_settled_numbers(origin, thing, notes)
+    with_attention_weights(origin)
     with_given_inputs(origin, thing)
     with_static_products(origin)
     with_unpacked_parts(origin)

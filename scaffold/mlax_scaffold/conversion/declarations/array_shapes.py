@@ -351,7 +351,7 @@ class ArrayShapes(Reshaping):
         if last == "take_rows" or last == "take":
             second = given[1] if len(given) > 1 else None
             if last == "take_rows" and isinstance(second, Array):
-                second.kind = "Int"
+                second.of_integers()
                 return second.like([*second.axes, *first.axes[1:]], "Float")
             return self._taken(first, second, node)
         if last == "one_hot":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 from mlax_scaffold.conversion.rows.tables.activations import VALUES
 from mlax_scaffold.conversion.source.trees import is_none, literal
@@ -111,6 +112,8 @@ def _typed(parameter: str, text: str, default: ast.expr | None) -> str:
     if re.search(r"(Dtype|DType|DTypeLike|dtype)$", plain):
         return "DType"
     if re.search(r"(Sequence|Tuple|List|tuple|list|Iterable)", plain):
+        if isinstance(value, tuple | list) and (rows := _rows(value)):
+            return rows
         if (
             "," in plain.replace(", ...", "")
             and "int," in plain
@@ -138,6 +141,23 @@ def _typed(parameter: str, text: str, default: ast.expr | None) -> str:
     return ""
 
 
+def _rows(value: Sequence[object]) -> str:
+    """The word of a sequence of rows, such as those of widths and counts; "" of any other."""
+    rows = [row for row in value if isinstance(row, tuple | list)]
+    if not rows or len(rows) != len(value) or len({len(r) for r in rows}) != 1:
+        return ""
+    columns: list[str] = []
+    for cells in zip(*rows, strict=True):
+        kinds = {type(cell) for cell in cells}
+        kinds = {float} if kinds == {int, float} else kinds
+        if len(kinds) != 1 or not kinds <= {int, float, str, bool}:
+            return ""
+        columns.append(kinds.pop().__name__)
+    if len(columns) == 1 or (len({*columns}) == 1 and len(columns) > 4):
+        return ""
+    return f"tuple[tuple[{', '.join(columns)}], ...]"
+
+
 def _by_default(parameter: str, default: ast.expr | None) -> str:
     if default is None or is_none(default):
         return ""
@@ -151,6 +171,8 @@ def _by_default(parameter: str, default: ast.expr | None) -> str:
     if isinstance(value, str):
         return "str"
     if isinstance(value, tuple | list):
+        if rows := _rows(value):
+            return rows
         for kind in (str, bool):
             if value and all(isinstance(v, kind) for v in value):
                 return f"tuple[{kind.__name__}, ...]"

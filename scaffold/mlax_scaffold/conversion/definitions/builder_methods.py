@@ -8,7 +8,7 @@ from mlax_scaffold.conversion.declarations.lists import Lists
 from mlax_scaffold.conversion.definitions.constructor_weights import (
     DeclaredWeights,
 )
-from mlax_scaffold.conversion.rows.rows import bind
+from mlax_scaffold.conversion.rows.rows import MisfitError, bind
 from mlax_scaffold.conversion.source.trees import (
     name,
     self_attribute,
@@ -59,10 +59,20 @@ class BuilderMethods(DeclaredWeights):
                 "make the layers in `__init__`",
             )
             return True
-        bound = bind(
-            method.args,
-            ast.Call(value.func, [name("self"), *value.args], value.keywords),
-        )
+        static = "staticmethod" in map(ast.unparse, method.decorator_list)
+        owner = [] if static else [name("self")]
+        try:
+            bound = bind(
+                method.args,
+                ast.Call(value.func, [*owner, *value.args], value.keywords),
+            )
+        except MisfitError as error:
+            builder.notes.refuse(
+                node,
+                f"`{ast.unparse(value)}` {error.said} is no call of {method.name}",
+                "give the method what it takes",
+            )
+            return True
         saved = dict(around.locals)
         for place, given in bound.items():
             if place != "self" and isinstance(given, ast.expr):

@@ -8,6 +8,7 @@ import copy
 from mlax_scaffold.conversion.declarations.weight_dtypes import weight_of
 from mlax_scaffold.conversion.definitions.added_fields import AddedFields
 from mlax_scaffold.conversion.forms.decorators import refuse_decorators
+from mlax_scaffold.conversion.forms.parts_methods import called_of_parts
 from mlax_scaffold.conversion.lists.key_loops import holds_keys
 from mlax_scaffold.conversion.source.counting import counts
 from mlax_scaffold.conversion.source.made_of import uncalled
@@ -17,6 +18,7 @@ from mlax_scaffold.conversion.source.trees import (
     docstring,
     expression,
     is_none,
+    name,
     replaced,
     self_attribute,
     targets,
@@ -62,11 +64,13 @@ class ClassMethods(AddedFields):
     """Writes them."""
 
     methods: dict[str, ast.FunctionDef]
+    node: ast.ClassDef
 
     def _helpers(self, call: ast.FunctionDef) -> list[ast.FunctionDef]:
         found: list[ast.FunctionDef] = []
         left: set[str] = set()
         around = self.builder.translator.around
+        entries = called_of_parts(self.builder.origin, self.node)
         for function in self.methods.values():
             if function is call or function.name in {*_SKIPPED, *self.builder.consumed}:
                 continue
@@ -79,9 +83,7 @@ class ClassMethods(AddedFields):
                 continue
             if function.name.startswith("__"):
                 continue
-            title = (
-                function.name if function.name.startswith("_") else f"_{function.name}"
-            )
+            title = _titled(function, entries)
             around.attributes[function.name] = expression(f"self.{title}")
         for function in self.methods.values():
             decorators = [ast.unparse(d) for d in function.decorator_list]
@@ -93,9 +95,7 @@ class ClassMethods(AddedFields):
                 or any("classmethod" in d for d in decorators)
             ):
                 continue
-            title = (
-                function.name if function.name.startswith("_") else f"_{function.name}"
-            )
+            title = _titled(function, entries)
             before = len(self.builder.notes.found)
             made = self._method(function, title, self._inputs(function))
             if self._is_left_out(function, before):
@@ -104,6 +104,11 @@ class ClassMethods(AddedFields):
             if "staticmethod" in decorators:
                 made.decorator_list = [expression("staticmethod")]
                 made.args.args = made.args.args[1:]
+            if title in entries:
+                # Who calls a part gives it anything.
+                for argument in made.args.args[1:]:
+                    argument.annotation = argument.annotation or name("@word:PyTree")
+                made.returns = name("@word:PyTree")
             found.append(made)
         return self._without_callers(found, left)
 
@@ -292,3 +297,9 @@ def computes_nothing(method: ast.FunctionDef) -> bool:
                 return "NotImplementedError" in ast.unparse(raised or part)
         return False
     return True
+
+
+def _titled(function: ast.FunctionDef, entries: set[str]) -> str:
+    """What a method is called: those that are called of a part have their names."""
+    private = function.name.startswith("_") or function.name in entries
+    return function.name if private else f"_{function.name}"

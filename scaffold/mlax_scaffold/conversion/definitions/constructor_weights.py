@@ -27,6 +27,7 @@ from mlax_scaffold.conversion.definitions.trained_arrays import (
     is_floating,
     is_static,
 )
+from mlax_scaffold.conversion.forms.parameter_lists import LISTS, weights_of
 from mlax_scaffold.conversion.rows.array_leaves import draws
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
 from mlax_scaffold.conversion.source.origin import Origin
@@ -212,11 +213,14 @@ class DeclaredWeights(Parameters):
             state = state or (trained is not None and literal(trained) is False)
         elif self._param(node, attribute, value, condition):
             return True
+        elif full in LISTS:
+            wrapped = False
         elif builder.framework in ("torch", "nnx", "flax", "haiku"):
             if not draws(self.translator.origin, value):
                 return False
             wrapped = state = True
-        held = None if wrapped else self._contained().declared(inner)
+        listed = isinstance(value, ast.Call) and weights_of(builder.origin, value)
+        held = None if wrapped else self._contained().declared(listed or inner)
         if held is not None and condition is None:
             declaration, builder.containers[attribute] = held
             builder.derive(attribute, declaration, "container")

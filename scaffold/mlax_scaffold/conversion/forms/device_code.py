@@ -88,6 +88,11 @@ class _Devices(ast.NodeTransformer):
             made = ast.Call(node.args[0], node.args[1:2], [])
             return ast.copy_location(made, node)
         func = node.func
+        if self._is_as_weights(node):
+            # A spec computes in one dtype.
+            owner = func.value  # type: ignore[attr-defined]
+            made = ast.Attribute(owner, "float", ast.Load())
+            return ast.copy_location(ast.Call(made, [], []), node)
         if (
             isinstance(func, ast.Attribute)
             and func.attr in _NEW
@@ -98,6 +103,16 @@ class _Devices(ast.NodeTransformer):
             )
             node.func = ast.copy_location(made, func)
         return node
+
+    def _is_as_weights(self, node: ast.Call) -> bool:
+        """Whether an array is given the dtype of any weight."""
+        given = [*node.args, *(k.value for k in node.keywords)]
+        if getattr(node.func, "attr", "") not in ("to", "type_as") or len(given) != 1:
+            return False
+        weight = given[0]
+        if isinstance(weight, ast.Attribute) and weight.attr == "dtype":
+            weight = weight.value
+        return self._is_weight(weight)
 
     def _is_there(self, node: ast.Call) -> bool:
         """Whether a call asks PyTorch for a function that newer versions have."""

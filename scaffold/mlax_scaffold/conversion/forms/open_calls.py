@@ -1,25 +1,62 @@
-"""Calls of flax and haiku that take anything and hand it on, `*args, **kwargs`, and names of initializers.
+"""Calls that take anything and hand it on, `*args, **kwargs`, and names of initializers.
 
-What is converted is given its own inputs alone, so that nothing is handed on.
+What is converted is given its own inputs alone, so that nothing is handed on; in PyTorch where the file gives
+no layer an input by its name.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, replaced, targets
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    replaced,
+    self_attribute,
+    targets,
+)
 
 
 def without_open_calls(origin: Origin) -> None:
     """Leave out, in place, what a method takes beside its inputs where it only hands that on."""
+    named: bool | None = None
     for node in origin.classes.values():
-        if framework_of(origin, node) not in ("flax", "nnx", "haiku"):
+        framework = framework_of(origin, node)
+        if framework not in ("flax", "nnx", "haiku", "torch"):
             continue
         for method in node.body:
-            if isinstance(method, ast.FunctionDef) and method.name == "__call__":
+            if not isinstance(method, ast.FunctionDef):
+                continue
+            if framework != "torch" and method.name == "__call__":
                 _closed(method)
+            elif framework == "torch" and method.name == "forward":
+                if method.args.kwarg is None or method.args.vararg is not None:
+                    continue
+                named = _names_keywords(origin) if named is None else named
+                if not named:
+                    _closed(method)
+
+
+def _names_keywords(origin: Origin) -> bool:
+    """Whether some call of the file that may be one of a layer gives an input by its name."""
+    methods = {
+        m.name
+        for c in origin.classes.values()
+        for m in c.body
+        if isinstance(m, ast.FunctionDef)
+    }
+    known = {*origin.functions, *origin.classes, *origin.imports, *dir(builtins)}
+    for part in ast.walk(origin.tree):
+        if not isinstance(part, ast.Call) or all(k.arg is None for k in part.keywords):
+            continue
+        attribute = self_attribute(part.func)
+        if attribute is not None and attribute not in methods:
+            return True
+        if isinstance(part.func, ast.Name) and part.func.id not in known:
+            return True
+    return False
 
 
 def _closed(method: ast.FunctionDef) -> None:

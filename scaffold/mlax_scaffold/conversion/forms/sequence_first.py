@@ -7,11 +7,16 @@ becomes `self.attn(q.transpose(0, 1), ...)[0].transpose(0, 1)`.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
+from mlax_scaffold.conversion.forms.attention_weights import (
+    ATTENTION,
+    attention_calls,
+    made_in_list,
+)
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, literal, self_attribute
 
-_ATTENTION = "torch.nn.MultiheadAttention"
 _INPUTS = ("query", "key", "value")
 
 
@@ -19,11 +24,14 @@ def without_sequence_first(origin: Origin) -> None:
     """Change the classes of a file in place."""
     for node in origin.classes.values():
         titles: set[str] = set()
+        listed: set[str] = set()
         for part in ast.walk(node):
             if not isinstance(part, ast.Assign) or not isinstance(part.value, ast.Call):
                 continue
-            call, title = part.value, self_attribute(part.targets[0])
-            if origin.qualified(call.func) != _ATTENTION or title is None:
+            title = self_attribute(part.targets[0])
+            inner = made_in_list(origin, part.value)
+            call = inner if inner is not None else part.value
+            if origin.qualified(call.func) != ATTENTION or title is None:
                 continue
             given = {k.arg: k.value for k in call.keywords}
             if None in given or len(call.args) > 8:
@@ -31,9 +39,11 @@ def without_sequence_first(origin: Origin) -> None:
             if "batch_first" not in given or literal(given["batch_first"]) is False:
                 call.keywords = [k for k in call.keywords if k.arg != "batch_first"]
                 call.keywords.append(ast.keyword("batch_first", ast.Constant(True)))
-                titles.add(title)
-        if titles:
-            _Turned(titles).visit(node)
+                (titles if inner is None else listed).add(title)
+        if titles or listed:
+            for method in node.body:
+                if isinstance(method, ast.FunctionDef):
+                    _Turned(attention_calls(method, titles, listed)).visit(method)
     ast.fix_missing_locations(origin.tree)
 
 
@@ -42,11 +52,8 @@ def _turned(node: ast.expr) -> ast.expr:
 
 
 class _Turned(ast.NodeTransformer):
-    def __init__(self, titles: set[str]):
-        self.titles = titles
-
-    def _calls(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and self_attribute(node.func) in self.titles
+    def __init__(self, calls: Callable[[ast.AST], bool]):
+        self._calls = calls
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)

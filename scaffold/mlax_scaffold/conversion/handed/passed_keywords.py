@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.rows.rows import default_in
+from mlax_scaffold.conversion.rows.tables import LAYERS
+from mlax_scaffold.conversion.source.arguments_of import defaults_of, method_of
 from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -35,7 +38,7 @@ def without_passed_keywords(origin: Origin, thing: str, notes: Notes) -> None:
         others = [p for p in ast.walk(start) if is_name(p, title)]
         if len(others) != len(uses):
             continue
-        given = _given(origin, node, start)
+        given = _given(origin, node, start, uses)
         if given is None or (given and len(uses) != 1):
             continue
         if node.name == thing:
@@ -45,9 +48,9 @@ def without_passed_keywords(origin: Origin, thing: str, notes: Notes) -> None:
                 "add what it passes on as fields",
             )
         start.args.kwarg = None
-        for argument in given:
+        for argument, default in given.items():
             start.args.kwonlyargs.append(ast.arg(argument))
-            start.args.kw_defaults.append(None)
+            start.args.kw_defaults.append(default)
         for use in uses:
             use.keywords = [k for k in use.keywords if k.arg is not None] + [
                 ast.keyword(g, ast.Name(g, ast.Load())) for g in given
@@ -56,18 +59,47 @@ def without_passed_keywords(origin: Origin, thing: str, notes: Notes) -> None:
 
 
 def _given(
-    origin: Origin, node: ast.ClassDef, start: ast.FunctionDef
-) -> list[str] | None:
-    """The keywords beside its parameters that all calls in the file give; None where they differ."""
+    origin: Origin, node: ast.ClassDef, start: ast.FunctionDef, uses: list[ast.Call]
+) -> dict[str, ast.expr | None] | None:
+    """Further keywords that calls in the file give, and what each is where it is not given.
+
+    None where that is not to be told.
+    """
     known = {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
-    found: list[list[str]] = []
+    found: list[set[str]] = []
     for part in ast.walk(origin.tree):
         if isinstance(part, ast.Call) and is_name(part.func, node.name):
             if any(k.arg is None for k in part.keywords):
                 return None
-            found.append(
-                sorted(str(k.arg) for k in part.keywords if k.arg not in known)
-            )
-    if any(one != found[0] for one in found):
+            found.append({str(k.arg) for k in part.keywords if k.arg not in known})
+    made: dict[str, ast.expr | None] = {}
+    for title in sorted(set[str]().union(*found)):
+        made[title] = None
+        if not all(title in one for one in found):
+            # Some calls leave it to what it is handed on to.
+            default = _default(origin, uses[0].func, title, 0) if uses else None
+            if default is None:
+                return None
+            made[title] = copy.deepcopy(default)
+    return made
+
+
+def _default(origin: Origin, func: ast.expr, title: str, depth: int) -> ast.expr | None:
+    """What a parameter of a layer is where it is not given, as far as the file and the library tell."""
+    row = LAYERS.get(origin.qualified(func))
+    if row is not None:
+        return default_in(row, title)
+    node = origin.classes.get(getattr(func, "id", ""))
+    start = method_of(node, "__init__") if node is not None else None
+    if start is None or depth > _DEPTH:
         return None
-    return copy.copy(found[0]) if found else []
+    default = defaults_of(start.args).get(title)
+    if default is not None or start.args.kwarg is None:
+        return default
+    inner = [
+        part.func
+        for part in ast.walk(start)
+        if isinstance(part, ast.Call)
+        and any(is_name(k.value, start.args.kwarg.arg) for k in part.keywords)
+    ]
+    return _default(origin, inner[0], title, depth + 1) if len(inner) == 1 else None

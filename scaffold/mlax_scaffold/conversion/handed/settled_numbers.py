@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Collection
 
 from mlax_scaffold.conversion.forms.number_inputs import numbers_of
 from mlax_scaffold.conversion.source.arguments_of import (
@@ -17,6 +18,7 @@ from mlax_scaffold.conversion.source.arguments_of import (
 from mlax_scaffold.conversion.source.decided import Decided
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.known_values import Known
+from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, same, self_attribute
@@ -43,8 +45,10 @@ def without_settled_numbers(origin: Origin, thing: str, notes: Notes) -> None:
         default = methods[0][2]
         if any(not same(default, other) for _, _, other in methods):
             continue
-        if not _is_settled(origin, title, methods, default):
+        others = _outside(origin, title, default)
+        if not _is_settled(origin, title, methods, default, others):
             continue
+        _leave_out(origin, notes, others)
         for node, method, _ in methods:
             if node.name == thing and method.name in _CALLS:
                 what = f"`{title}` of the call is always its default, `{ast.unparse(default)}`"
@@ -61,6 +65,7 @@ def _is_settled(
     title: str,
     methods: list[tuple[ast.ClassDef, ast.FunctionDef, ast.expr]],
     default: ast.expr,
+    others: Collection[ast.FunctionDef],
 ) -> bool:
     """Whether the file gives it what it is anyway, by its name, and nothing binds it anew."""
     own = {id(part) for _, method, _ in methods for part in ast.walk(method)}
@@ -70,8 +75,11 @@ def _is_settled(
     for _, method, _ in methods:
         if any(title in stored_names(part) for part in method.body):
             return False
+    outside = {id(p) for method in others for p in ast.walk(method)}
     for part in ast.walk(origin.tree):
         if not isinstance(part, ast.Call) or not _calls_layer(origin, part):
+            continue
+        if id(part) in outside:
             continue
         if len(part.args) > first and _may_give(origin, part, called, kinds):
             return False
@@ -81,6 +89,42 @@ def _is_settled(
                 if not namesake and not same(keyword.value, default):
                     return False
     return True
+
+
+def _outside(origin: Origin, title: str, default: ast.expr) -> list[ast.FunctionDef]:
+    """The methods that give it another literal, and that nothing of the file calls."""
+    alone = uncalled(origin)
+    return [
+        method
+        for node in origin.classes.values()
+        if framework_of(origin, node) == "torch"
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and method.name in alone - {*_CALLS}
+        if any(
+            isinstance(part, ast.Call)
+            and any(
+                k.arg == title
+                and isinstance(k.value, ast.Constant)
+                and not same(k.value, default)
+                for k in part.keywords
+            )
+            for part in ast.walk(method)
+        )
+    ]
+
+
+def _leave_out(
+    origin: Origin, notes: Notes, methods: Collection[ast.FunctionDef]
+) -> None:
+    for method in methods:
+        for node in origin.classes.values():
+            if method in node.body:
+                node.body.remove(method)
+        notes.remark(
+            method,
+            f"`{method.name}` is left out: nothing of the file calls it",
+            "write it where it is called",
+        )
 
 
 def _place(method: ast.FunctionDef, title: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mlax_scaffold.conversion.lists.probed_shapes import (
     is_trial,
@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.lists.probed_shapes import (
 )
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.arguments_of import beside_self
+from mlax_scaffold.conversion.source.computed_literals import computed
 from mlax_scaffold.conversion.source.known_values import Known
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -29,6 +30,10 @@ from mlax_scaffold.conversion.source.trees import (
 from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
 
 MODULE_LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList")
+_MATHEMATICS: Mapping[str, Callable[..., object]] = {
+    f"math.{f.__name__}": f
+    for f in (math.ceil, math.floor, math.gcd, math.log, math.log2, math.pow, math.sqrt)
+}
 LONGER = ("append", "extend", "insert", "add_module")
 
 
@@ -73,6 +78,7 @@ class RunCalls:
     title: str
     structural: bool
     available: set[str]
+    computed_of: dict[str, set[str]]
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
         """Run statements one after the other."""
@@ -104,8 +110,13 @@ class RunCalls:
         """Ask for the parameters that something depends on, where they have values."""
         held = [self.lists.get(self_attribute(p) or "") for p in ast.walk(node)]
         reads = [node, *(h for h in held if h is not None)]
-        if found := {n for r in reads for n in names(r)} & self.available:
+        found = {n for r in reads for n in names(r)}
+        if found := (found | self.behind(found)) & self.available:
             raise NeededError(found)
+
+    def behind(self, found: Iterable[str]) -> set[str]:
+        """What the locals of these names that are left open were computed of."""
+        return {n for title in found for n in self.computed_of.get(title, ())}
 
     def is_structural(self, node: ast.stmt) -> bool:
         """Whether a statement makes lists longer, or binds what is bound before it."""
@@ -205,6 +216,8 @@ class RunCalls:
             return call.args[1]
         if full == "torch.linspace" and len(call.args) == 3:
             return _spaced(call.args)
+        if full in _MATHEMATICS and not call.keywords:
+            return computed(_MATHEMATICS[full], call.args)
         func = call.func
         if (
             isinstance(func, ast.Call)

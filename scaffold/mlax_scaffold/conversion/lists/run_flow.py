@@ -40,6 +40,9 @@ class RunFlow(RunCalls):
             case ast.If(
                 body=[ast.Assign(targets=[ast.Name(id=title)], value=one)], orelse=[]
             ) if title in self.known.names or title in self.open:
+                if self.is_object(self.known.value(one)):
+                    # Which class makes the layers.
+                    self.need(test)
                 other = self.known.value(ast.Name(title, ast.Load()))
                 made = ast.IfExp(test, self.known.value(one), other)
                 if self.is_plain(made):

@@ -95,6 +95,8 @@ class Run(RunFlow):
         self.fresh: dict[str, ast.Assign] = {}
         self.inner: dict[str, ast.FunctionDef] = {}
         """Functions that the constructor has for itself."""
+        self.computed_of: dict[str, set[str]] = {}
+        """What locals that are left open depend on."""
         self.inside = self.unrolled = 0
 
     # What comes of it.
@@ -189,8 +191,10 @@ class Run(RunFlow):
         self.known.names = {k: v for k, v in saved.items() if k not in bound}
         self.out.append(self.known.visit(made))
         self.known.names = saved
+        reads = names(made)
         for title in bound:
             self.known.names.pop(title, None)
+            self.computed_of[title] = reads | self.behind(reads)
 
     def _assign(self, node: ast.Assign, target: ast.expr, value: ast.expr) -> None:
         made = self.known.value(value)

@@ -39,6 +39,7 @@ def refuse_leftovers(origin: Origin, notes: Notes, spec: SpecText) -> None:
         if isinstance(definition, Described):
             _computed_names(notes, definition, told)
             _given_layers(notes, definition, told)
+            _shared_layers(notes, definition)
             _parts_of_numbers(notes, definition, told)
             _indexed_sequences(notes, definition, told)
             if not notes.blocking:
@@ -282,3 +283,29 @@ def _given_layers(notes: Notes, definition: Described, told: set[int]) -> None:
                     f"`{field}` is a layer that is given, which no hyperparameter is",
                     "make it in the constructor, of sizes, or write a class for each",
                 )
+
+
+def _shared_layers(notes: Notes, definition: Described) -> None:
+    """A layer that two others are handed, each of which would have to be given it."""
+    handed: dict[str, list[ast.Call]] = {}
+    made: set[str] = set()
+    for node in definition.setup:
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        value, func = node.value, node.value.func
+        if not isinstance(func, ast.Name):
+            continue
+        if not func.id.startswith(("@layer:", "@own:")):
+            continue
+        made |= {t for p in node.targets if (t := self_attribute(p)) is not None}
+        for given in (*value.args, *(k.value for k in value.keywords)):
+            title = self_attribute(given)
+            if title is not None:
+                handed.setdefault(title, []).append(value)
+    for title, calls in handed.items():
+        if title in made and len(calls) > 1:
+            notes.refuse(
+                calls[1],
+                f"`self.{title}` is a layer that several others are handed",
+                "call it where it is read, or make one in each",
+            )

@@ -48,6 +48,12 @@ class AttentionCalculations:
             call, context=key, values=value, mask=mask if is_given(mask) else None
         )
 
+    def _attended(self, call: Arg, need_weights: Arg) -> Arg:
+        """The result and the weights, where these are asked for, or None."""
+        if literal(need_weights) is True:
+            return with_keywords(call, with_weights=ast.Constant(True))
+        return ast.Tuple([call, ast.Constant(None)], ast.Load())
+
     def _causal(self, mask: Arg, causal: Arg, x: Arg, k: Arg, inputs_k: Arg) -> Arg:
         """A mask, and that of earlier positions where a call says so."""
         if literal(causal) is False:
@@ -93,11 +99,17 @@ class AttentionCalculations:
         return isinstance(mask, ast.Name) and mask.id in self.absent
 
     def _encoded(self, f: Arg, x: Arg, mask: Arg, padding: Arg) -> Arg:
+        allowed = self._both_allowed(mask, padding)
+        given = allowed if is_given(allowed) else None
+        return with_keywords(expression("f(x)", f=f, x=x), mask=given)
+
+    def _both_allowed(self, mask: Arg, padding: Arg) -> Arg:
+        """What may be attended to by a mask of pairs, and by one of the keys that are no padding."""
         there = "~m[:, None, None, :]"
-        if not (is_given(mask) and is_given(padding)):
-            one = self._inverted(padding, there) if is_given(padding) else None
-            one = self._inverted(mask) if is_given(mask) else one
-            return with_keywords(expression("f(x)", f=f, x=x), mask=one)
+        if not is_given(padding) or is_none(padding):
+            return self._allowed(mask)
+        if not is_given(mask) or is_none(mask):
+            return self._inverted(padding, there)
         first, second = expression("~m", m=mask), expression(there, m=padding)
         allowed = expression("a & b", a=first, b=second)
         if self._may_be_none(padding):
@@ -107,7 +119,7 @@ class AttentionCalculations:
             other = self._inverted(padding, there)
             parts = {"b": other, "m": mask, "both": allowed}
             allowed = expression("b if m is None else both", **parts)
-        return with_keywords(expression("f(x)", f=f, x=x), mask=allowed)
+        return allowed
 
     def _square_mask(self, size: Arg) -> Arg:
         text = f"jnp.triu(jnp.full((n, n), -jnp.inf, {self.first_input}.dtype), 1)"

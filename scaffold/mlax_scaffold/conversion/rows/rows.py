@@ -251,6 +251,12 @@ def places_of(row: Row) -> list[str]:
     return [a.arg for a in _parameters(row.signature).args]
 
 
+def default_in(row: Row, title: str) -> ast.expr | None:
+    """What a parameter is where it is not given; None where that is not written out."""
+    found = dict(_defaults(_parameters(row.signature))).get(title)
+    return None if missing(found) else found
+
+
 @cache
 def _unused(signature: str, text: str) -> dict[str, ast.expr]:
     """The parameters that nothing is made of here, and the one value that they may have."""
@@ -313,6 +319,8 @@ def bind(
             title = _AS_IN_NUMPY[str(title)]
         if title in names:
             bound[str(title)] = keyword.value
+        elif bound.get(str(title)) == []:  # As in `torch.zeros(size=(2, 3))`.
+            bound[str(title)] = [keyword.value]
         elif keyword.arg is None or not is_silent(keyword.arg, keyword.value):
             raise MisfitError(f"`{ast.unparse(keyword)}`")
     for name, default in _defaults(parameters):
@@ -325,8 +333,7 @@ def bind(
 def _defaults(parameters: ast.arguments) -> list[tuple[str, ast.expr]]:
     """The parameters that have a default, and the defaults."""
     places = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
-    defaults = list(parameters.defaults)
-    pairs = list(zip(places[len(places) - len(defaults) :], defaults, strict=True))
+    pairs = zip(places[::-1], parameters.defaults[::-1], strict=False)
     keyword_only = zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
     return [*pairs, *((a.arg, d) for a, d in keyword_only if d is not None)]
 

@@ -58,11 +58,10 @@ class LayerShapes:
         if layer in _SAME:
             return x
         if layer == "Embed":
-            x.kind = "Int"
+            x.of_integers()
             if x.widened is not None and x.widened[1] >= 0 and not x.axes:
                 # `embed(tokens[None])`
                 inner, at = x.widened
-                inner.kind = "Int"
                 rows = inner.like([*inner.axes, given["features"]], "Float")
                 return rows.with_axis(at)
             rows = x.like([*x.axes, given["features"]], "Float")

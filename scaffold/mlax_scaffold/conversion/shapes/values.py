@@ -18,6 +18,8 @@ class Prefix:
     """Whether that is one at least."""
     least: int = 0
     """How many there are at least, as axes are named by number."""
+    inside: bool = False
+    """Whether one array has nothing but these axes, and another one has more."""
     bare: int = 0
     """How many axes an array has at least of which nothing else is known."""
 
@@ -130,12 +132,15 @@ class Array:
             a is b for a, b in zip(axes, first, strict=False)
         )
         if shared:
-            return Array(axes[len(first) :], kind=kind or self.kind, prefix=self.prefix)
+            tail = axes[len(first) :]
+            self.prefix.inside |= bool(tail) != bool(self.tail)
+            return Array(tail, kind=kind or self.kind, prefix=self.prefix)
         return Array(axes, self.lead, kind or self.kind)
 
     def grow(self, axis: ast.expr) -> None:
         """One more axis is known, before the others."""
-        (self.prefix.axes if self.tail else self.tail).insert(0, axis)
+        own = not self.tail and not self.prefix.inside
+        (self.tail if own else self.prefix.axes).insert(0, axis)
 
 
 @dataclass

@@ -214,9 +214,10 @@ FUNCTIONS = {
 
 CALLS = {
     "MultiHeadAttention": Row(
-        "(f, query, key, value, key_padding_mask=None, need_weights=_, attn_mask=_, average_attn_weights=_, "
+        "(f, query, key, value, key_padding_mask=_, need_weights=_, attn_mask=_, average_attn_weights=_, "
         "is_causal=_)",
-        "(calc.attend(f, query, key, value, _, _, calc.allowed(attn_mask)), None)",
+        "calc.attended(calc.attend(f, query, key, value, _, _, calc.both_allowed(attn_mask, "
+        "key_padding_mask)), need_weights)",
     ),
     "TransformerEncoderLayer": Row(
         "(f, src, src_mask=_, src_key_padding_mask=_, is_causal=_)",

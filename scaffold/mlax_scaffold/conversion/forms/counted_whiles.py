@@ -1,0 +1,83 @@
+"""Loops of PyTorch that count a number down to their end, as loops over a range.
+
+while count - 1:
+    layers.append(Block(width))
+    count -= 1
+
+becomes `for _ in range(count - 1): layers.append(Block(width))`, where nothing else reads the number.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import expression, is_name, literal
+
+
+def without_counted_whiles(origin: Origin) -> None:
+    """Change the functions and methods of a file in place."""
+    changed = False
+    for function in ast.walk(origin.tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        for part in ast.walk(function):
+            for field in ("body", "orelse"):
+                body = getattr(part, field, None)
+                if not isinstance(body, list):
+                    continue
+                for at, node in enumerate(body):
+                    made = _counted(function, node)
+                    if made is not None:
+                        body[at], changed = made, True
+    if changed:
+        ast.fix_missing_locations(origin.tree)
+
+
+def _counted(function: ast.FunctionDef, node: ast.stmt) -> ast.For | None:
+    if not isinstance(node, ast.While) or node.orelse or len(node.body) < 2:
+        return None
+    found = _count(node.test)
+    if found is None:
+        return None
+    title, times = found
+    last = node.body[-1]
+    match last:
+        case ast.AugAssign(
+            target=ast.Name(id=counted), op=ast.Sub(), value=ast.Constant(value=1)
+        ) if counted == title:
+            pass
+        case _:
+            return None
+    own = {id(p) for p in (*ast.walk(node.test), *ast.walk(last))}
+    begins = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
+    others = [p for p in ast.walk(function) if is_name(p, title) and id(p) not in own]
+    ends = any(isinstance(p, ast.Break | ast.Continue) for p in ast.walk(node))
+    if title not in begins or others or ends:
+        # What a local begins with may be no whole number, and what is read elsewhere would not be counted.
+        return None
+    made = ast.For(
+        ast.Name("_", ast.Store()),
+        expression("range(times)", times=times),
+        node.body[:-1],
+        [],
+    )
+    return ast.copy_location(made, node)
+
+
+def _count(test: ast.expr) -> tuple[str, ast.expr] | None:
+    """The number that a condition counts down, and how often it holds."""
+    match test:
+        case ast.Name(id=title):
+            return title, test
+        case ast.BinOp(left=ast.Name(id=title), op=ast.Sub(), right=right) if (
+            type(literal(right)) is int
+        ):
+            return title, test
+        case ast.Compare(
+            left=ast.Name(id=title), ops=[ast.Gt()], comparators=[right]
+        ) if type(literal(right)) is int:
+            number = literal(right)
+            name = ast.Name(title, ast.Load())
+            return title, expression(f"n - {number}", n=name) if number else name
+    return None
