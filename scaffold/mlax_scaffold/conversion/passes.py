@@ -34,6 +34,7 @@ from mlax_scaffold.conversion.forms.file_tables import with_file_tables
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
 from mlax_scaffold.conversion.forms.function_fields import with_function_fields
+from mlax_scaffold.conversion.forms.given_keys import without_given_keys
 from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
 from mlax_scaffold.conversion.forms.input_titles import with_own_titles
@@ -46,6 +47,7 @@ from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
 from mlax_scaffold.conversion.forms.merged_layers import with_merged_layers
+from mlax_scaffold.conversion.forms.mode_branches import without_mode_branches
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.module_functions import (
     without_module_functions,
@@ -78,6 +80,7 @@ from mlax_scaffold.conversion.forms.sampled_images import without_sampled_images
 from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.forms.sequence_first import without_sequence_first
 from mlax_scaffold.conversion.forms.setup_tables import with_tables_read
+from mlax_scaffold.conversion.forms.shape_locals import without_shape_locals
 from mlax_scaffold.conversion.forms.shape_sums import without_shape_sums
 from mlax_scaffold.conversion.forms.shardings import without_shardings
 from mlax_scaffold.conversion.forms.shown_values import without_shown_values
@@ -199,8 +202,11 @@ def with_plain_forms(
     with_call_attributes(origin)
     without_open_calls(origin)
     without_other_names(origin)
+    without_given_keys(origin)
+    without_mode_branches(origin)
     without_kept_keys(origin)
     with_told_sizes(origin)
+    without_shape_locals(origin)
     without_shape_sums(origin)
     without_told_arguments(origin, thing, notes)
     given: dict[str, str] = {}

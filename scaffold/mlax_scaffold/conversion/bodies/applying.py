@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.loop_parts import one_of
 from mlax_scaffold.conversion.source.trees import (
     expression,
+    folded,
     literal,
     name,
     names,
@@ -57,9 +58,9 @@ class Applying(Scanning):
         if known.first:
             # The input is that of the first pass; what comes out of the last is not told.
             call = copy.deepcopy(call)
-            call.args = [replaced(a, known.first) for a in call.args]
+            call.args = [folded(replaced(a, known.first)) for a in call.args]
             for keyword in call.keywords:
-                keyword.value = replaced(keyword.value, known.first)
+                keyword.value = folded(replaced(keyword.value, known.first))
         if interface is not None:
             kept = [i for i in interface.inputs if not interface.dropped.get(i)]
             given = given + [read.get(i, (None, None))[1] for i in kept[len(given) :]]

@@ -48,6 +48,10 @@ class AttentionCalculations:
             call, context=key, values=value, mask=mask if is_given(mask) else None
         )
 
+    def _either(self, one: Arg, other: Arg) -> Arg:
+        """What is given by one name or by another one."""
+        return one if is_given(one) else other
+
     def _causal(self, mask: Arg, causal: Arg, x: Arg, k: Arg, inputs_k: Arg) -> Arg:
         """A mask, and that of earlier positions where a call says so."""
         if literal(causal) is False:
