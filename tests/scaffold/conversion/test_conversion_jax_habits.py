@@ -715,3 +715,213 @@ class Thing(nnx.Module):
         NNX,
     ).text.replace("'", '"')
     assert 'x: Float["*batch din"]) -> ' in text[text.index("depth: Size") :]
+
+
+def test_what_makes_keys_may_be_handed_on_itself():
+    text = converted(
+        """\
+def mask(x, rate, deterministic, make_rng):
+    if not deterministic and rate:
+        return jax.random.bernoulli(make_rng("dropout"), 1 - rate, x.shape).astype(x.dtype)
+    return 1.0
+
+
+class Thing(nn.Module):
+    rate: float = 0.1
+
+    @nn.compact
+    def __call__(self, x, *, train=False):
+        return x + nn.Dense(x.shape[-1])(x) * mask(x, self.rate, not train, self.make_rng)
+""",
+        LINEN,
+    ).text
+    assert "self._mask(x, self.rate)" in text
+    assert "bernoulli(self.key(), p=1 - rate, shape=x.shape)" in text
+
+
+def test_a_method_that_is_handed_a_layer_is_one_for_each():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    dim: int
+
+    def setup(self):
+        self.left = nn.Dense(self.dim)
+        self.right = nn.Dense(self.dim)
+
+    def encode(self, layer, x):
+        return layer(x) * 2
+
+    def __call__(self, x, y):
+        return self.encode(self.left, x) + self.encode(self.right, y)
+""",
+        LINEN,
+    ).text
+    assert "return self._encode_left(x) + self._encode_right(y)" in text
+    assert "return self.right(x) * 2" in text
+
+
+def test_attributes_that_nnx_sets_for_inference_are_the_mode():
+    text = converted(
+        """\
+class Thing(nnx.Module):
+    def __init__(self, dim: int):
+        self.mean = nnx.BatchStat(jnp.zeros(dim))
+        self.use_running_average = False
+
+    def __call__(self, x):
+        if self.use_running_average:
+            return x - self.mean.value
+        self.mean.value = x.mean(axis=0)
+        return x - self.mean.value
+""",
+        NNX,
+    ).text
+    assert "if not self.training:" in text
+    assert "use_running_average" not in text
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        (
+            EQUINOX,
+            """\
+class Part(eqx.Module):
+    net: eqx.nn.MLP
+
+    def __init__(self, dim: int, *, key):
+        self.net = eqx.nn.MLP(dim, "scalar", 8, 1, key=key)
+
+    def __call__(self, x):
+        return self.net(x)
+
+
+class Thing(eqx.Module):
+    parts: Part
+
+    def __init__(self, dim: int, n: int, *, key):
+        @eqx.filter_vmap
+        def make(key):
+            return Part(dim, key=key)
+
+        self.parts = make(jax.random.split(key, n))
+
+    def __call__(self, x):
+        return eqx.filter_vmap(lambda part, y: part(y), in_axes=(eqx.if_array(0), None))(self.parts, x)
+""",
+        ),
+        (
+            NNX,
+            """\
+class Part(nnx.Module):
+    def __init__(self, dim: int, rngs: nnx.Rngs):
+        self.net = nnx.Linear(dim, 1, rngs=rngs)
+
+    def __call__(self, x):
+        return self.net(x)[..., 0]
+
+
+class Thing(nnx.Module):
+    def __init__(self, dim: int, n: int, rngs: nnx.Rngs):
+        @nnx.split_rngs(splits=n)
+        @nnx.vmap
+        def make(rngs):
+            return Part(dim, rngs)
+
+        self.parts = make(rngs)
+
+    def __call__(self, x):
+        @nnx.vmap(in_axes=(0, None), out_axes=0)
+        def run(part, x):
+            return part(x)
+
+        return run(self.parts, x)
+""",
+        ),
+    ],
+)
+def test_stacked_layers_that_are_all_given_the_same_are_a_list_of_which_each_is_called(
+    head, body
+):
+    text = converted(body, head).text
+    assert "return jnp.stack([part(x) for part in self.parts], axis=0)" in text
+    assert "(x)[..., 0]" in text
+
+
+def test_a_result_that_is_one_number_is_that_of_a_layer_of_one():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    net: eqx.nn.MLP
+
+    def __init__(self, dim: int, *, key):
+        self.net = eqx.nn.MLP(dim, "scalar", 8, 1, key=key)
+
+    def __call__(self, x):
+        return self.net(x)
+""",
+        EQUINOX,
+    ).text
+    assert "MLP(self.dim, 1, (8,) * 1)" in text
+    assert "return self.net(x)[..., 0]" in text
+
+
+def test_what_is_added_where_sizes_are_the_same_is_not_so_elsewhere():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    sizes: Sequence[int] = (8, 16)
+
+    @nn.compact
+    def __call__(self, x):
+        for size in self.sizes:
+            h = nn.relu(nn.Dense(size)(x))
+            x = h if x.shape[-1] != size else x + h
+        return x
+""",
+        LINEN,
+    ).text
+    assert (
+        "Linear(width, size) for width, size in zip((self.in_features, *self.sizes)"
+        in text
+    )
+
+
+def test_a_first_axis_that_is_asked_for_beside_attention_is_that_of_the_rows():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    attention: eqx.nn.MultiheadAttention
+    norm: eqx.nn.LayerNorm
+
+    def __init__(self, dim: int, *, key):
+        self.attention = eqx.nn.MultiheadAttention(2, dim, key=key)
+        self.norm = eqx.nn.LayerNorm(dim)
+
+    def __call__(self, x):
+        rows = x.shape[0]
+        return jax.vmap(self.norm)(self.attention(x, x, x)) / rows
+""",
+        EQUINOX,
+    ).text.replace("'", '"')
+    assert 'dim"]' in text
+    assert "*batch" not in text
+
+
+def test_a_value_that_a_condition_names_is_assigned_before_it():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    offset: Any = None
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(4)(x)
+        if (b := self.offset) is not None:
+            x = x + b
+        return x
+""",
+        LINEN,
+    ).text
+    assert "b = self.offset\n        if b is not None:" in text

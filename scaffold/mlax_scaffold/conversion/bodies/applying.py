@@ -170,6 +170,25 @@ class Applying(Scanning):
                 "a layer is in the mode of the whole call here: leave the argument out",
             )
 
+    def side(
+        self, test: ast.expr, node: ast.expr, equal: type[ast.cmpop]
+    ) -> tuple[ast.expr, Value]:
+        """A side of a choice; what holds where sizes are the same is not so in general."""
+        asks = any(
+            isinstance(p, ast.Compare)
+            and any(isinstance(op, equal) for op in p.ops)
+            and any(
+                isinstance(s, ast.Attribute) and s.attr == "shape" for s in ast.walk(p)
+            )
+            for p in ast.walk(test)
+        )
+        if not asks:
+            return self.value(node)
+        known, demands = dict(self.symbols.known), list(self.symbols.demands)
+        made, value = self.value(node)
+        self.symbols.known, self.symbols.demands = known, demands
+        return made, value
+
     def _own_arguments(self, node: ast.Call, interface: Interface) -> ast.Call:
         kept = []
         for place, argument in zip(interface.inputs, node.args, strict=False):

@@ -85,8 +85,8 @@ class Calling(Helping):
                 return node, self.arrays.item(value, node.slice, index)
             case ast.IfExp():
                 node.test, _ = self.value(node.test)
-                node.body, value = self.value(node.body)
-                node.orelse, other = self.value(node.orelse)
+                node.body, value = self.side(node.test, node.body, ast.Eq)
+                node.orelse, other = self.side(node.test, node.orelse, ast.NotEq)
                 trains = "self.training" in ast.unparse(node.test)
                 if (
                     isinstance(value, Number)

@@ -75,7 +75,10 @@ class PerLeaf(LeafExpressions):
             (
                 node,
                 f"`{ast.unparse(node).splitlines()[0]}` in an update function",
-                "write it with jax.tree.map",
+                "let each pass compute what is appended for one leaf alone, and write what adds up "
+                "over the leaves with optax.tree_utils.tree_sum"
+                if isinstance(node, ast.For)
+                else "write it with jax.tree.map",
             )
         )
 

@@ -12,7 +12,9 @@ from mlax_scaffold.conversion.source.trees import literal
 def with_mapped_axes(symbols: Symbols, inputs: Mapping[str, Value]) -> None:
     """Give them that axis before those of the layers."""
     for value in inputs.values():
-        if isinstance(value, Array) and value.asked_early and len(value.axes) == 1:
+        if not isinstance(value, Array) or not value.asked_early or not value.lead:
+            continue
+        if len(value.axes) in (1, 2):
             symbols.ranked(value, ("items", "features"))
 
 
