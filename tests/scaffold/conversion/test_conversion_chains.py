@@ -515,3 +515,28 @@ def thing(name: str = "sgd", lr=0.1, clip=None):
     assert found.text.count("moment(zeros, param.shape)") == 1
     assert "self.factor * grad if self.clip is not None else grad" in found.text
     assert "the optimizer is the one for `name='sgd'`" in [n.what for n in found.notes]
+
+
+def test_names_of_a_file_for_functions_of_libraries_are_these_functions():
+    text = converted("""\
+tmap = jax.tree.map
+increment = optax.safe_increment
+
+
+class State(NamedTuple):
+    n: jax.Array
+    m: Any
+
+
+def thing(rate=0.1):
+    def init(params):
+        return State(jnp.zeros([], jnp.int32), tmap(jnp.zeros_like, params))
+
+    def update(grads, state, params=None):
+        m = tmap(lambda a, g: 0.9 * a + g, state.m, grads)
+        return tmap(lambda a: -rate * a, m), State(increment(state.n), m)
+
+    return optax.GradientTransformation(init, update)
+""")
+    assert "m = 0.9 * self.m + grad" in text
+    assert "return -self.rate * m" in text

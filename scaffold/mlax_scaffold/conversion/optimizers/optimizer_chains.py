@@ -59,6 +59,28 @@ def decorated(origin: Origin, node: ast.stmt) -> tuple[str, ast.expr] | None:
     return None
 
 
+def without_aliases(origin: Origin) -> None:
+    """Write functions of libraries that a file has names of its own for, `tmap = jax.tree.map`, in place."""
+    found: dict[str, ast.expr] = {}
+    for part in origin.tree.body:
+        match part:
+            case ast.Assign(
+                targets=[ast.Name(id=local)], value=ast.Attribute() as value
+            ) if origin.qualified(value):
+                found[local] = value
+    bound = {
+        p.id
+        for part in origin.tree.body
+        if isinstance(part, ast.FunctionDef | ast.ClassDef)
+        for p in ast.walk(part)
+        if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)
+    } | {p.arg for p in ast.walk(origin.tree) if isinstance(p, ast.arg)}
+    known = {k: v for k, v in found.items() if k not in bound}
+    for part in origin.tree.body if known else ():
+        if isinstance(part, ast.FunctionDef):
+            part.body = [with_names(s, known) for s in part.body]
+
+
 def plain(node: ast.expr) -> ast.expr:
     """A transformation without what lets it take further arguments, or has them set later."""
     match node:

@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.optimizers.optimizer_chains import (
     stateless_update,
     taken_apart,
     with_shared_end,
+    without_aliases,
     without_lists,
 )
 from mlax_scaffold.conversion.optimizers.optimizer_fields import (
@@ -72,6 +73,7 @@ def optimizer_definition(
             f"{origin.path}:{node.lineno}: {node.name} is a class: --from takes a function that "
             "returns an optax.GradientTransformation, or an optax.chain of them"
         )
+    without_aliases(origin)
     translator = Translator(
         origin, "plain", notes, Calculations("grad", keyed=False), {}
     )
