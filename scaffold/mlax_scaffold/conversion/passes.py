@@ -40,7 +40,11 @@ from mlax_scaffold.conversion.forms.file_tables import with_file_tables
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
 from mlax_scaffold.conversion.forms.function_fields import with_function_fields
+from mlax_scaffold.conversion.forms.given_keys import without_given_keys
 from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
+from mlax_scaffold.conversion.forms.handed_methods import (
+    without_handed_layers_of_methods,
+)
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
 from mlax_scaffold.conversion.forms.input_titles import with_own_titles
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
@@ -54,12 +58,15 @@ from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_funct
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
 from mlax_scaffold.conversion.forms.masked_rows import without_masked_rows
 from mlax_scaffold.conversion.forms.merged_layers import with_merged_layers
+from mlax_scaffold.conversion.forms.mode_branches import without_mode_branches
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.module_functions import (
     without_module_functions,
 )
 from mlax_scaffold.conversion.forms.module_rules import without_module_rules
 from mlax_scaffold.conversion.forms.named_methods import without_named_methods
+from mlax_scaffold.conversion.forms.named_values import without_named_values
+from mlax_scaffold.conversion.forms.nnx_modes import without_nnx_modes
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
 from mlax_scaffold.conversion.forms.number_tensors import without_number_tensors
@@ -85,9 +92,11 @@ from mlax_scaffold.conversion.forms.rotated_heads import without_rotated_heads
 from mlax_scaffold.conversion.forms.rule_locals import without_rule_locals
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.sampled_images import without_sampled_images
+from mlax_scaffold.conversion.forms.scalar_sizes import without_scalar_sizes
 from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
 from mlax_scaffold.conversion.forms.sequence_first import without_sequence_first
 from mlax_scaffold.conversion.forms.setup_tables import with_tables_read
+from mlax_scaffold.conversion.forms.shape_locals import without_shape_locals
 from mlax_scaffold.conversion.forms.shape_sums import without_shape_sums
 from mlax_scaffold.conversion.forms.shardings import without_shardings
 from mlax_scaffold.conversion.forms.shown_values import without_shown_values
@@ -169,6 +178,7 @@ def with_plain_forms(
     without_device_code(origin)
     without_outside_methods(origin, notes)
     without_type_casts(origin)
+    without_named_values(origin)
     without_shardings(origin, thing, notes)
     without_decode_caches(origin, thing, notes)
     without_module_functions(origin)
@@ -214,8 +224,14 @@ def with_plain_forms(
     with_call_attributes(origin)
     without_open_calls(origin)
     without_other_names(origin)
+    without_handed_layers_of_methods(origin)
+    without_given_keys(origin)
+    without_mode_branches(origin)
     without_kept_keys(origin)
+    without_scalar_sizes(origin)
+    without_nnx_modes(origin)
     with_told_sizes(origin)
+    without_shape_locals(origin)
     without_shape_sums(origin)
     without_told_arguments(origin, thing, notes)
     given: dict[str, str] = {}

@@ -6,7 +6,7 @@ import pytest
 
 from mlax_scaffold.conversion import Converted, convert
 
-OPTAX = "import jax\nimport jax.numpy as jnp\nimport optax\n\n\n"
+OPTAX = "from typing import Any, NamedTuple\nimport jax\nimport jax.numpy as jnp\nimport optax\n\n\n"
 
 
 def made(body: str) -> Converted:
@@ -342,3 +342,201 @@ def thing(beta=1.0, decay=0.9, eps=-0.5):
     assert "beta: float = 1.0" in text
     assert "decay: Decay = 0.9" in text
     assert "eps: float = -0.5" in text
+
+
+def test_loops_over_flattened_leaves_are_what_happens_to_each():
+    text = converted("""\
+class State(NamedTuple):
+    step: jax.Array
+    m: Any
+
+
+def thing(rate=0.1, b=0.9, limit=1.0):
+    def init(params):
+        return State(jnp.zeros([], jnp.int32), jax.tree.map(jnp.zeros_like, params))
+
+    def update(grads, state, params=None):
+        leaves, treedef = jax.tree_util.tree_flatten(grads)
+        kept, out = [], []
+        for g, m in zip(leaves, treedef.flatten_up_to(state.m)):
+            m = b * m + g
+            if limit > 0:
+                g = g - m
+            kept.append(m)
+            out.append(-rate * g)
+        new = State(state.step + 1, jax.tree_util.tree_unflatten(treedef, kept))
+        return treedef.unflatten(out), new
+
+    return optax.GradientTransformation(init, update)
+""")
+    assert "m = self.b * self.m + leaves" in text
+    assert "g = jnp.where(self.limit > 0, leaves - m, leaves)" in text
+    assert "return out" in text
+
+
+def test_lists_over_flattened_leaves_are_read():
+    text = converted("""\
+def thing(rate=0.1, decay=0.01):
+    def step(g, p):
+        return -rate * (g + decay * p)
+
+    def update(grads, state, params):
+        leaves = jax.tree.leaves(grads)
+        treedef = jax.tree.structure(grads)
+        out = [step(g, p) for g, p in zip(leaves, jax.tree.leaves(params))]
+        return jax.tree.unflatten(treedef, out), state
+
+    return optax.GradientTransformation(lambda params: (), update)
+""")
+    assert "-self.rate * (leaves + self.decay * param)" in text
+
+
+def test_a_loop_that_adds_up_over_leaves_is_listed():
+    found = made("""\
+def thing(rate=0.1):
+    def init(params):
+        return {}
+
+    def update(grads, state, params=None):
+        leaves, treedef = jax.tree.flatten(grads)
+        last, out = 0.0, []
+        for g in leaves:
+            last = last + g
+            out.append(last)
+        return treedef.unflatten(out), state
+
+    return optax.GradientTransformation(init, update)
+""")
+    [note] = [n for n in found.notes if "in an update function" in n.what]
+    assert note.what == "`for g in leaves:` in an update function"
+    assert "tree_sum" in note.todo
+
+
+def test_several_trees_that_a_condition_chooses_are_chosen_one_by_one():
+    text = converted("""\
+class State(NamedTuple):
+    n: jax.Array
+    acc: Any
+
+
+def thing(every=4):
+    def init(params):
+        return State(jnp.zeros([], jnp.int32), jax.tree.map(jnp.zeros_like, params))
+
+    def update(grads, state, params=None):
+        acc = jax.tree.map(lambda a, g: a + g, state.acc, grads)
+        due = state.n == every - 1
+
+        def emit(acc):
+            return acc, jax.tree.map(jnp.zeros_like, acc)
+
+        def keep(acc):
+            return jax.tree.map(jnp.zeros_like, acc), acc
+
+        acc, rest = jax.lax.cond(due, emit, keep, acc)
+        return acc, State(jnp.where(due, 0, state.n + 1), rest)
+
+    return optax.GradientTransformation(init, update)
+""")
+    assert "new_acc = jnp.where(self.due, acc, jnp.zeros_like(acc))" in text
+    assert "rest = jnp.where(self.due, jnp.zeros_like(acc), acc)" in text
+    assert text.index("rest = ") < text.index("acc = new_acc")
+
+
+INNER = """\
+class State(NamedTuple):
+    inner: Any
+    slow: Any
+
+
+def averaged(inner, rate):
+    inner = optax.with_extra_args_support(inner)
+
+    def init(params):
+        return State(inner.init(params), params)
+
+    def update(grads, state, params):
+        steps, new = inner.update(grads, state.inner, params)
+        fast = optax.apply_updates(params, steps)
+        slow = optax.incremental_update(fast, state.slow, rate)
+        return optax.tree_utils.tree_sub(slow, params), State({new}, slow)
+
+    return optax.GradientTransformation(init, update)
+
+
+def thing(learning_rate=0.1, rate=0.5):
+    base = optax.chain(optax.clip_by_global_norm(1.0), optax.sgd(learning_rate, momentum=0.9))
+    return averaged(base, rate)
+"""
+
+
+def test_a_transformation_that_is_given_another_one_does_what_that_one_does():
+    text = converted(INNER.replace("{new}", "new"))
+    assert "trace = self.factor * grad + 0.9 * self.trace" in text
+    assert "fast = param + -self.learning_rate * step" in text
+    assert "slow = self.rate * fast + (1 - self.rate) * self.slow" in text
+
+
+def test_a_given_transformation_whose_state_is_not_kept_is_listed():
+    found = made(INNER.replace("{new}", "state.inner"))
+    assert "the state `state.inner` of a transformation that this one is given" in [
+        n.what for n in found.notes if n.blocks
+    ]
+
+
+def test_a_function_whose_parameters_are_injected_is_what_it_returns():
+    text = converted("""\
+def thing(learning_rate=0.1, momentum=0.9):
+    @optax.inject_hyperparams
+    def build(learning_rate):
+        return optax.chain(optax.trace(momentum), optax.scale(-learning_rate))
+
+    return build(learning_rate=learning_rate)
+""")
+    assert "self.trace = " in text
+    assert "-self.learning_rate *" in text
+
+
+def test_a_name_chooses_the_optimizer_that_is_its_default():
+    found = made("""\
+def thing(name: str = "sgd", lr=0.1, clip=None):
+    if name == "adam":
+        tx = optax.adam(lr)
+    elif name == "sgd":
+        tx = optax.sgd(lr, momentum=0.9)
+    else:
+        raise ValueError(name)
+    if clip is not None:
+        tx = optax.chain(optax.clip_by_global_norm(clip), tx)
+    return tx
+""")
+    assert found.whole, found.notes
+    assert "self.mu" not in found.text
+    assert found.text.count("moment(zeros, param.shape)") == 1
+    assert "self.factor * grad if self.clip is not None else grad" in found.text
+    assert "the optimizer is the one for `name='sgd'`" in [n.what for n in found.notes]
+
+
+def test_names_of_a_file_for_functions_of_libraries_are_these_functions():
+    text = converted("""\
+tmap = jax.tree.map
+increment = optax.safe_increment
+
+
+class State(NamedTuple):
+    n: jax.Array
+    m: Any
+
+
+def thing(rate=0.1):
+    def init(params):
+        return State(jnp.zeros([], jnp.int32), tmap(jnp.zeros_like, params))
+
+    def update(grads, state, params=None):
+        m = tmap(lambda a, g: 0.9 * a + g, state.m, grads)
+        return tmap(lambda a: -rate * a, m), State(increment(state.n), m)
+
+    return optax.GradientTransformation(init, update)
+""")
+    assert "m = 0.9 * self.m + grad" in text
+    assert "return -self.rate * m" in text

@@ -478,3 +478,450 @@ class Thing(nn.Module):
     assert "x: Float['batch in_channels height width']" in text
     assert "'height': 28, 'width': 28, 'x': (2, 8, 28, 28)" in text
     assert "dtype" not in text
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        (
+            NNX,
+            """\
+class Thing(nnx.Module):
+    def __init__(self, din: int, dout: int, rngs: nnx.Rngs):
+        shape = (din, dout)
+        self.w = nnx.Param(nnx.initializers.lecun_normal()(rngs.params(), shape))
+
+    def __call__(self, x):
+        return x @ self.w
+""",
+        ),
+        (
+            EQUINOX,
+            """\
+class Thing(eqx.Module):
+    w: jax.Array
+
+    def __init__(self, din: int, dout: int, key):
+        shape = (din, dout)
+        self.w = jax.random.normal(key, shape) * 0.1
+
+    def __call__(self, x):
+        return x @ self.w
+""",
+        ),
+    ],
+)
+def test_a_shape_that_has_a_name_is_the_shape_of_a_weight(head, body):
+    text = converted(body, head).text
+    assert "(self.din, self.dout))" in text
+    assert 'x: Float["*batch din"]' in text.replace("'", '"')
+
+
+def test_a_function_of_all_weights_is_a_method():
+    made = convert(
+        "thing.py",
+        """\
+import jax
+import jax.numpy as jnp
+from typing import NamedTuple
+
+
+class Params(NamedTuple):
+    w: jax.Array
+    b: jax.Array
+
+
+def thing_init(key, dim: int):
+    shape = (dim, dim)
+    return Params(w=jax.nn.initializers.glorot_uniform()(key, shape), b=jnp.zeros((dim,)))
+
+
+def step(params: Params, h, x):
+    return jnp.tanh((x + h) @ params.w + params.b)
+
+
+def thing_apply(params: Params, xs, h):
+    def body(h, x):
+        h = step(params, h, x)
+        return h, h
+
+    return jax.lax.scan(body, h, xs)
+""",
+        "thing",
+        "Thing",
+        "LAYER",
+    )
+    assert made.whole, made.notes
+    assert "self.w = trainable(glorot_uniform(), (self.dim, self.dim))" in made.text
+    assert "h = self._step(h, x)" in made.text
+    assert "return jnp.tanh((x + h) @ self.w + self.b)" in made.text
+
+
+def test_a_function_that_is_given_a_key_makes_it():
+    text = converted(
+        """\
+def sample(rng, mean, std):
+    return mean + std * jax.random.normal(rng, mean.shape)
+
+
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        mean = nn.Dense(4)(x)
+        return sample(self.make_rng("latent"), mean, jnp.exp(mean))
+""",
+        LINEN,
+    ).text
+    assert "return self._sample(mean, jnp.exp(mean))" in text
+    assert "jax.random.normal(self.key(), mean.shape, mean.dtype)" in text
+    assert "if self.training else" in text
+
+
+def test_layers_of_a_list_that_are_told_the_mode_by_their_kind_are_called():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    dim: int
+
+    def setup(self):
+        self.net = [nn.Dense(self.dim), nn.gelu, nn.Dropout(0.1), nn.Dense(self.dim)]
+        self.attn = nn.MultiHeadDotProductAttention(num_heads=2)
+
+    def __call__(self, x, train=True):
+        x = self.attn(inputs_q=x, inputs_kv=x)
+        for part in self.net:
+            x = part(x) if not isinstance(part, nn.Dropout) else part(x, deterministic=not train)
+        return x
+""",
+        LINEN,
+    ).text
+    assert "x = self.attn(x)" in text
+    assert "x = self.net_2(x)" in text
+
+
+def test_attention_that_is_given_one_array_for_keys_and_values():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x, y):
+        return nn.MultiHeadDotProductAttention(num_heads=2)(x, inputs_kv=y)
+""",
+        LINEN,
+    ).text
+    assert "(x, context=y)" in text
+
+
+def test_steps_of_rows_that_begin_anew_are_given_rows():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    hidden: int
+
+    @partial(nn.scan, variable_broadcast="params", in_axes=0, out_axes=0, split_rngs={"params": False})
+    @nn.compact
+    def __call__(self, carry, x):
+        ins, resets = x
+        carry = jnp.where(resets[:, None], jnp.zeros_like(carry), carry)
+        return nn.GRUCell(features=self.hidden)(carry, ins)
+""",
+        f"from functools import partial\n{LINEN}",
+    ).text.replace("'", '"')
+    assert 'carry: Float["batch hidden"]' in text
+    assert 'tuple[Float["time batch in_features"], Float["time batch"]]' in text
+
+
+def test_a_static_array_of_equinox_is_none_of_the_weights():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    table: jax.Array = eqx.field(static=True)
+
+    def __init__(self, length: int, dim: int):
+        self.table = jnp.ones((length, dim), dtype=jnp.float32)
+
+    def __call__(self, x):
+        return x + self.table[: x.shape[0]]
+""",
+        EQUINOX,
+    ).text.replace("'", '"')
+    assert "trainable" not in text
+    assert "self.table = np.ones((self.length, self.dim))" in text
+    assert "jnp.asarray(self.table, x.dtype)[:x.shape[0]]" in text
+    assert 'x: Float["items dim"]' in text
+
+
+def test_the_state_of_a_cell_of_equinox_is_of_one_example_where_its_input_is():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    cell: eqx.nn.LSTMCell
+
+    def __init__(self, dim: int, *, key):
+        self.cell = eqx.nn.LSTMCell(dim, dim, key=key)
+
+    def __call__(self, x, state):
+        h, c = self.cell(x, state)
+        return h, (h, c)
+""",
+        EQUINOX,
+    ).text.replace("'", '"')
+    one = 'x: Float["dim"], state: tuple[Float["dim"], Float["dim"]]'
+    several = (
+        'x: Float["*batch dim"], state: tuple[Float["*batch dim"], Float["*batch dim"]]'
+    )
+    assert one in text or several in text
+
+
+def test_a_hyperparameter_with_the_name_of_a_word_gets_another_one():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    trainable: bool
+
+    @nn.compact
+    def __call__(self, x):
+        w = self.param("w", nn.initializers.ones, (x.shape[-1],))
+        return x * (w if self.trainable else jax.lax.stop_gradient(w))
+""",
+        LINEN,
+    )
+    assert "is_trainable: bool" in made.text
+    assert "if self.is_trainable else" in made.text
+    assert made.trial is not None
+    assert ("trainable", "is_trainable") in made.trial.parameters
+
+
+def test_what_the_first_of_several_layers_maps_from_is_that_of_the_input():
+    text = converted(
+        """\
+class Block(nnx.Module):
+    def __init__(self, din: int, dout: int, rngs: nnx.Rngs):
+        self.linear = nnx.Linear(din, dout, rngs=rngs)
+
+    def __call__(self, x):
+        return nnx.relu(self.linear(x))
+
+
+class Thing(nnx.Module):
+    def __init__(self, din: int, dmid: int, depth: int = 3, *, rngs: nnx.Rngs):
+        self.blocks = nnx.List([Block(din if i == 0 else dmid, dmid, rngs=rngs) for i in range(depth)])
+
+    def __call__(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+""",
+        NNX,
+    ).text.replace("'", '"')
+    assert 'x: Float["*batch din"]) -> ' in text[text.index("depth: Size") :]
+
+
+def test_what_makes_keys_may_be_handed_on_itself():
+    text = converted(
+        """\
+def mask(x, rate, deterministic, make_rng):
+    if not deterministic and rate:
+        return jax.random.bernoulli(make_rng("dropout"), 1 - rate, x.shape).astype(x.dtype)
+    return 1.0
+
+
+class Thing(nn.Module):
+    rate: float = 0.1
+
+    @nn.compact
+    def __call__(self, x, *, train=False):
+        return x + nn.Dense(x.shape[-1])(x) * mask(x, self.rate, not train, self.make_rng)
+""",
+        LINEN,
+    ).text
+    assert "self._mask(x, self.rate)" in text
+    assert "bernoulli(self.key(), p=1 - rate, shape=x.shape)" in text
+
+
+def test_a_method_that_is_handed_a_layer_is_one_for_each():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    dim: int
+
+    def setup(self):
+        self.left = nn.Dense(self.dim)
+        self.right = nn.Dense(self.dim)
+
+    def encode(self, layer, x):
+        return layer(x) * 2
+
+    def __call__(self, x, y):
+        return self.encode(self.left, x) + self.encode(self.right, y)
+""",
+        LINEN,
+    ).text
+    assert "return self._encode_left(x) + self._encode_right(y)" in text
+    assert "return self.right(x) * 2" in text
+
+
+def test_attributes_that_nnx_sets_for_inference_are_the_mode():
+    text = converted(
+        """\
+class Thing(nnx.Module):
+    def __init__(self, dim: int):
+        self.mean = nnx.BatchStat(jnp.zeros(dim))
+        self.use_running_average = False
+
+    def __call__(self, x):
+        if self.use_running_average:
+            return x - self.mean.value
+        self.mean.value = x.mean(axis=0)
+        return x - self.mean.value
+""",
+        NNX,
+    ).text
+    assert "if not self.training:" in text
+    assert "use_running_average" not in text
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        (
+            EQUINOX,
+            """\
+class Part(eqx.Module):
+    net: eqx.nn.MLP
+
+    def __init__(self, dim: int, *, key):
+        self.net = eqx.nn.MLP(dim, "scalar", 8, 1, key=key)
+
+    def __call__(self, x):
+        return self.net(x)
+
+
+class Thing(eqx.Module):
+    parts: Part
+
+    def __init__(self, dim: int, n: int, *, key):
+        @eqx.filter_vmap
+        def make(key):
+            return Part(dim, key=key)
+
+        self.parts = make(jax.random.split(key, n))
+
+    def __call__(self, x):
+        return eqx.filter_vmap(lambda part, y: part(y), in_axes=(eqx.if_array(0), None))(self.parts, x)
+""",
+        ),
+        (
+            NNX,
+            """\
+class Part(nnx.Module):
+    def __init__(self, dim: int, rngs: nnx.Rngs):
+        self.net = nnx.Linear(dim, 1, rngs=rngs)
+
+    def __call__(self, x):
+        return self.net(x)[..., 0]
+
+
+class Thing(nnx.Module):
+    def __init__(self, dim: int, n: int, rngs: nnx.Rngs):
+        @nnx.split_rngs(splits=n)
+        @nnx.vmap
+        def make(rngs):
+            return Part(dim, rngs)
+
+        self.parts = make(rngs)
+
+    def __call__(self, x):
+        @nnx.vmap(in_axes=(0, None), out_axes=0)
+        def run(part, x):
+            return part(x)
+
+        return run(self.parts, x)
+""",
+        ),
+    ],
+)
+def test_stacked_layers_that_are_all_given_the_same_are_a_list_of_which_each_is_called(
+    head, body
+):
+    text = converted(body, head).text
+    assert "return jnp.stack([part(x) for part in self.parts], axis=0)" in text
+    assert "(x)[..., 0]" in text
+
+
+def test_a_result_that_is_one_number_is_that_of_a_layer_of_one():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    net: eqx.nn.MLP
+
+    def __init__(self, dim: int, *, key):
+        self.net = eqx.nn.MLP(dim, "scalar", 8, 1, key=key)
+
+    def __call__(self, x):
+        return self.net(x)
+""",
+        EQUINOX,
+    ).text
+    assert "MLP(self.dim, 1, (8,) * 1)" in text
+    assert "return self.net(x)[..., 0]" in text
+
+
+def test_what_is_added_where_sizes_are_the_same_is_not_so_elsewhere():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    sizes: Sequence[int] = (8, 16)
+
+    @nn.compact
+    def __call__(self, x):
+        for size in self.sizes:
+            h = nn.relu(nn.Dense(size)(x))
+            x = h if x.shape[-1] != size else x + h
+        return x
+""",
+        LINEN,
+    ).text
+    assert (
+        "Linear(width, size) for width, size in zip((self.in_features, *self.sizes)"
+        in text
+    )
+
+
+def test_a_first_axis_that_is_asked_for_beside_attention_is_that_of_the_rows():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    attention: eqx.nn.MultiheadAttention
+    norm: eqx.nn.LayerNorm
+
+    def __init__(self, dim: int, *, key):
+        self.attention = eqx.nn.MultiheadAttention(2, dim, key=key)
+        self.norm = eqx.nn.LayerNorm(dim)
+
+    def __call__(self, x):
+        rows = x.shape[0]
+        return jax.vmap(self.norm)(self.attention(x, x, x)) / rows
+""",
+        EQUINOX,
+    ).text.replace("'", '"')
+    assert 'dim"]' in text
+    assert "*batch" not in text
+
+
+def test_a_value_that_a_condition_names_is_assigned_before_it():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    offset: Any = None
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(4)(x)
+        if (b := self.offset) is not None:
+            x = x + b
+        return x
+""",
+        LINEN,
+    ).text
+    assert "b = self.offset\n        if b is not None:" in text

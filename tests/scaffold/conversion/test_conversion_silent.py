@@ -404,3 +404,45 @@ class Thing(nn.Module):
     ).text
     assert f"self.average = {made}" in text
     assert "return x - self.average" in text
+
+
+def test_the_derivative_that_a_function_has_of_its_own_stays():
+    body = """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.custom_jvp
+def root(x):
+    return jnp.sqrt(jnp.maximum(x, 0.0))
+
+
+@root.defjvp
+def root_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return root(x), jnp.where(x > 0, t, 0.0)
+
+
+@jax.custom_vjp
+def rounded(x):
+    return jnp.round(x)
+
+
+def forward(x):
+    return rounded(x), None
+
+
+def backward(_, g):
+    return (g,)
+
+
+rounded.defvjp(forward, backward)
+"""
+    made = convert("thing.py", body, "root", "root_of", "FUNCTION")
+    assert made.whole
+    assert "@jax.custom_jvp\ndef root_with_rule(x):" in made.text
+    assert "@root_with_rule.defjvp\ndef root_jvp(primals, tangents):" in made.text
+    assert "return root_with_rule(x)" in made.text
+    made = convert("thing.py", body, "rounded", "rounded_to", "FUNCTION")
+    assert made.whole
+    assert "rounded_with_rule.defvjp(forward, backward)" in made.text

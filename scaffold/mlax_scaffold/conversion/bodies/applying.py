@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.loop_parts import one_of
 from mlax_scaffold.conversion.source.trees import (
     expression,
+    folded,
     literal,
     name,
     names,
@@ -57,9 +58,9 @@ class Applying(Scanning):
         if known.first:
             # The input is that of the first pass; what comes out of the last is not told.
             call = copy.deepcopy(call)
-            call.args = [replaced(a, known.first) for a in call.args]
+            call.args = [folded(replaced(a, known.first)) for a in call.args]
             for keyword in call.keywords:
-                keyword.value = replaced(keyword.value, known.first)
+                keyword.value = folded(replaced(keyword.value, known.first))
         if interface is not None:
             kept = [i for i in interface.inputs if not interface.dropped.get(i)]
             given = given + [read.get(i, (None, None))[1] for i in kept[len(given) :]]
@@ -168,6 +169,25 @@ class Applying(Scanning):
                 f"`{argument}={ast.unparse(value)}` of a call has no counterpart",
                 "a layer is in the mode of the whole call here: leave the argument out",
             )
+
+    def side(
+        self, test: ast.expr, node: ast.expr, equal: type[ast.cmpop]
+    ) -> tuple[ast.expr, Value]:
+        """A side of a choice; what holds where sizes are the same is not so in general."""
+        asks = any(
+            isinstance(p, ast.Compare)
+            and any(isinstance(op, equal) for op in p.ops)
+            and any(
+                isinstance(s, ast.Attribute) and s.attr == "shape" for s in ast.walk(p)
+            )
+            for p in ast.walk(test)
+        )
+        if not asks:
+            return self.value(node)
+        known, demands = dict(self.symbols.known), list(self.symbols.demands)
+        made, value = self.value(node)
+        self.symbols.known, self.symbols.demands = known, demands
+        return made, value
 
     def _own_arguments(self, node: ast.Call, interface: Interface) -> ast.Call:
         kept = []

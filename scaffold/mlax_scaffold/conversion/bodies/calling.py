@@ -85,8 +85,8 @@ class Calling(Helping):
                 return node, self.arrays.item(value, node.slice, index)
             case ast.IfExp():
                 node.test, _ = self.value(node.test)
-                node.body, value = self.value(node.body)
-                node.orelse, other = self.value(node.orelse)
+                node.body, value = self.side(node.test, node.body, ast.Eq)
+                node.orelse, other = self.side(node.test, node.orelse, ast.NotEq)
                 trains = "self.training" in ast.unparse(node.test)
                 if (
                     isinstance(value, Number)
@@ -202,10 +202,12 @@ class Calling(Helping):
                 return node, _array_of(known.call.args[1], self.builder.setup)
             if attribute in self.builder.containers:
                 return node, self.builder.containers[attribute]
-            if known is not None and known.kind == "array":
+            derived = known and known.kind == "derived"
+            if known is not None and known.kind in ("array", "derived"):
                 shape = static_shape(self.builder.setup, node)
-                return node, Array(shape, False) if shape is not None else None
-            if attribute in self.builder.fields or (known and known.kind == "derived"):
+                if shape or not derived:
+                    return node, Array(shape, False) if shape is not None else None
+            if attribute in self.builder.fields or derived:
                 return node, Number(number_of(self.builder.setup, node))
             return node, None
         of_layer = self._of_layer(node)

@@ -21,6 +21,7 @@ class Scanning(Declaring):
         item = self._element(x)
         result = self.stepped(title, [carry, item])
         time = self.symbols.fresh("time")
+        self._per_example(carry, item)
         self._told(x, item, time)
         y = result.items[1] if isinstance(result, Several) else None
         if isinstance(result, Several):
@@ -42,6 +43,22 @@ class Scanning(Declaring):
             return item
         axes = x.axes[1:]
         return Array(axes, False, x.kind) if x.prefix.axes else x.like(axes)
+
+    def _per_example(self, carry: Value, item: Value) -> None:
+        """Beside one number for each example, such as whether it begins anew, there are rows of them."""
+        numbers = [a for a in flattened([item]) if not a.lead and len(a.axes) == 1]
+        if not isinstance(item, Several):
+            given = [a for a in flattened([carry]) if a.lead and len(a.axes) == 1]
+            inputs = [*flattened(self.env.values())]
+            if not isinstance(item, Array) or not item.lead or len(item.axes) != 1:
+                return
+            if any(a is i for a in given for i in inputs):
+                # The batch that is carried is that of each step.
+                numbers = [Array([self.symbols.fresh("batch")], False)]
+        rows = [a for a in flattened([carry, item]) if a.lead and len(a.axes) == 1]
+        for array in rows if numbers else ():
+            self.symbols.ranked(array, ("batch", "features"))
+            self.symbols.equal(array.axes[0], numbers[0].axes[0])
 
     def _told(self, x: Value, item: Value, time: ast.expr) -> None:
         """What the step says of its element holds of the whole, which has one axis more."""

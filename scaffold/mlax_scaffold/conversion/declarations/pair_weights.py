@@ -66,6 +66,10 @@ class MadeWeights:
             return self._unpacked(target, value)
         made = self._settled(value)
         if isinstance(target, ast.Name):
+            if isinstance(made, ast.Tuple) and made.elts and not _holds(made):
+                # A shape that has a name.
+                self.known[target.id] = made
+                return True
             if not _holds(made):
                 return "output_shape" in target.id
             self.known[target.id] = made

@@ -55,6 +55,7 @@ from mlax_scaffold.conversion.forms.unread_locals import without_unread
 from mlax_scaffold.conversion.output.description import Described, Field
 from mlax_scaffold.conversion.shapes.annotations import (
     annotated,
+    flattened,
     result_type,
     symbols_named,
     with_leading_axes,
@@ -64,7 +65,10 @@ from mlax_scaffold.conversion.shapes.derived_sizes import (
     local_values,
 )
 from mlax_scaffold.conversion.shapes.draws import Draws
-from mlax_scaffold.conversion.shapes.examples_of_one import with_mapped_axes
+from mlax_scaffold.conversion.shapes.examples_of_one import (
+    with_all_axes,
+    with_mapped_axes,
+)
 from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.shapes.node_counts import with_nodes
@@ -72,7 +76,7 @@ from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.taken_apart import taken_apart, with_edges
 from mlax_scaffold.conversion.shapes.tried_sizes import with_tried_sizes
-from mlax_scaffold.conversion.shapes.values import Array, Value, is_asked_early
+from mlax_scaffold.conversion.shapes.values import Array, Several, Value, is_asked_early
 from mlax_scaffold.conversion.source.arguments_of import absent_by_default
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.notes import Notes
@@ -242,10 +246,14 @@ class ClassReader(ClassMethods):
             forward = again
 
         maps = not bodies.arrays.single
-        if self.framework == "equinox" and is_of_one(forward, env.keys(), maps=maps):
-            for value in env.values():
-                if isinstance(value, Array) and value.lead and len(value.axes) == 1:
+        pairs = {k for k, value in env.items() if isinstance(value, Several)}
+        if self.framework == "equinox" and is_of_one(
+            forward, env.keys(), maps=maps, tuples=pairs
+        ):
+            for value in flattened(env.values()):
+                if value.lead and len(value.axes) == 1:
                     self.symbols.ranked(value, ("features",))
+                with_all_axes(self.symbols, value)
         self._in_dtype_of_weights(forward, env)
         with_guessed_sums(self.symbols, env)
         if (tried := builder.origin.tried.get(builder.node.name)) is not None:

@@ -29,7 +29,7 @@ from mlax_scaffold.conversion.definitions.trained_arrays import (
 )
 from mlax_scaffold.conversion.forms.parameter_lists import LISTS, weights_of
 from mlax_scaffold.conversion.rows.array_leaves import draws
-from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
+from mlax_scaffold.conversion.shapes.static_arrays import numpy_of, static_shape
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     expression,
@@ -54,7 +54,10 @@ class DeclaredWeights(Parameters):
         return Containers(self.translator, self.lists.without_keys, self.builder.setup)
 
     def _is_tensor(self, made: ast.expr) -> bool:
-        """Whether an attribute of PyTorch is computed by functions that make arrays, as a buffer is."""
+        """Whether an attribute is computed by functions that make arrays, as a buffer of PyTorch is."""
+        if self.builder.framework == "equinox":
+            setup = self.builder.setup
+            return bool(static_shape(setup, made)) and is_floating(made, setup)
         if self.builder.framework != "torch" or isinstance(made, ast.Lambda):
             return False
         called = [p.func for p in ast.walk(made) if isinstance(p, ast.Call)]
@@ -215,7 +218,9 @@ class DeclaredWeights(Parameters):
             return True
         elif full in LISTS:
             wrapped = False
-        elif builder.framework in ("torch", "nnx", "flax", "haiku"):
+        elif builder.framework in ("torch", "nnx", "flax", "haiku") or (
+            builder.framework == "equinox" and is_static(builder.node, attribute)
+        ):
             if not draws(self.translator.origin, value):
                 return False
             wrapped = state = True

@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.words import is_exponent, word_of
 from mlax_scaffold.conversion.definitions.programs import carried
 from mlax_scaffold.conversion.examples.trials import trial
+from mlax_scaffold.conversion.forms.own_derivatives import with_rule_apart
 from mlax_scaffold.conversion.output.description import Field, Function, SpecText
 from mlax_scaffold.conversion.shapes.annotations import annotated, symbols_named
 from mlax_scaffold.conversion.shapes.sizes import Symbols
@@ -44,6 +45,7 @@ def function_definition(
     origin: Origin, node: ast.FunctionDef, notes: Notes, name: str
 ) -> SpecText:
     """The spec of a function: arrays are inputs, what has a number as its default a hyperparameter."""
+    node = with_rule_apart(origin, node)
     framework = "torch" if library_of(origin, node) == "torch" else "plain"
     builder = Builder(origin, node, framework, notes, {}, name)
     builder.calculations.keyed = False

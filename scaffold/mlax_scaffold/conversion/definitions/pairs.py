@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.declarations.pair_weights import (
     maker_of,
     record_fields,
 )
+from mlax_scaffold.conversion.definitions.pair_helpers import Helpers
 from mlax_scaffold.conversion.forms.inner_functions import with_inner_functions
 from mlax_scaffold.conversion.forms.number_inputs import numbers_of, without
 from mlax_scaffold.conversion.output.description import Pair
@@ -161,6 +162,9 @@ def _class(
     }
     called: list[ast.stmt] = []
     order = [place for place, _ in made]
+    helpers = Helpers(origin, params, lambda s, p: _Params(p, order).visit(s))
+    if order not in (["layers"], ["weights"]):
+        call.body = [helpers.visit(part) for part in call.body]
     for part in call.body:
         if isinstance(part, ast.Assign) and is_name(part.value, params):
             target = part.targets[0]
@@ -177,7 +181,7 @@ def _class(
         else None
     )  # type: ignore[arg-type]
     doc = doc or ast.get_docstring(second) or ast.get_docstring(first)
-    members: list[ast.stmt] = [constructor, call]
+    members: list[ast.stmt] = [constructor, call, *helpers.methods.values()]
     if doc:
         members.insert(0, ast.Expr(ast.Constant(doc)))
     result = ast.ClassDef(title, [], [], members, [])

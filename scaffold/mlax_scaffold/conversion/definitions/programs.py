@@ -21,6 +21,10 @@ from mlax_scaffold.conversion.examples.spatial_needs import with_spatial_needs
 from mlax_scaffold.conversion.examples.whole_groups import with_whole_groups
 from mlax_scaffold.conversion.forms.decorators import kept_decorators
 from mlax_scaffold.conversion.forms.initial_rules import Rule, rules_of
+from mlax_scaffold.conversion.forms.own_derivatives import (
+    derivative_rules,
+    has_derivative,
+)
 from mlax_scaffold.conversion.handed.inherited_starts import with_inherited_start
 from mlax_scaffold.conversion.handed.layer_methods import with_layer_methods
 from mlax_scaffold.conversion.lists.dictionaries import without_dictionaries
@@ -242,6 +246,13 @@ def carried(
             in_dtype(made, _called(origin, "jax.numpy"))
         found[name] = made
         queue += sorted(free_names(made) - set(found))
+        if has_derivative(origin, node):
+            for rule in derivative_rules(origin, name):
+                if isinstance(rule, ast.FunctionDef):
+                    queue.append(rule.name)
+                    continue
+                found[ast.unparse(rule)] = rule
+                queue += sorted(free_names(rule) - set(found))
     return [
         found[name]
         for name, _ in sorted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.forms.own_derivatives import is_rule
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 
@@ -40,7 +41,8 @@ def kept_decorators(
         inner = _inner(origin, decorator)
         last = ast.unparse(inner).rpartition(".")[2]
         full = origin.qualified(inner)
-        if last in _KEPT and full.startswith("jax."):
+        kept = last in _KEPT and full.startswith("jax.")
+        if kept or is_rule(origin, decorator):
             found.append(decorator)
         elif last not in _SILENT:
             told_decorator(notes, decorator)

@@ -150,7 +150,7 @@ def next_part(value: ast.expr) -> ast.expr:
 
 
 class Decided(ast.NodeTransformer):
-    """Leaves out the conditions that literals decide, such as `10.0 is not None`."""
+    """Leaves out the conditions that literals decide, such as `10.0 is not None` and `"sgd" == "adam"`."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
@@ -166,6 +166,12 @@ class Decided(ast.NodeTransformer):
                 comparators=[ast.Constant(value=None)],
             ):
                 return constant((value is None) == isinstance(operator, ast.Is))
+            case ast.Compare(
+                left=ast.Constant(str(value)),
+                ops=[ast.Eq() | ast.NotEq() as operator],
+                comparators=[ast.Constant(str(other))],
+            ):
+                return constant((value == other) == isinstance(operator, ast.Eq))
         self.generic_visit(node)
         return node
 

@@ -19,16 +19,26 @@ def scalars_given(function: ast.FunctionDef) -> set[str]:
     return {g for g in given if _is_scalar(function, g)}
 
 
-def is_of_one(function: ast.FunctionDef, inputs: Set[str], *, maps: bool) -> bool:
+def is_of_one(
+    function: ast.FunctionDef, inputs: Set[str], *, maps: bool, tuples: Set[str]
+) -> bool:
     """Whether a method is for one example: it has a number for all, or counts axes from the first one.
 
-    Where a class maps layers over an axis, the first one may be that.
+    Where a class maps layers over an axis, the first one may be that. What is read of a tuple is no axis.
     """
-    parts = [*ast.walk(function)]
+    parts = [
+        part
+        for part in ast.walk(function)
+        if not (isinstance(part, ast.Subscript) and _is_one_of(part.value, tuples))
+    ]
     scans = any(isinstance(p, ast.Call) and _last(p.func) == "scan" for p in parts)
     if scans or (not maps and any(map(_counts_from_first, parts))):
         return True
     return bool(scalars_given(function) & inputs)
+
+
+def _is_one_of(node: ast.expr, titles: Set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in titles
 
 
 def _counts_from_first(node: ast.AST) -> bool:

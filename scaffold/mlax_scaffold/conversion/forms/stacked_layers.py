@@ -17,6 +17,7 @@ import ast
 import copy
 from collections.abc import Iterable
 
+from mlax_scaffold.conversion.forms.mapped_members import with_called_members
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -49,6 +50,7 @@ def without_stacked_layers(origin: Origin) -> None:
         others = [m for m in methods if m is not start]
         for method in others:
             _Scans(origin, stacked).run(method)
+            with_called_members(origin, method, stacked)
         if stacked and not any(_left(m, stacked) for m in others):
             node.body = made.body
     ast.fix_missing_locations(origin.tree)
@@ -56,7 +58,11 @@ def without_stacked_layers(origin: Origin) -> None:
 
 def _left(method: ast.FunctionDef, stacked: set[str]) -> bool:
     """Whether a method reads such layers in another way than by a loop over them."""
-    loops = {id(p.iter) for p in ast.walk(method) if isinstance(p, ast.For)}
+    loops = {
+        id(p.iter)
+        for p in ast.walk(method)
+        if isinstance(p, ast.For | ast.comprehension)
+    }
     return any(
         self_attribute(p) in stacked and id(p) not in loops for p in ast.walk(method)
     )

@@ -20,11 +20,12 @@ def straighten(function: ast.FunctionDef) -> None:
         if isinstance(part, ast.FunctionDef):
             straighten(part)
     bound = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
-    function.body = _straight(function.body, bound)
+    function.body = straightened(function.body, bound)
     ast.fix_missing_locations(function)
 
 
-def _straight(body: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
+def straightened(body: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
+    """Statements whose conditions are expressions, of those that follow names that are bound."""
     made: list[ast.stmt] = []
     known = set(bound)
     for at, part in enumerate(body):
@@ -56,7 +57,10 @@ def _assigned(local: str, value: ast.expr, like: ast.stmt) -> ast.stmt:
 
 def _chosen(node: ast.If, known: set[str]) -> list[ast.stmt] | None:
     """What the branches assign, one name after the other; None where they do more than that."""
-    one, other = (_values(_straight(b, known)) for b in (node.body, node.orelse))
+    one, other = (_values(straightened(b, known)) for b in (node.body, node.orelse))
+    if any(isinstance(part, ast.Raise) for part in node.orelse):
+        # The other branch is the one that is taken wherever there is a result.
+        other, known = {}, set[str]()
     if one is None or other is None:
         return None
     made: list[ast.stmt] = []
@@ -97,10 +101,10 @@ def _returned(
     node: ast.If, rest: list[ast.stmt], known: set[str]
 ) -> list[ast.stmt] | None:
     """`if c: return a`, and a return behind it, as one return; None for others."""
-    first = _result(_straight(node.body, known))
+    first = _result(straightened(node.body, known))
     if first is None:
         return None
-    after = _straight([*node.orelse, *rest], known)
+    after = straightened([*node.orelse, *rest], known)
     last = after[-1] if after else None
     if not isinstance(last, ast.Return) or last.value is None:
         return None

@@ -205,6 +205,10 @@ def _filled(translator: Translator, body: ast.expr) -> _Filled | ast.Name | None
                     if literal(number) == 1:
                         return shape, one, dtype
             return None
+        case ast.Call(func=ast.Attribute(attr="copy", value=inner), args=[]):
+            return _filled(translator, inner) or (
+                name("param") if is_name(inner, "param") else None
+            )
         case ast.Call(func=ast.Attribute(attr="astype", value=inner)):
             return _filled(translator, inner) or (
                 name("param") if is_name(inner, "param") else None

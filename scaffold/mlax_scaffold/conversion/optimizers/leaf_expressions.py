@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.forms.leaf_functions import (
     straight,
 )
 from mlax_scaffold.conversion.optimizers.optimizer_states import States, is_key
+from mlax_scaffold.conversion.optimizers.several_values import SeveralValues
 from mlax_scaffold.conversion.optimizers.whole_trees import WholeTrees
 from mlax_scaffold.conversion.rows.rows import MisfitError
 from mlax_scaffold.conversion.rows.tables.optax import (
@@ -34,6 +35,8 @@ from mlax_scaffold.conversion.source.trees import (
     with_names,
 )
 
+Nested = Callable[["LeafExpressions", ast.expr, ast.expr], ast.expr]
+
 
 class LeafExpressions:
     """Reads the expressions of one update function."""
@@ -46,6 +49,7 @@ class LeafExpressions:
         functions: dict[str, ast.FunctionDef],
         free: Callable[[str], str],
         before: Collection[str] = (),
+        nested: Nested | None = None,
     ):
         self.translator, self.states = translator, states
         self.known, self.functions, self.free = known, functions, free
@@ -64,6 +68,11 @@ class LeafExpressions:
         self.per_leaf = False
         """Whether what is read now is computed once for each leaf."""
         self.whole = WholeTrees(self)
+        self.several = SeveralValues(self)
+        self.nested = nested or (lambda of, given, current: current)
+        """What a transformation that is given makes of updates."""
+        self.inner: dict[str, str] = {}
+        """Locals that are new states of these, and their places."""
         self.shown = frozenset[str]()
         """Parameters of functions of trees, which are trees within them."""
 

@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.source.trees import (
     marked,
     name,
     replaced,
+    same,
     targets,
     with_names,
 )
@@ -47,10 +48,46 @@ def decorated(origin: Origin, node: ast.stmt) -> tuple[str, ast.expr] | None:
     """The transformation that a decorator makes of a function of trees, and its name."""
     match node:
         case ast.FunctionDef(name=title, decorator_list=[maker]):
+            if isinstance(maker, ast.Call) and maker.args:
+                # partial(optax.inject_hyperparams, static_args=...)
+                maker = maker.args[0]
             full = origin.qualified(maker)
+            if full.rpartition(".")[2] == "inject_hyperparams":
+                return title, name(title)
             if full.startswith("optax.") and full.rpartition(".")[2] in STATELESS:
                 return title, ast.Call(maker, [name(title)], [])
     return None
+
+
+def without_aliases(origin: Origin) -> None:
+    """Write functions of libraries that a file has names of its own for, `tmap = jax.tree.map`, in place."""
+    found: dict[str, ast.expr] = {}
+    for part in origin.tree.body:
+        match part:
+            case ast.Assign(
+                targets=[ast.Name(id=local)], value=ast.Attribute() as value
+            ) if origin.qualified(value):
+                found[local] = value
+    bound = {
+        p.id
+        for part in origin.tree.body
+        if isinstance(part, ast.FunctionDef | ast.ClassDef)
+        for p in ast.walk(part)
+        if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)
+    } | {p.arg for p in ast.walk(origin.tree) if isinstance(p, ast.arg)}
+    known = {k: v for k, v in found.items() if k not in bound}
+    for part in origin.tree.body if known else ():
+        if isinstance(part, ast.FunctionDef):
+            part.body = [with_names(s, known) for s in part.body]
+
+
+def plain(node: ast.expr) -> ast.expr:
+    """A transformation without what lets it take further arguments, or has them set later."""
+    match node:
+        case ast.Call(func=func, args=[inner], keywords=[]):
+            if ast.unparse(func).endswith("with_extra_args_support"):
+                return inner
+    return node
 
 
 def without_lists(node: ast.FunctionDef) -> None:
@@ -107,6 +144,20 @@ def _added(node: ast.stmt, local: str) -> list[ast.expr] | None:
             made = [ast.IfExp(copy.deepcopy(test), e, nothing) for e in one]
             return [*made, *(ast.IfExp(copy.deepcopy(test), nothing, e) for e in other)]
     return None
+
+
+def with_shared_end(node: ast.IfExp, known: Mapping[str, ast.expr]) -> ast.expr:
+    """A chain where there is a further stage under a condition: `chain(clip, tx) if limit else tx`."""
+    match node:
+        case ast.IfExp(
+            body=ast.Call(
+                func=ast.Attribute(attr="chain") as chain, args=[*first, last]
+            )
+        ) if same(replaced(last, known), replaced(node.orelse, known)):
+            nothing = expression("optax.identity()")
+            parts = [ast.IfExp(copy.deepcopy(node.test), f, nothing) for f in first]
+            return ast.Call(chain, [*parts, last], [])
+    return node
 
 
 class _Filled(ast.NodeTransformer):
@@ -272,3 +323,22 @@ def is_left_out(parameter: str, value: ast.expr) -> bool:
     """Whether an argument that nothing is made of here changes nothing."""
     named = parameter.endswith("dtype") or parameter in ("name", "initial_count")
     return named or is_none(value)
+
+
+def function_of(
+    node: ast.expr, functions: dict[str, ast.FunctionDef]
+) -> ast.FunctionDef | None:
+    """A function of a pair, by its name or as it stands there."""
+    if isinstance(node, ast.Lambda):
+        body: list[ast.stmt] = [ast.Return(node.body)]
+        made = ast.FunctionDef("init", node.args, body, [], None)
+        return ast.copy_location(made, node)
+    return functions.get(ast.unparse(node))
+
+
+def is_given(node: ast.expr, known: dict[str, ast.expr]) -> bool:
+    """Whether a state is that of a transformation that is given, `inner.init(params)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=local), attr="init")):
+            return local in known
+    return False

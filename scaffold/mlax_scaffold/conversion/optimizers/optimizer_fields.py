@@ -46,6 +46,11 @@ class Optimizer:
     required: frozenset[str] = frozenset()
     """Hyperparameters that are never None."""
 
+    def lists(self) -> tuple[list[ast.stmt], ...]:
+        """What it consists of so far."""
+        parts = self.setup, self.setup_tree, self.prepare, self.update
+        return tuple(map(list, parts))
+
     def bound_in_update(self) -> set[str]:
         """The locals of the update so far."""
         return {t for part in self.update for t in targets(part)}
@@ -77,6 +82,25 @@ class Optimizer:
         return made
 
 
+def refuse_foreign(made: Optimizer, methods: list[ast.FunctionDef]) -> None:
+    """List what is left of optax where updates are computed."""
+    for method in methods:
+        for part in ast.walk(method):
+            if not isinstance(part, ast.Call):
+                continue
+            full = made.origin.qualified(part.func)
+            if full.startswith("optax."):
+                schedule = full.endswith(("_schedule", "_decay", "_schedules"))
+                made.notes.refuse(
+                    part,
+                    f"`{ast.unparse(part.func)}` has no counterpart in an optimizer",
+                    "let the learning rate be a parameter, which is a number or a schedule of the "
+                    "library"
+                    if schedule
+                    else "write what it computes with functions of jax.numpy",
+                )
+
+
 def hyperparameters(
     translator: Translator, node: ast.FunctionDef
 ) -> tuple[list[Field], dict[str, ast.expr]]:
@@ -92,6 +116,14 @@ def hyperparameters(
         left_out = given in _LEFT_OUT or given.endswith("_mask")
         if left_out and (default is None or is_none(default)):
             parameters[given] = ast.Constant(None)
+            continue
+        if isinstance(default, ast.Constant) and isinstance(default.value, str):
+            translator.notes.remark(
+                argument,
+                f"the optimizer is the one for `{given}={ast.unparse(default)}`",
+                "convert it with another default for another one",
+            )
+            parameters[given] = default
             continue
         value = translator.expression(default) if default is not None else None
         number = literal(value)

@@ -48,6 +48,8 @@ class States:
     """Those that are kept once for all leaves."""
     keys: set[str] = field(default_factory=set)
     """Those that are PRNG keys, which steps are given here."""
+    inner: set[str] = field(default_factory=set)
+    """Those of transformations that are given, which keep their own."""
     setup: list[ast.stmt] = field(default_factory=list)
     setup_tree: list[ast.stmt] = field(default_factory=list)
     _before: dict[str, ast.expr] = field(default_factory=dict)

@@ -9,19 +9,26 @@ import os
 from mlax_scaffold.conversion.definitions.programs import carried
 from mlax_scaffold.conversion.forms.leaf_functions import Decided
 from mlax_scaffold.conversion.forms.straightened import straighten
+from mlax_scaffold.conversion.optimizers.leaf_expressions import LeafExpressions
 from mlax_scaffold.conversion.optimizers.optimizer_chains import (
     STATELESS,
     chosen_weights,
     decorated,
+    function_of,
+    is_given,
     is_left_out,
+    plain,
     rate,
     stateless_update,
     taken_apart,
+    with_shared_end,
+    without_aliases,
     without_lists,
 )
 from mlax_scaffold.conversion.optimizers.optimizer_fields import (
     Optimizer,
     hyperparameters,
+    refuse_foreign,
     trial,
     where_given,
     with_choices,
@@ -66,6 +73,7 @@ def optimizer_definition(
             f"{origin.path}:{node.lineno}: {node.name} is a class: --from takes a function that "
             "returns an optax.GradientTransformation, or an optax.chain of them"
         )
+    without_aliases(origin)
     translator = Translator(
         origin, "plain", notes, Calculations("grad", keyed=False), {}
     )
@@ -108,29 +116,10 @@ def optimizer_definition(
         tuple(m for m in methods if m.body),
         trial=trial(fields, methods),
     )
-    _refuse_foreign(made, methods)
+    refuse_foreign(made, methods)
     used = {n for m in methods for n in names(m)} - {"grad", "param"}
     beside = carried(origin, notes, used, "plain", [])
     return SpecText((described,), tuple(beside))
-
-
-def _refuse_foreign(made: Optimizer, methods: list[ast.FunctionDef]) -> None:
-    """List what is left of optax where updates are computed."""
-    for method in methods:
-        for part in ast.walk(method):
-            if not isinstance(part, ast.Call):
-                continue
-            full = made.origin.qualified(part.func)
-            if full.startswith("optax."):
-                schedule = full.endswith(("_schedule", "_decay", "_schedules"))
-                made.notes.refuse(
-                    part,
-                    f"`{ast.unparse(part.func)}` has no counterpart in an optimizer",
-                    "let the learning rate be a parameter, which is a number or a schedule of the "
-                    "library"
-                    if schedule
-                    else "write what it computes with functions of jax.numpy",
-                )
 
 
 def _method(title: str, inputs: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
@@ -164,7 +153,7 @@ def _stage(
         if isinstance(part, ast.Return):
             result = part.value
         elif isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
-            known[part.targets[0].id] = replaced(part.value, known)
+            known[part.targets[0].id] = plain(replaced(part.value, known))
         elif taken_apart(part, known):
             continue
         elif isinstance(part, ast.ClassDef):
@@ -201,6 +190,9 @@ def _result(
 ) -> ast.expr:
     if isinstance(result, ast.Name) and result.id in known:
         result = known[result.id]
+    result = plain(result) if result is not None else None
+    if isinstance(result, ast.IfExp):
+        result = with_shared_end(result, known)
     if isinstance(result, ast.IfExp):
         given = (made, translator, node)
         test = visited(Decided(), made.decided(replaced(result.test, known)))
@@ -228,7 +220,7 @@ def _result(
     if last.startswith("GradientTransformation"):
         keywords = {k.arg: k.value for k in result.keywords}
         pair = [*result.args, *(keywords.get(k) for k in ("init", "update"))]
-        chosen = [functions.get(ast.unparse(p)) for p in pair if p is not None]
+        chosen = [function_of(p, functions) for p in pair if p is not None]
         if len(chosen) == 2 and chosen[0] and chosen[1]:
             return _pair(
                 made, translator, chosen[0], chosen[1], known, functions, current
@@ -260,7 +252,8 @@ def _result(
             inner = _result(*given, current, [*path, "masked"])
             test = translator.expression(chosen_)
             return made.bound(ast.IfExp(test, inner, copy.deepcopy(current)))
-    own = translator.origin.functions.get(last)
+    local = functions.get(result.func.id) if isinstance(result.func, ast.Name) else None
+    own = local or translator.origin.functions.get(last)
     other = own or (transformations().get(last) if full.startswith("optax.") else None)
     if other is None or len(path) > 20:
         made.notes.refuse(
@@ -288,7 +281,8 @@ def _result(
         if default is not None:
             given.setdefault(argument.arg, default)
     bound = _arguments(made, translator, result, other, given, known, functions)
-    return _stage(made, translator, other, bound, current, [*path, last])
+    around = known if local is not None else {}
+    return _stage(made, translator, other, {**around, **bound}, current, [*path, last])
 
 
 def _arguments(
@@ -347,9 +341,15 @@ def _pair(
     title = given[1] if len(given) > 1 and "state" not in given[1] else "trace"
     begun = init_values(translator, init) if init is not None else []
     taken, odd = set(made.taken), set[str]()
+    before_it = made.lists()
     while True:
         made.taken, states = {*taken}, States()
+        made.setup, made.setup_tree, made.prepare, made.update = map(list, before_it)
         for place, given_value, line in begun:
+            if is_given(given_value, known):
+                states.places.append(place)
+                states.inner.add(place)
+                continue
             value = replaced(given_value, known)
             free, counts = made.free, place not in odd
             if not states.add(translator, free, place, value, title, counts):
@@ -359,7 +359,18 @@ def _pair(
                     "declare it in setup: `self.name = moment(initializer, param.shape)`",
                 )
         before = made.bound_in_update()
-        leaf = PerLeaf(translator, states, known, functions, made.free, before)
+
+        def nested(of: LeafExpressions, given: ast.expr, current: ast.expr) -> ast.expr:
+            made.prepare += of.prepare
+            made.update += of.update
+            of.prepare, of.update = [], []
+            args = (made, translator, update, given, known, functions)
+            begun = current if isinstance(current, ast.Name) else made.bound(current)
+            stepped = _result(*args, begun, [])
+            of.before |= made.bound_in_update()
+            return stepped
+
+        leaf = PerLeaf(translator, states, known, functions, made.free, before, nested)
         updated = leaf.run(update, current)
         if leaf.odd <= odd:
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.optimizers.flattened_trees import over_trees
 from mlax_scaffold.conversion.optimizers.leaf_expressions import LeafExpressions
 from mlax_scaffold.conversion.optimizers.optimizer_chains import COUNT
 from mlax_scaffold.conversion.optimizers.optimizer_states import fields_of
@@ -23,6 +24,8 @@ class PerLeaf(LeafExpressions):
 
     def run(self, function: ast.FunctionDef, current: ast.expr) -> ast.expr | None:
         """Read it; the update of a leaf."""
+        function = over_trees(function, self.full)
+        self.used = names(function)
         given = [a.arg for a in function.args.args]
         places = dict(zip(("updates", "state", "params"), given, strict=False))
         updates = places.get("updates", "updates")
@@ -72,13 +75,18 @@ class PerLeaf(LeafExpressions):
             (
                 node,
                 f"`{ast.unparse(node).splitlines()[0]}` in an update function",
-                "write it with jax.tree.map",
+                "let each pass compute what is appended for one leaf alone, and write what adds up "
+                "over the leaves with optax.tree_utils.tree_sum"
+                if isinstance(node, ast.For)
+                else "write it with jax.tree.map",
             )
         )
 
     def _unpack(self, node: ast.stmt, target: ast.Tuple, value: ast.expr) -> None:
         locals_ = [one.id for one in target.elts if isinstance(one, ast.Name)]
         if len(locals_) == len(target.elts):
+            if len(locals_) == 2 and self._updated(locals_, value):
+                return
             if isinstance(value, ast.Name) and value.id == self.state:
                 for place, local in zip(self.states.places, locals_, strict=False):
                     self._bind(local, place)
@@ -90,9 +98,47 @@ class PerLeaf(LeafExpressions):
             if self.is_key(value):
                 self.keys |= {*locals_}
                 return
+            several = self.several.of(value, self.used)
+            if several is not None and len(several.values) == len(locals_):
+                for local, step in several.steps:
+                    self._assign(node, local, step)
+                self._bound_at_once(node, locals_, several.values)
+                return
         self.refused.append(
             (node, f"`{ast.unparse(node)}`", "assign each value by itself")
         )
+
+    def _bound_at_once(
+        self, node: ast.stmt, locals_: list[str], values: list[ast.expr]
+    ) -> None:
+        """Bind several names, none of which the values are to read anew."""
+        later = {n for v in values[1:] for n in names(v)}
+        held = {local: f"new_{local}" for local in locals_[:-1] if local in later}
+        for local, value in zip(locals_, values, strict=True):
+            self._assign(node, held.get(local, local), value)
+        for local, there in held.items():
+            self._assign(node, local, name(there))
+
+    def _updated(self, locals_: list[str], value: ast.expr) -> bool:
+        """Whether both are what a transformation that this one is given makes of updates."""
+        match value:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=inner), attr="update"),
+                args=[updates, state, *_],
+            ) if inner in self.known and self.place(state) in self.states.inner:
+                # What it is given is bound, as each of its stages may read it more than once.
+                current = self.of(updates, per_leaf=True)
+                made = self.nested(self, self.known[inner], current)
+                self._leaf(locals_[0], made)
+                self.inner[locals_[1]] = str(self.place(state))
+                self.whole.locals.pop(locals_[0], None)
+                self.whole.given.pop(locals_[0], None)
+                return True
+        return False
+
+    def _leaf(self, local: str, made: ast.expr) -> None:
+        self.leaves[local] = made
+        self.scalars.pop(local, None)
 
     def _bind(self, local: str, place: str) -> None:
         """A local is a part of the state."""
@@ -121,7 +167,7 @@ class PerLeaf(LeafExpressions):
             return
         self.keys.discard(target)
         if self._is_state(value):
-            values = self._new_state(value)
+            values = self._outer(value, self._new_state(value))
             made = {k: self._value(k, v) for k, v in values.items()}
             self.pending[target] = made
             # What it holds is not bound anew behind it.
@@ -212,7 +258,7 @@ class PerLeaf(LeafExpressions):
     def _returned_state(self, state: ast.expr) -> dict[str, ast.expr]:
         if isinstance(state, ast.Name) and state.id in self.pending:
             return self.pending[state.id]
-        values = self._new_state(state)
+        values = self._outer(state, self._new_state(state))
         if not {*values} <= {*self.states.places}:
             self.refused.append(
                 (
@@ -222,6 +268,21 @@ class PerLeaf(LeafExpressions):
                 )
             )
         return {k: self._value(k, v) for k, v in values.items()}
+
+    def _outer(self, node: ast.AST, values: dict[str, ast.expr]) -> dict[str, ast.expr]:
+        """The parts of a new state without those of transformations that it is given."""
+        for place in [p for p in values if p in self.states.inner]:
+            value = values.pop(place)
+            title = value.id if isinstance(value, ast.Name) else ""
+            if self.inner.get(title) != place:
+                self.refused.append(
+                    (
+                        node,
+                        f"the state `{ast.unparse(value)}` of a transformation that this one is given",
+                        "keep what its update function returns, in each step",
+                    )
+                )
+        return values
 
     def _value(self, place: str, value: ast.expr) -> ast.expr:
         """What becomes of a part of the state."""

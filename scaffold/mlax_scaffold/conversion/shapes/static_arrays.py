@@ -65,6 +65,8 @@ def static_shape(setup: list[ast.stmt], node: ast.expr) -> list[ast.expr] | None
             return _assigned_shape(setup, ast.unparse(node))
         case ast.BinOp(left=left, right=right):
             return _broadcast(static_shape(setup, left), static_shape(setup, right))
+        case ast.Call(func=ast.Attribute(value=array, attr="astype" | "copy")):
+            return static_shape(setup, array)
         case ast.Subscript(value=value, slice=ast.Constant(value=None)):
             inner = static_shape(setup, value)
             return [ast.Constant(1), *inner] if inner is not None else None

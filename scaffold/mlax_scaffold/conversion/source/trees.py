@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 ARRAY = "_array_"
@@ -203,6 +204,14 @@ def folded(node: ast.expr) -> ast.expr:
                 return node.body if decided else node.orelse
             return node
 
+        def visit_Compare(self, node: ast.Compare) -> ast.expr:
+            self.generic_visit(node)
+            match literal(node.left), [literal(c) for c in node.comparators]:
+                case int(left), [int(right)]:
+                    compare = _COMPARISONS.get(type(node.ops[0]))
+                    return constant(compare(left, right)) if compare else node
+            return node
+
         def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
             self.generic_visit(node)
             if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.UnaryOp):
@@ -253,6 +262,16 @@ _OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mult: lambda a, b: a * b,
     ast.FloorDiv: lambda a, b: a // b,
     ast.Pow: lambda a, b: a**b if 0 <= b < 8 else a // 0,
+}
+
+
+_COMPARISONS: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
 }
 
 

@@ -111,8 +111,9 @@ LAYERS["flax.linen.MultiHeadAttention"] = _LAYERS["MultiHeadDotProductAttention"
 CALLS = {
     "MultiHeadAttention": Row(
         "(f, inputs_q, k=_, v=_, inputs_k=_, inputs_v=_, mask=_, deterministic=_, sow_weights=_, "
-        "decode=False, is_causal=False)",
-        "calc.attend(f, inputs_q, k, v, inputs_k, inputs_v, "
+        "decode=False, is_causal=False, inputs_kv=_)",
+        "calc.attend(f, inputs_q, k, v, calc.either(inputs_k, inputs_kv), "
+        "calc.either(inputs_v, inputs_kv), "
         "calc.causal(mask, is_causal, inputs_q, k, inputs_k))",
     ),
     "LSTMCell": Row("(f, carry, x)", "f(x, carry)[::-1]"),

@@ -75,6 +75,11 @@ _LEAVES = {
     ),
     "add_scalar_mul": Row("(tree_x, scalar, tree_y)", "tree_x + scalar * tree_y"),
     "add_scale": Row("(tree_x, scalar, tree_y)", "tree_x + scalar * tree_y"),
+    "apply_updates": Row("(params, updates)", "params + updates"),
+    "incremental_update": Row(
+        "(new_tensors, old_tensors, step_size)",
+        "step_size * new_tensors + (1 - step_size) * old_tensors",
+    ),
     "real": Row("(tree)", "jnp.real(tree)"),
     "conj": Row("(tree)", "jnp.conj(tree)"),
     "cast": Row("(tree, dtype)", "tree"),

@@ -1,0 +1,95 @@
+"""Methods that are handed a layer of their class, as one method for each layer.
+
+q = self.encode(self.query, x)        becomes        q = self.encode_query(x)
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.source.kinds import framework_of
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    self_attribute,
+    targets,
+    with_names,
+)
+
+
+def without_handed_layers_of_methods(origin: Origin) -> None:
+    """Write them so, in place."""
+    for node in origin.classes.values():
+        if framework_of(origin, node) in ("flax", "nnx", "equinox", "haiku"):
+            _in(node)
+            ast.fix_missing_locations(node)
+
+
+def _in(node: ast.ClassDef) -> None:
+    methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
+    made: dict[str, ast.FunctionDef] = {}
+    for part in [p for m in methods.values() for p in ast.walk(m)]:
+        if not isinstance(part, ast.Call) or part.keywords:
+            continue
+        method = methods.get(self_attribute(part.func) or "")
+        if method is None:
+            continue
+        places = [a.arg for a in method.args.args[1:]]
+        handed = [
+            (i, place, attribute)
+            for i, (place, argument) in enumerate(zip(places, part.args, strict=False))
+            if (attribute := self_attribute(argument)) and _calls(method, place)
+        ]
+        if len(handed) != 1:
+            continue
+        [(at, place, attribute)] = handed
+        title = f"{method.name}_{attribute}"
+        if title in methods:
+            continue
+        made.setdefault(title, _with(method, title, place, part.args[at]))
+        part.args = [a for i, a in enumerate(part.args) if i != at]
+        assert isinstance(part.func, ast.Attribute)
+        part.func.attr = title
+    node.body += made.values()
+    left = {
+        self_attribute(p)
+        for m in node.body
+        for p in ast.walk(m)
+        if isinstance(p, ast.Attribute)
+    }
+    called = {
+        title for title in methods if f"{title}_" in "".join(f"{t}_" for t in made)
+    }
+    node.body = [
+        m
+        for m in node.body
+        if getattr(m, "name", "") not in called or getattr(m, "name", "") in left
+    ]
+
+
+def _calls(method: ast.FunctionDef, place: str) -> bool:
+    """Whether a method does nothing with what it is given there but to call it."""
+    if place in targets(method):
+        return False
+    reads = [p for p in ast.walk(method) if is_name(p, place)]
+    called = [
+        p.func
+        for p in ast.walk(method)
+        if isinstance(p, ast.Call) and is_name(p.func, place)
+    ]
+    return bool(called) and len(reads) == len(called)
+
+
+def _with(
+    method: ast.FunctionDef, title: str, place: str, layer: ast.expr
+) -> ast.FunctionDef:
+    made = copy.deepcopy(method)
+    made.name = title
+    late = len(made.args.args) - len(made.args.defaults)
+    at = next(i for i, a in enumerate(made.args.args) if a.arg == place)
+    if at >= late:
+        del made.args.defaults[at - late]
+    del made.args.args[at]
+    made.body = [with_names(part, {place: layer}) for part in made.body]
+    return made
