@@ -54,10 +54,6 @@ class AttentionCalculations:
             return with_keywords(call, with_weights=ast.Constant(True))
         return ast.Tuple([call, ast.Constant(None)], ast.Load())
 
-    def _either(self, one: Arg, other: Arg) -> Arg:
-        """What is given by one name or by another one."""
-        return one if is_given(one) else other
-
     def _causal(self, mask: Arg, causal: Arg, x: Arg, k: Arg, inputs_k: Arg) -> Arg:
         """A mask, and that of earlier positions where a call says so."""
         if literal(causal) is False:
