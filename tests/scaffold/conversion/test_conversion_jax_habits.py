@@ -673,7 +673,7 @@ class Thing(eqx.Module):
     assert one in text or several in text
 
 
-def test_a_hyperparameter_with_the_name_of_a_word_gets_another_one():
+def test_a_hyperparameter_with_the_name_of_a_word_keeps_it():
     made = converted(
         """\
 class Thing(nn.Module):
@@ -686,10 +686,9 @@ class Thing(nn.Module):
 """,
         LINEN,
     )
-    assert "is_trainable: bool" in made.text
-    assert "if self.is_trainable else" in made.text
-    assert made.trial is not None
-    assert ("trainable", "is_trainable") in made.trial.parameters
+    assert "    trainable: bool" in made.text
+    assert "self.w = trainable(ones, " in made.text
+    assert "if self.trainable else" in made.text
 
 
 def test_what_the_first_of_several_layers_maps_from_is_that_of_the_input():

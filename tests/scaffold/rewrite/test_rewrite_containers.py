@@ -35,6 +35,23 @@ LAYERS = {
                 x = scale(x)
             return x
         """,
+    "filled": """
+        def setup(self):
+            self.scales = {}
+            self.table = {}
+            for i, name in enumerate(("first", "second")):
+                self.scales[name] = Plain(3)
+                self.table[f"n{i}"] = Counter()
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for name, counter in self.table.items():
+                x = counter(x) * len(name)
+            for scale in self.scales.values():
+                x = scale(x)
+            for name, scale in self.scales.items():
+                x = scale(x) * len(name)
+            return x
+        """,
     "nested": """
         def setup(self):
             self.blocks = []

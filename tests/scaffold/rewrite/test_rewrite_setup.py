@@ -225,7 +225,27 @@ class User(Layer):
     def forward(self, x: Float["*batch 3"]) -> Float["*batch 3"]:
         return self.inner(x)
 '''
+DECLARING = '''
+from mlax_scaffold.spec import Float, Layer, Size, normal, state, trainable, zeros
+
+
+class Declaring(Layer):
+    """Fields with the names of words that declare."""
+
+    features: Size
+    state: Size = 4
+    trainable: bool = True
+
+    def setup(self):
+        self.kernel = trainable(normal(), (self.features, self.state))
+        self.calls = state(zeros, (self.state,))
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch state"]:
+        self.calls = self.calls + 1
+        return x @ self.kernel if self.trainable else x @ -self.kernel
+'''
 SPECS = (
+    SpecFile("specs/nn/declaring.py", "nn", DECLARING),
     SpecFile("specs/nn/flow.py", "nn", FLOW),
     SpecFile("specs/nn/partly.py", "nn", PARTLY),
     SpecFile("specs/nn/constant.py", "nn", CONSTANT),
@@ -310,6 +330,16 @@ def test_constants_of_a_class(examples: Examples, training: bool):
     assert_matches(expected, y, jnp.float32)
     assert trees[2].EPSILON == module.ConstantHyperparams.EPSILON == 1e-2
     assert module.init(jax.random.key(0), 3)[2] == trees[2]
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_fields_have_the_names_of_words_that_declare(examples: Examples, trained: bool):
+    module = examples.module("nn", "declaring")
+    trees = module.init(jax.random.key(0), 3, state=2, trainable=trained)
+    y, after = module.fwd(X, *trees)
+    sign = 1 if trained else -1
+    assert_matches(sign * (X @ trees[0].kernel), y, jnp.float32)
+    assert_matches(jnp.ones(2), after.calls, jnp.float32)
 
 
 @pytest.mark.parametrize("profile", ["linear", "root"])

@@ -84,8 +84,6 @@ class Parameters:
                 word = f"Literal[{', '.join(map(repr, choices))}]"
             if word.startswith("Initializer"):
                 field_name = initializer_name(parameter)
-            elif field_name in WORDS:
-                field_name = beside_word(field_name, word)
             builder.fields[field_name] = Field(
                 field_name, word, _default(word, value), texts.get(parameter, "")
             )
@@ -249,15 +247,6 @@ def initializer_name(parameter: str) -> str:
     if parameter.endswith("_initializer"):
         return parameter
     return f"{parameter.removesuffix('_init').removesuffix('init') or 'kernel'}_initializer"
-
-
-WORDS = ("trainable", "state", "moment")
-"""Words that declare, which no hyperparameter is called by."""
-
-
-def beside_word(parameter: str, word: str) -> str:
-    """The name of a field whose parameter has the name of such a word."""
-    return f"is_{parameter}" if word.startswith("bool") else f"{parameter}_value"
 
 
 def _default(word: str, value: ast.expr | None) -> ast.expr | None:

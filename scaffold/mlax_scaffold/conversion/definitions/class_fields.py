@@ -9,8 +9,6 @@ import re
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.parameters import (
     LEFT_OUT,
-    WORDS,
-    beside_word,
     documented,
     initializer_name,
 )
@@ -173,9 +171,6 @@ class ClassFields:
             place = given
             if word.startswith("Initializer"):
                 place = initializer_name(given)
-                around.attributes[given] = expression(f"self.{place}")
-            elif given in WORDS:
-                place = beside_word(given, word)
                 around.attributes[given] = expression(f"self.{place}")
             if isinstance(value, ast.Tuple) and _WINDOW.search(given):
                 builder.calculations.lengths[place] = len(value.elts)

@@ -26,6 +26,9 @@ _WITH_LOCALS = (
     MethodRole.FINISH,
     MethodRole.STEP,
 )
+_DECLARING = ("trainable", "state", "moment")
+"""Words whose calls do not stand in generated code: no local hides them there."""
+
 OF_HYPERPARAMS = frozenset(("apply", "keyword_inputs", "outline", "takes_integers"))
 """Names that the generated hyperparameters have, beside their fields."""
 
@@ -58,7 +61,10 @@ def check_locals(
     if role is MethodRole.UPDATE:
         taken |= {n for n, what in attributes.items() if what == "mask"}
     own = set(names_bound(method))
+    declaring = [n.func for n in walk(method) if isinstance(n, ast.Call)]
     for name, node in _plain(method):
+        if name in _DECLARING and node in declaring:
+            continue
         if name in taken and name not in own:
             source.report(
                 node,

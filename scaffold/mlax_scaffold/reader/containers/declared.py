@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -155,6 +155,8 @@ class _Walk:
                 owner = owner.value
             cell = self.cell(_name(owner))
             cell.grows = True
+            if not steps[0].container and any(map(_is_dictionary, cell.values)):
+                steps[0] = replace(steps[0], container=DICT)
             found = self.members(value)
             for step in reversed(steps):
                 found = [m.below(step) for m in found]
@@ -286,6 +288,8 @@ def _step(index: ast.expr, container: str = "") -> Step:
             return Step(DICT, key)
         case ast.Constant(value=int(key)):
             return Step(container, key)
+        case ast.JoinedStr():
+            return Step(DICT)
     return Step(container)
 
 
@@ -299,6 +303,13 @@ def _name(node: ast.expr) -> str:
         return node.id
     name = self_attribute(node)
     return f"self.{name}" if name else ""
+
+
+def _is_dictionary(value: ast.expr) -> bool:
+    match value:
+        case ast.Dict() | ast.DictComp() | ast.Call(func=ast.Name(id="dict")):
+            return True
+    return False
 
 
 def _is_plain(value: ast.expr) -> bool:

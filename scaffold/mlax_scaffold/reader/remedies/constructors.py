@@ -23,13 +23,12 @@ def as_setup(
 ) -> Fix | None:
     """`__init__` as annotated fields, and as `setup` where it does more than keep what it is given.
 
-    None where it sets what it is given anew, where the class has fields or a `setup`, or where
-    arguments are of a kind that no field is.
+    None where it sets what it is given anew, where the class has fields, or a `setup` beside what it
+    does more, or where arguments are of a kind that no field is.
     """
-    if any(isinstance(s, ast.FunctionDef) and s.name == "setup" for s in owner.body):
-        return None
+    methods = {s.name for s in owner.body if isinstance(s, ast.FunctionDef)}
     if method.name == "__post_init__":
-        return called(source, method, "setup")
+        return None if "setup" in methods else called(source, method, "setup")
     given = method.args
     named = [*given.posonlyargs, *given.args][1:]
     firsts = [None] * (len(named) - len(given.defaults))
@@ -45,6 +44,8 @@ def as_setup(
     if fields or several or {*_OF_OTHERS} & defaults.keys():
         return None
     kept = [s for s in method.body if not _is_left_out(s)]
+    if "setup" in methods and not all(map(_does_nothing, kept)):
+        return None
     uses = [n for s in kept for n in walk(s) if isinstance(n, ast.Name)]
     uses = [n for n in uses if n.id in defaults]
     if stored_in(method.body) & defaults.keys():
