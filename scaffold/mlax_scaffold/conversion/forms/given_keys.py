@@ -52,7 +52,8 @@ class _Calls(ast.NodeTransformer):
             return node
         if key not in places[: len(places) - len(function.args.defaults)]:
             return node
-        maker = next(a for a in (*node.args, *(k.value for k in node.keywords)) if _makes(a))  # fmt: skip
+        given = (*node.args, *(k.value for k in node.keywords))
+        maker = next(filter(_makes, given))
         if known is None:
             if function.name in self.own:
                 return node

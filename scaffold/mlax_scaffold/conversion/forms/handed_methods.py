@@ -29,6 +29,7 @@ def without_handed_layers_of_methods(origin: Origin) -> None:
 def _in(node: ast.ClassDef) -> None:
     methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
     made: dict[str, ast.FunctionDef] = {}
+    written: set[str] = set()
     for part in [p for m in methods.values() for p in ast.walk(m)]:
         if not isinstance(part, ast.Call) or part.keywords:
             continue
@@ -48,24 +49,13 @@ def _in(node: ast.ClassDef) -> None:
         if title in methods:
             continue
         made.setdefault(title, _with(method, title, place, part.args[at]))
+        written.add(method.name)
         part.args = [a for i, a in enumerate(part.args) if i != at]
         assert isinstance(part.func, ast.Attribute)
         part.func.attr = title
     node.body += made.values()
-    left = {
-        self_attribute(p)
-        for m in node.body
-        for p in ast.walk(m)
-        if isinstance(p, ast.Attribute)
-    }
-    called = {
-        title for title in methods if f"{title}_" in "".join(f"{t}_" for t in made)
-    }
-    node.body = [
-        m
-        for m in node.body
-        if getattr(m, "name", "") not in called or getattr(m, "name", "") in left
-    ]
+    written -= {self_attribute(p) for m in node.body for p in ast.walk(m)}
+    node.body = [m for m in node.body if getattr(m, "name", "") not in written]
 
 
 def _calls(method: ast.FunctionDef, place: str) -> bool:
