@@ -50,6 +50,15 @@ LAYERS = {
                 x = scale(x)
             for name, scale in self.scales.items():
                 x = scale(x) * len(name)
+                for name, scale in self.scales.items():
+                    x = scale(x) * len(name)
+            for name, counter in self.table.items():
+                name = name[1:]
+                x = counter(x) * len(name)
+            for factor in [len(name) * c.scale[0] for name, c in self.scales.items()]:
+                x = x * factor
+            for factor in [scale.scale[0] for _, scale in self.scales.items()]:
+                x = x + factor
             return x
         """,
     "nested": """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlax_scaffold.model.places import Step
+from mlax_scaffold.model.walking import walk
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,22 @@ def joined(places: Sequence[Place | None], parameter: str) -> Place | None:
         texts.append(parameter if len(open_) == 1 else f"{parameter}[{number}]")
         number += 1
     return Place(first.name, tuple(steps), tuple(texts))
+
+
+def key_of(target: ast.expr, loop: ast.AST, method: ast.AST) -> str:
+    """The variable of a loop over items that is the key: the first, or the second where none reads that.
+
+    Nothing where the loop sets the key anew.
+    """
+    match target:
+        case ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=value)]):
+            named = [n for n in walk(method) if isinstance(n, ast.Name) and n.id == key]
+            if not any(isinstance(n.ctx, ast.Load) for n in named):
+                return value
+            inside = {*walk(loop)}
+            stores = [n for n in named if n in inside and isinstance(n.ctx, ast.Store)]
+            return key if len(stores) == 1 else ""
+    return ""
 
 
 def open_steps(places: Sequence[Place]) -> list[int]:

@@ -23,7 +23,7 @@ from mlax_scaffold.reader.containers.declared import (
     step_of,
 )
 from mlax_scaffold.reader.containers.entries import Entering, EntriesOf, Layers
-from mlax_scaffold.reader.containers.place import Place, joined, open_steps
+from mlax_scaffold.reader.containers.place import Place, joined, key_of, open_steps
 from mlax_scaffold.reader.containers.uses import (
     aliases_of,
     holds_layers,
@@ -173,7 +173,9 @@ class _Method(Entering, ast.NodeVisitor):
 
     # Loops
 
-    def iterated(self, node: ast.expr) -> tuple[Any, bool]:
+    def iterated(
+        self, node: ast.expr, loop: Any = None, target: ast.expr | None = None
+    ) -> tuple[Any, bool]:
         """What the items of an iterable stand for: a tree of functions of a variable's name; and change it.
 
         The second is whether there is any such item.
@@ -198,6 +200,10 @@ class _Method(Entering, ast.NodeVisitor):
                 if how == "values":
                     self.change(node, place.text)
                     return item, True
+                if target is not None and (key := key_of(target, loop, self.method)):
+                    self.change(node, place.text)
+                    self.change(target, key)
+                    return (None, lambda _: item(key)), True
                 self.change(node, f"zip({place.text}, {place.text})")
                 return (None, item), True
             case ast.Call(func=ast.Name(id="enumerate"), args=[first, *rest]):
@@ -251,7 +257,7 @@ class _Method(Entering, ast.NodeVisitor):
                         self.variables.pop(part.id, None)
 
     def visit_For(self, node: ast.For) -> None:
-        item, _ = self.iterated(node.iter)
+        item, _ = self.iterated(node.iter, node, node.target)
         self.bind(node.target, item)
         for statement in (*node.body, *node.orelse):
             self.visit(statement)
@@ -259,7 +265,7 @@ class _Method(Entering, ast.NodeVisitor):
     def _comprehension(self, node: Any) -> None:
         outer = dict(self.variables)
         for generator in node.generators:
-            item, _ = self.iterated(generator.iter)
+            item, _ = self.iterated(generator.iter, node, generator.target)
             self.bind(generator.target, item)
             for test in generator.ifs:
                 self.visit(test)
