@@ -96,6 +96,7 @@ def missing(traced):
 def traces(traced):
     import jax
 
+    jax.config.update("jax_traceback_filtering", "off")  # It takes longer than all that is tried.
     names = {**vars(sys.modules[modules[0]]), "jax": jax, "jnp": jax.numpy}
     # What the example says of its results is for the tests to hold.
     tree = ast.parse(traced["code"])
@@ -114,10 +115,9 @@ def traces(traced):
         if contract and always is None and (never := refused_with_defaults(contract)):
             return [failure(never, source=traced["source"]) | {"always": True, "default": True}]
         told = error if isinstance(error, type(always)) else always or error
-        found = failure(told, source=traced["source"])
-        axes = contract and sizes_of(contract) or {}
-        found = [found | {"always": always is not None, "axes": axes}]
-        if contract and always is None and not axes:
+        said = {"always": always is not None, "axes": contract and sizes_of(contract) or {}}
+        found = [failure(told, source=traced["source"]) | said]
+        if contract and always is None and not said["axes"]:
             found[0]["fits"] = fitting(contract)
         return found if always or not contract else found + of_other_dtypes(traced)
     if not traced["code"]:
