@@ -19,7 +19,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
 )
 
-ATTENTION = "torch.nn.MultiheadAttention"
+_ATTENTION = "torch.nn.MultiheadAttention"
 
 
 def without_attention_pairs(origin: Origin) -> None:
@@ -66,18 +66,26 @@ def attention_layers(origin: Origin, node: ast.ClassDef) -> tuple[set[str], set[
     """The attributes that are attention, and those that are lists of it."""
     direct: set[str] = set()
     listed: set[str] = set()
+    for title, _, in_list in attention_made(origin, node):
+        (listed if in_list else direct).add(title)
+    return direct, listed
+
+
+def attention_made(
+    origin: Origin, node: ast.ClassDef
+) -> Iterator[tuple[str, ast.Call, bool]]:
+    """The attributes of a class that are attention, the call that makes it, and whether in a list."""
     for part in ast.walk(node):
         if not isinstance(part, ast.Assign) or not isinstance(part.value, ast.Call):
             continue
         title = self_attribute(part.targets[0])
-        inner = made_in_list(origin, part.value)
+        inner = _made_in_list(origin, part.value)
         call = inner if inner is not None else part.value
-        if title is not None and origin.qualified(call.func) == ATTENTION:
-            (direct if inner is None else listed).add(title)
-    return direct, listed
+        if title is not None and origin.qualified(call.func) == _ATTENTION:
+            yield title, call, inner is not None
 
 
-def made_in_list(origin: Origin, call: ast.Call) -> ast.Call | None:
+def _made_in_list(origin: Origin, call: ast.Call) -> ast.Call | None:
     """What a comprehension makes, which a list of layers holds."""
     if origin.qualified(call.func) != "torch.nn.ModuleList" or len(call.args) != 1:
         return None

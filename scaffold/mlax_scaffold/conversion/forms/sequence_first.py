@@ -10,12 +10,11 @@ import ast
 from collections.abc import Callable
 
 from mlax_scaffold.conversion.forms.attention_weights import (
-    ATTENTION,
     attention_calls,
-    made_in_list,
+    attention_made,
 )
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import expression, literal, self_attribute
+from mlax_scaffold.conversion.source.trees import expression, literal
 
 _INPUTS = ("query", "key", "value")
 
@@ -25,21 +24,14 @@ def without_sequence_first(origin: Origin) -> None:
     for node in origin.classes.values():
         titles: set[str] = set()
         listed: set[str] = set()
-        for part in ast.walk(node):
-            if not isinstance(part, ast.Assign) or not isinstance(part.value, ast.Call):
-                continue
-            title = self_attribute(part.targets[0])
-            inner = made_in_list(origin, part.value)
-            call = inner if inner is not None else part.value
-            if origin.qualified(call.func) != ATTENTION or title is None:
-                continue
+        for title, call, in_list in attention_made(origin, node):
             given = {k.arg: k.value for k in call.keywords}
             if None in given or len(call.args) > 8:
                 continue
             if "batch_first" not in given or literal(given["batch_first"]) is False:
                 call.keywords = [k for k in call.keywords if k.arg != "batch_first"]
                 call.keywords.append(ast.keyword("batch_first", ast.Constant(True)))
-                (titles if inner is None else listed).add(title)
+                (listed if in_list else titles).add(title)
         if titles or listed:
             for method in node.body:
                 if isinstance(method, ast.FunctionDef):

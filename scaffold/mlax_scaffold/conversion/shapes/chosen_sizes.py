@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import copy
-import operator
 from collections.abc import Iterable
 
 from mlax_scaffold.conversion.shapes.sizes import substituted
 from mlax_scaffold.conversion.shapes.values import Number, Value
 from mlax_scaffold.conversion.source.trees import literal, same, self_attribute
+from mlax_scaffold.model.arithmetic import COMPARE
 
 
 def compares_sizes(condition: ast.expr) -> bool:
@@ -60,16 +60,6 @@ def chosen_size(condition: ast.expr, a: ast.expr, b: ast.expr) -> ast.expr:
     return ast.IfExp(condition, a, b)
 
 
-_TESTS = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-
-
 def number_of(setup: Iterable[ast.stmt], node: ast.expr) -> ast.expr:
     """An attribute as the number that it is set to; itself where it is another one."""
     attribute = self_attribute(node)
@@ -95,7 +85,7 @@ def literal_test(test: ast.expr, setup: Iterable[ast.stmt]) -> bool | None:
                 if type(literal(part.value)) is int
             }
             sides = [literal(substituted(side, values)) for side in (left, right)]
-            compare = _TESTS.get(type(operation))
+            compare = COMPARE.get(type(operation))
             if compare is not None and all(type(side) is int for side in sides):
                 return bool(compare(*sides))
     return None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import copy
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from mlax_scaffold.model.arithmetic import COMPARE
 
 ARRAY = "_array_"
 """The name of an array in an expression that is written around it."""
@@ -208,7 +209,7 @@ def folded(node: ast.expr) -> ast.expr:
             self.generic_visit(node)
             match literal(node.left), [literal(c) for c in node.comparators]:
                 case int(left), [int(right)]:
-                    compare = _COMPARISONS.get(type(node.ops[0]))
+                    compare = COMPARE.get(type(node.ops[0]))
                     return constant(compare(left, right)) if compare else node
             return node
 
@@ -262,16 +263,6 @@ _OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mult: lambda a, b: a * b,
     ast.FloorDiv: lambda a, b: a // b,
     ast.Pow: lambda a, b: a**b if 0 <= b < 8 else a // 0,
-}
-
-
-_COMPARISONS: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
 }
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Collection, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
 
+from mlax_scaffold.model.arithmetic import COMPARE
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.makers.functions import Maker
 from mlax_scaffold.reader.remedies.bindings import (
@@ -169,19 +168,9 @@ def _holds(test: ast.expr) -> bool | None:
             left=ast.Constant(value=left),
             ops=[op],
             comparators=[ast.Constant(value=right)],
-        ) if type(op) in _COMPARED and type(left) is type(right) in (int, float, str):
-            return _COMPARED[type(op)](left, right)
+        ) if type(op) in COMPARE and type(left) is type(right) in (int, float, str):
+            return COMPARE[type(op)](left, right)
     return None
-
-
-_COMPARED: dict[type, Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
 
 
 def _without_returns(
