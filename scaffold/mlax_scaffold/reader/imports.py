@@ -71,7 +71,9 @@ CORE = {
     "widened": "precision",
 }
 """Words that are functions of the generated package, and the modules they are in."""
-DECLARATIONS = ("trainable", "state", "moment", "require", "function", *CORE)
+DECLARING = ("trainable", "state", "moment")
+"""Words that declare an array, whose calls do not stand in generated code."""
+DECLARATIONS = (*DECLARING, "require", "function", *CORE)
 TYPES = (*KINDS, "Key", "PyTree", OUTPUT, "Literal", "PerDim")
 _NAMES = {
     "jax": "jax",

@@ -59,7 +59,7 @@ def _started(node: ast.ClassDef) -> set[str]:
 
 def _buffers(origin: Origin, method: ast.FunctionDef) -> None:
     """Let buffers that are changed, or registered in several branches, be locals until then."""
-    torch = next((n for n, full in origin.imports.items() if full == "torch"), "")
+    torch = origin.name_of("torch")
     places = {f[0] for part in ast.walk(method) if (f := _registered(part))}
     for place in sorted(places):
         body = method.body

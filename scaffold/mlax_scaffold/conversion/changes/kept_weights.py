@@ -77,7 +77,7 @@ def _declared(
         value: ast.expr
         if table and full == "torch.nn.Embedding" and len(args) == 2:
             sizes = ", ".join(map(ast.unparse, args))
-            torch = _torch(origin)
+            torch = origin.name_of("torch")
             if not torch:
                 return False
             value = expression(f"{torch}.randn({sizes})")
@@ -101,10 +101,6 @@ def _declared(
         start.body[at] = ast.copy_location(declared, part)
         return True
     return False
-
-
-def _torch(origin: Origin) -> str:
-    return next((n for n, full in origin.imports.items() if full == "torch"), "")
 
 
 def _empty(origin: Origin, value: ast.expr) -> ast.expr:
@@ -156,7 +152,7 @@ class _Renamed(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        torch = _torch(self.origin)
+        torch = self.origin.name_of("torch")
         if self.table and self_attribute(node.func) == self.place and torch:
             text = f"{torch}.nn.functional.embedding(x, self.{self.title})"
             return ast.copy_location(expression(text, x=node.args[0]), node)

@@ -75,8 +75,7 @@ def _zeros(origin: Origin, shape: ast.expr, size: ast.expr) -> ast.expr:
         case _:
             sizes = [ast.Starred(expression("s[:-1]", s=shape), ast.Load())]
     made = ast.Tuple([*sizes, size], ast.Load())
-    known = [n for n, full in origin.imports.items() if full == "jax.numpy"]
-    jnp = name(known[0]) if known else name("@module:jnp")
+    jnp = name(origin.name_of("jax.numpy") or "@module:jnp")
     return expression("jnp.zeros(s)", jnp=jnp, s=copy.deepcopy(made))
 
 

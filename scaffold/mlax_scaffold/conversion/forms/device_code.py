@@ -22,7 +22,7 @@ _NEW = ("new_zeros", "new_ones", "new_full", "new_empty")
 
 def without_device_code(origin: Origin) -> None:
     """Write in place what is left of it where there is no GPU."""
-    torch = next((n for n, full in origin.imports.items() if full == "torch"), "")
+    torch = origin.name_of("torch")
     if origin.uses("torch"):
         _Devices(origin, torch or _TORCH).visit(origin.tree)
         if not torch:

@@ -65,9 +65,7 @@ _NUMBERED = ("torch.zeros", "torch.ones", "torch.empty", "torch.Tensor")
 class _Changes(ast.NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
-        self.torch = next(
-            (n for n, f in origin.imports.items() if f == "torch"), "torch_"
-        )
+        self.torch = origin.name_of("torch") or "torch_"
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         # A statement changes what is there already.

@@ -29,8 +29,7 @@ def without_unrolls(origin: Origin) -> None:
         return
     called: dict[str, str] = {}
     for full, usual in (("jax", "jax"), ("jax.numpy", "jnp")):
-        known = [n for n, f in origin.imports.items() if f == full]
-        called[full] = known[0] if known else usual
+        called[full] = origin.name_of(full) or usual
     count = 0
     for node in origin.classes.values():
         held = {

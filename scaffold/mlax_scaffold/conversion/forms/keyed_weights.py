@@ -26,7 +26,7 @@ _FILLED = {"jax.numpy.zeros": "zeros", "jax.numpy.ones": "ones"}
 
 def without_keyed_weights(origin: Origin) -> None:
     """Write them so, in place; what makes something else stays as it is."""
-    linen = [n for n, full in origin.imports.items() if full == "flax.linen"]
+    linen = origin.name_of("flax.linen")
     for part in ast.walk(origin.tree) if linen else ():
         if isinstance(part, ast.Call) and self_attribute(part.func) == "param":
             _in_places(part)
@@ -37,7 +37,7 @@ def without_keyed_weights(origin: Origin) -> None:
                 found = _rule(origin, made, given.args[0].arg)
                 if found is not None:
                     text, value, shape = found
-                    rule = expression(f"{linen[0]}.initializers.{text}", v=value)
+                    rule = expression(f"{linen}.initializers.{text}", v=value)
                     part.args[1:] = [ast.copy_location(rule, made), shape]
     ast.fix_missing_locations(origin.tree)
 

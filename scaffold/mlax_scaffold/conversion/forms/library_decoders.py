@@ -64,8 +64,8 @@ self.decoder = {nn}.TransformerDecoder(decoder_layer, num_decoder_layers, {nn}.L
 
 def without_library_decoders(origin: Origin) -> None:
     """Write them so in a file, in place."""
-    nn = next((n for n, full in origin.imports.items() if full == "torch.nn"), "")
-    torch = next((n for n, full in origin.imports.items() if full == "torch"), "")
+    nn = origin.name_of("torch.nn")
+    torch = origin.name_of("torch")
     nn = nn or (f"{torch}.nn" if torch else "")
     for kind in reversed(_KINDS):
         made: dict[str, str] = {}

@@ -52,7 +52,7 @@ class _Calls(ast.NodeTransformer):
         loop = ast.comprehension(ast.Name(given[0], ast.Store()), layers, [], 0)
         stack = expression(
             "jnp.stack(a, axis=0)",
-            jnp=_numpy(self.origin),
+            jnp=name(self.origin.name_of("jax.numpy") or "@module:jnp"),
             a=ast.ListComp(made, [loop]),
         )
         for part in ast.walk(stack):
@@ -109,9 +109,3 @@ class _Calls(ast.NodeTransformer):
                 self.used.append(local)
                 return [a.arg for a in local.args.args], copy.deepcopy(value)
         return [], None
-
-
-def _numpy(origin: Origin) -> ast.expr:
-    """The module of arrays, as the file calls it."""
-    known = [n for n, full in origin.imports.items() if full == "jax.numpy"]
-    return name(known[0]) if known else name("@module:jnp")

@@ -23,7 +23,7 @@ _OF_ROWS = ("view", "reshape", "unsqueeze", "squeeze", "to", "type_as", "float")
 
 def without_masked_rows(origin: Origin, notes: Notes) -> None:
     """Write such branches of loops so, in place."""
-    torch = next((n for n, full in origin.imports.items() if full == "torch"), "")
+    torch = origin.name_of("torch")
     if not torch:
         return
     for node in ast.walk(origin.tree):

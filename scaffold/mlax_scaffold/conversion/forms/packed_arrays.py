@@ -24,7 +24,7 @@ from mlax_scaffold.conversion.source.trees import (
 
 def without_packs(origin: Origin) -> None:
     """Write them so in a file of PyTorch, in place, where one function packs and unpacks."""
-    torch = next((n for n, full in origin.imports.items() if full == "torch"), "")
+    torch = origin.name_of("torch")
     if not torch or "einops.pack" not in origin.imports.values():
         return
     calls = _Helpers(origin)

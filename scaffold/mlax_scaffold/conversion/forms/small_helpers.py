@@ -47,7 +47,7 @@ def without_small_helpers(origin: Origin) -> None:
         elif (made := _copies(origin, function)) is not None:
             known[title] = made
     _Calls(origin, known).visit(origin.tree)
-    module = next((n for n, full in origin.imports.items() if full == "torch.nn"), "")
+    module = origin.name_of("torch.nn")
     flat = {n for n, c in origin.classes.items() if _flattens(c)} if module else set()
     if flat:
         # A layer of PyTorch under a name of the file.

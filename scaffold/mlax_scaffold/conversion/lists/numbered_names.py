@@ -12,9 +12,9 @@ _SETS = ("add_module", "register_module")
 
 def without_numbered_names(origin: Origin, node: ast.ClassDef) -> None:
     """Change a class of PyTorch in place."""
-    module = next((n for n, full in origin.imports.items() if full == "torch.nn"), None)
+    module = origin.name_of("torch.nn")
     start = next((f for f in node.body if getattr(f, "name", "") == "__init__"), None)
-    if module is None or not isinstance(start, ast.FunctionDef):
+    if not module or not isinstance(start, ast.FunctionDef):
         return
     begun: dict[str, ast.For] = {}
     for loop in start.body:

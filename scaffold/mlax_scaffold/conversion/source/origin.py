@@ -192,6 +192,10 @@ class Origin:
                 return long + full[len(short) :]
         return full
 
+    def name_of(self, module: str) -> str:
+        """What the file calls a module, or "" where it does not import it by a name."""
+        return next((n for n, full in self.imports.items() if full == module), "")
+
     def uses(self, package: str) -> bool:
         """Whether the file imports something of a package."""
         return any(f.partition(".")[0] == package for f in self.imports.values())

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from mlax_scaffold.model.definition import Declaration, MethodRole, Role
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.imports import DECLARING
 from mlax_scaffold.reader.source import Source, self_attribute
 
 _SUFFIXES = {
@@ -26,9 +27,6 @@ _WITH_LOCALS = (
     MethodRole.FINISH,
     MethodRole.STEP,
 )
-_DECLARING = ("trainable", "state", "moment")
-"""Words whose calls do not stand in generated code: no local hides them there."""
-
 OF_HYPERPARAMS = frozenset(("apply", "keyword_inputs", "outline", "takes_integers"))
 """Names that the generated hyperparameters have, beside their fields."""
 
@@ -63,8 +61,8 @@ def check_locals(
     own = set(names_bound(method))
     declaring = [n.func for n in walk(method) if isinstance(n, ast.Call)]
     for name, node in _plain(method):
-        if name in _DECLARING and node in declaring:
-            continue
+        if name in DECLARING and node in declaring:
+            continue  # no local hides it in generated code
         if name in taken and name not in own:
             source.report(
                 node,

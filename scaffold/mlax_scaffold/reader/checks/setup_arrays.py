@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.reader.checks.exactness import qualified
+from mlax_scaffold.reader.imports import DECLARING
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
@@ -27,8 +28,6 @@ _NUMPY = frozenset(
     ]
 )
 """Functions of `jax.numpy` that NumPy has, too, with the same arguments."""
-
-_DECLARING = ("trainable", "state", "moment")
 
 
 def check_setup_arrays(
@@ -90,7 +89,7 @@ def _own(setup: ast.FunctionDef) -> Iterator[ast.AST]:
         node = pending.pop(0)
         if isinstance(node, ast.Lambda | ast.FunctionDef):
             continue
-        if isinstance(node, ast.Call) and dotted(node.func) in _DECLARING:
+        if isinstance(node, ast.Call) and dotted(node.func) in DECLARING:
             continue
         yield node
         pending += ast.iter_child_nodes(node)
@@ -103,7 +102,7 @@ def _given(setup: ast.FunctionDef, imports: Mapping[str, Import]) -> Iterator[as
             continue
         name = dotted(node.func) or ""
         parts: list[ast.AST] = []
-        if name in _DECLARING and node.args:
+        if name in DECLARING and node.args:
             first, *rest = node.args
             made = isinstance(first, ast.Call) and not _name(first, imports)
             parts = [
@@ -165,7 +164,7 @@ def _holds(value: ast.expr, held: set[str], made: list[ast.Call]) -> bool:
                 continue
             case ast.Call() if any(node is call for call in made):
                 return True
-            case ast.Call(func=function) if dotted(function) in (*_DECLARING, "len"):
+            case ast.Call(func=function) if dotted(function) in (*DECLARING, "len"):
                 continue
             case ast.Name() | ast.Attribute() if dotted(node) in held:
                 return True
