@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from mlax_scaffold.model.word import called
 from mlax_scaffold.model.words import WORDS, Word
@@ -130,13 +131,16 @@ class HyperType:
         return f"({example}, {example})" if self.sequence else example
 
     @property
-    def invalid(self) -> tuple[str, ...]:
-        """Expressions of values that it does not take."""
+    def invalid(self) -> tuple[Any, ...]:
+        """Values that it does not take."""
+        values: tuple[Any, ...] = self.word.invalid
         if self.choices:
-            return ('"no such choice"', "1")
-        if self.sequence:
-            return ("1", *(f"({value},)" for value in self.word.invalid))
-        return self.word.invalid
+            values = ("no such choice", 1)
+        elif self.sequence:
+            values = (1, *((value,) for value in values))
+        if self.optional:
+            return tuple(value for value in values if value is not None)
+        return values if None in values else (*values, None)
 
     @property
     def strategy(self) -> str:
@@ -174,7 +178,7 @@ def row_type(names: Iterable[str]) -> HyperType:
             " -> ".join(f"tuple[{given}]" for given in types),
             f"rows({', '.join(called(word.strategy) for word in words)})",
             f"({', '.join(word.example for word in words)})",
-            ("1", "()"),
+            (1, ()),
             parts=words,
         )
     )

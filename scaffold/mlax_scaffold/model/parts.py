@@ -54,7 +54,7 @@ PARTS = (
         "Callable[[str, Any], bool] | Any -> Callable[[str, Any], bool]",
         "masks()",
         'lambda path, weight: "bias" not in path',
-        ("1", "[]"),
+        (1, []),
         attribute="mask",
     ),
     Word(
@@ -65,7 +65,7 @@ PARTS = (
         "Callable[[str, Any], str] | Any -> Callable[[str, Any], str]",
         "matrix_axes()",
         'lambda path, weight: "rc" if weight.ndim == 2 else ""',
-        ("1", "[]"),
+        (1, []),
         attribute="mask",
         kept="matrix_axes",
         of_each="axes_of_matrices",

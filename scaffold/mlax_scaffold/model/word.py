@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 SPEC = "mlax_scaffold.spec"
 
@@ -35,8 +36,8 @@ class Word:
     """Expression of what a test tries: a call of `testing.strategies`, or by a dotted name of a plugin's."""
     example: str = ""
     """Expression of a value that the word takes."""
-    invalid: tuple[str, ...] = ()
-    """Expressions of values that it does not take."""
+    invalid: tuple[Any, ...] = field(default=(), compare=False)
+    """Values that it does not take; not all are hashable, or equal to themselves."""
     shown: str = ""
     """Expression of a value in the example of a page; the other example where it is empty."""
     shown_in_schedule: str = ""

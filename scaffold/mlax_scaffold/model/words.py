@@ -15,7 +15,7 @@ from mlax_scaffold.model.word import Word
 
 __all__ = ["WORDS", "Word", "vocabulary"]
 
-_NAN, _INF, _TEXT = 'float("nan")', 'float("inf")', '"1"'
+_NAN, _INF = float("nan"), float("inf")
 _FUNCTION = "Callable[..., Any]"
 
 _NUMBERS = (
@@ -26,7 +26,7 @@ _NUMBERS = (
         "int",
         "sizes()",
         "4",
-        ("0", "-1", "2.5", '"4"', "True"),
+        (0, -1, 2.5, "4", True),
         measured=True,
         names="axis",
         per_dim=True,
@@ -39,7 +39,7 @@ _NUMBERS = (
         "int",
         "counts()",
         "1",
-        ("-1", "2.5", _TEXT),
+        (-1, 2.5, "1"),
         names="axis",
         per_dim=True,
     ),
@@ -50,7 +50,7 @@ _NUMBERS = (
         "Sequence[int] -> tuple[int, ...]",
         "size_sequences()",
         "(8, 4)",
-        ("(0,)", "2.5", '"84"'),
+        ((0,), 2.5, "84"),
         shown_in_schedule="(80, 80)",
         names="axes",
         element=False,
@@ -62,7 +62,7 @@ _NUMBERS = (
         "int",
         "integers()",
         "1",
-        ("2.5", _TEXT),
+        (2.5, "1"),
         names="axis",
     ),
     Word(
@@ -72,10 +72,10 @@ _NUMBERS = (
         "bool",
         "booleans()",
         "True",
-        ("1", '"yes"'),
+        (1, "yes"),
         names="switch",
     ),
-    Word("str", "a string", "string", "str", "names()", '"name"', ("1",), opaque=True),
+    Word("str", "a string", "string", "str", "names()", '"name"', (1,), opaque=True),
     Word(
         "float",
         "a finite number",
@@ -83,7 +83,7 @@ _NUMBERS = (
         "float",
         "finite_floats()",
         "0.5",
-        ('"0.5"', _NAN, _INF),
+        ("0.5", _NAN, _INF),
     ),
     Word(
         "Extended",
@@ -92,7 +92,7 @@ _NUMBERS = (
         "float",
         "finite_floats()",
         "0.5",
-        ('"0.5"', _NAN, "True"),
+        ("0.5", _NAN, True),
     ),
     Word(
         "Positive",
@@ -101,7 +101,7 @@ _NUMBERS = (
         "float",
         "positives()",
         "0.5",
-        ("0.0", "-1.0", _INF, _TEXT),
+        (0.0, -1.0, _INF, "1"),
     ),
     Word(
         "NonNegative",
@@ -110,7 +110,7 @@ _NUMBERS = (
         "float",
         "non_negatives()",
         "0.5",
-        ("-1.0", _NAN, _TEXT),
+        (-1.0, _NAN, "1"),
     ),
     Word(
         "Probability",
@@ -119,7 +119,7 @@ _NUMBERS = (
         "float",
         "probabilities()",
         "0.5",
-        ("-0.1", "1.1", _NAN, _TEXT),
+        (-0.1, 1.1, _NAN, "1"),
         shown="0.1",
         narrower=((0.0, "above 0", "Fraction"), (1.0, "below 1", "Decay")),
     ),
@@ -130,7 +130,7 @@ _NUMBERS = (
         "float",
         "fractions()",
         "0.5",
-        ("0.0", "1.5", _NAN, _TEXT),
+        (0.0, 1.5, _NAN, "1"),
     ),
     Word(
         "Decay",
@@ -139,7 +139,7 @@ _NUMBERS = (
         "float",
         "decays()",
         "0.5",
-        ("-0.1", "1.0", _NAN, _TEXT),
+        (-0.1, 1.0, _NAN, "1"),
     ),
     Word(
         "Boundaries",
@@ -148,7 +148,7 @@ _NUMBERS = (
         "Sequence[int] -> tuple[int, ...]",
         "boundaries_between()",
         "(2, 4)",
-        ("(2, 2)", "(4, 2)", "(0, 2)", "2", '"24"'),
+        ((2, 2), (4, 2), (0, 2), 2, "24"),
         shown_in_schedule="(40, 80)",
         element=False,
         increment=40,
@@ -164,7 +164,7 @@ _SETTINGS = (
         "PaddingLike -> Padding",
         "paddings(spatial_dims)",
         '"SAME"',
-        ('"same size"', "-1", "1.5"),
+        ("same size", -1, 1.5),
         element=False,
         per_axis=True,
     ),
@@ -175,7 +175,7 @@ _SETTINGS = (
         "PrecisionLike",
         "precisions()",
         '"highest"',
-        ('"exact"',),
+        ("exact",),
     ),
     Word(
         "DType",
@@ -184,7 +184,7 @@ _SETTINGS = (
         "DTypeLike",
         "accum_dtypes()",
         '"float32"',
-        ('"int32"', '"no dtype"'),
+        ("int32", "no dtype"),
         declares_dtype=True,
     ),
     Word(
@@ -194,7 +194,7 @@ _SETTINGS = (
         "int | Sequence[int] -> tuple[int, ...]",
         "axes(rank)",
         "-1",
-        ("1.5", '"x"', "(0, 0)"),
+        (1.5, "x", (0, 0)),
         selects_axes=True,
     ),
     Word(
@@ -204,7 +204,7 @@ _SETTINGS = (
         "str | Sequence[str] -> str | tuple[str, ...]",
         "axis_names()",
         '"devices"',
-        ("1", '("devices", 1)', "()"),
+        (1, ("devices", 1), ()),
         mapped=True,
     ),
     Word(
@@ -214,7 +214,7 @@ _SETTINGS = (
         "Sequence[int] -> tuple[int, ...]",
         "array_shapes()",
         "(2, 3)",
-        ("(-1,)", "2.5", '"23"'),
+        ((-1,), 2.5, "23"),
         names="axes",
     ),
     Word(
@@ -224,7 +224,7 @@ _SETTINGS = (
         "Sequence[int] -> tuple[int, ...]",
         "new_shapes()",
         "(1, -1)",
-        ("(-1, -1)", "(-2,)", "2.5"),
+        ((-1, -1), (-2,), 2.5),
     ),
 )
 
@@ -236,7 +236,7 @@ _FUNCTIONS = (
         "Callable[..., jax.Array]",
         "activations()",
         "jax.nn.relu",
-        ("1", "[]"),
+        (1, []),
     ),
     Word(
         "Function",
@@ -245,7 +245,7 @@ _FUNCTIONS = (
         _FUNCTION,
         "functions()",
         "jax.nn.relu",
-        ("1", "[]"),
+        (1, []),
     ),
     Word(
         "DotGeneral",
@@ -254,7 +254,7 @@ _FUNCTIONS = (
         _FUNCTION,
         "dot_generals()",
         "jax.lax.dot_general",
-        ("1", "[]"),
+        (1, []),
     ),
     Word(
         "ConvGeneralDilated",
@@ -263,7 +263,7 @@ _FUNCTIONS = (
         _FUNCTION,
         "convolutions()",
         "jax.lax.conv_general_dilated",
-        ("1", "[]"),
+        (1, []),
     ),
     Word(
         "Reduction",
@@ -272,7 +272,7 @@ _FUNCTIONS = (
         _FUNCTION,
         "reductions()",
         "jax.lax.add",
-        ("1", "[]"),
+        (1, []),
     ),
     Word(
         "Policy",
@@ -281,7 +281,7 @@ _FUNCTIONS = (
         _FUNCTION,
         "policies()",
         "jax.checkpoint_policies.dots_saveable",
-        ("1", "[]"),
+        (1, []),
     ),
     Word(
         "Scheduled",
@@ -290,7 +290,7 @@ _FUNCTIONS = (
         f"float | {_FUNCTION}",
         "scheduled()",
         "0.1",
-        ('"0.1"', _NAN, "None"),
+        ("0.1", _NAN, None),
         attribute="scheduled",
         element=False,
     ),
@@ -301,7 +301,7 @@ _FUNCTIONS = (
         _FUNCTION,
         "step_functions()",
         "jnp.sqrt",
-        ("0.1", "[]"),
+        (0.1, []),
         schedule=True,
     ),
     Word(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -26,6 +26,7 @@ from mlax_scaffold.testing.defaults import (
     assert_schedule_defaults,
 )
 from mlax_scaffold.testing.held import hold_what_it_is_given
+from mlax_scaffold.testing.invalid import assert_refuses_invalid
 from mlax_scaffold.testing.invariances import claim_of
 from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
@@ -37,9 +38,6 @@ from mlax_scaffold.testing.schedule import ScheduleSituation
 from mlax_scaffold.testing.situation import Situation
 
 C = TypeVar("C")
-
-Invalid = Iterable[tuple[str, Any]]
-"""Names of hyperparameters, with values that they may not have."""
 
 _CALLED: tuple[Any, ...] = (
     layers.compute_what_the_spec_says,
@@ -77,7 +75,6 @@ def layer(
     init: Callable[..., Any],
     *,
     valid: Mapping[str, Any] | None = None,
-    refused: Invalid = (),
     creates: bool = False,
     cell: bool = False,
     surrogate: bool = False,
@@ -92,7 +89,6 @@ def layer(
         spec: what it follows from.
         init: its `init`.
         valid: hyperparameters with which `init` makes a layer.
-        refused: hyperparameters with values that they may not have.
         creates: whether `init` makes weights or states, of a key.
         cell: whether its hyperparameters make the first carry.
         surrogate: whether its gradient is meant not to be the derivative.
@@ -120,7 +116,7 @@ def layer(
     def refuse_what_is_no_hyperparameter(situation: Situation) -> None:
         takes_key = "key" in layers.parameter_names(init)
         make = functools.partial(init, jax.random.key(0)) if takes_key else init
-        assert_refuses(name, make, valid or {}, refused)
+        assert_refuses_invalid(name, spec, make, valid)
 
     def have_the_defaults_of_the_spec(situation: Situation) -> None:
         assert_layer_defaults(name, spec, init, situation.case.fwd)
@@ -176,7 +172,6 @@ def function(
     function: Callable[..., Any],
     *,
     surrogate: bool = False,
-    refused: Invalid = (),
 ) -> Callable[[Callable[[Pick], Case]], Contract[Situation]]:
     """The contract of a function of arrays, of the function that picks its cases.
 
@@ -185,8 +180,8 @@ def function(
 
     def refuse_what_is_no_hyperparameter(situation: Situation) -> None:
         x = situation.case.arguments(jnp.float32).x
-        valid = situation.case.hyperparameters or {}
-        assert_refuses(name, functools.partial(function, *x), valid, refused)
+        valid = situation.case.hyperparameters
+        assert_refuses_invalid(name, spec, functools.partial(function, *x), valid)
 
     def have_the_defaults_of_the_spec(situation: Situation) -> None:
         assert_function_defaults(name, spec, function)
@@ -222,7 +217,6 @@ def optimizer(
     init: Callable[..., Any],
     *,
     valid: Mapping[str, Any] | None = None,
-    refused: Invalid = (),
 ) -> Callable[[Callable[[Pick], OptimizerCase]], Contract[OptimizerSituation]]:
     """The contract of an optimizer, of the function that picks its cases.
 
@@ -231,13 +225,12 @@ def optimizer(
         spec: what it follows from.
         init: its `init`.
         valid: hyperparameters with which `init` makes a state.
-        refused: hyperparameters with values that they may not have.
     """
     takes_weights = "trainables" in layers.parameter_names(init)
 
     def refuse_what_is_no_hyperparameter(situation: OptimizerSituation) -> None:
         make = functools.partial(init, {}) if takes_weights else init
-        assert_refuses(name, make, valid or {}, refused)
+        assert_refuses_invalid(name, spec, make, valid)
 
     def tell_of_masks_that_select_nothing(situation: OptimizerSituation) -> None:
         assert_names_masks(situation.case, spec, init)
@@ -286,7 +279,6 @@ def schedule(
     requirements: tuple[str, ...] = (),
     unsaid: bool = False,
     valid: Mapping[str, Any] | None = None,
-    refused: Invalid = (),
 ) -> Callable[[Callable[[Pick], Any]], Contract[ScheduleSituation]]:
     """The contract of a schedule, of the function that picks one.
 
@@ -296,11 +288,10 @@ def schedule(
         requirements: messages with which it may refuse what was picked.
         unsaid: whether its own code may refuse it, and no requirement tell it.
         valid: hyperparameters that make one.
-        refused: hyperparameters with values that they may not have.
     """
 
     def refuse_what_is_no_hyperparameter(situation: ScheduleSituation) -> None:
-        assert_refuses(name, type(situation.schedule), valid or {}, refused)
+        assert_refuses_invalid(name, spec, type(situation.schedule), valid)
 
     def have_the_defaults_of_the_spec(situation: ScheduleSituation) -> None:
         assert_schedule_defaults(name, spec, type(situation.schedule))
@@ -360,25 +351,3 @@ def _contract(
         return Contract(name, spec, make, found, property)
 
     return decorate
-
-
-def assert_refuses(
-    owner: str,
-    make: Callable[..., Any],
-    valid: Mapping[str, Any],
-    refused: Invalid,
-) -> None:
-    """A ValueError names the owner and the hyperparameter where its value is not one that it takes."""
-    for name, value in refused:
-        try:
-            make(**{**valid, name: value})
-        except ValueError as error:
-            if f"{owner}: {name}" not in str(error):
-                raise AssertionError(
-                    f"{owner} refuses {name}={value!r} with {error!r}, which does not "
-                    f'say "{owner}: {name}"'
-                ) from error
-        else:
-            raise AssertionError(
-                f"{owner} takes {name}={value!r}, expected a ValueError"
-            )

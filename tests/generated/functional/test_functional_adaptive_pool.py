@@ -30,33 +30,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "adaptive_pool",
-    SPEC,
-    functional.adaptive_pool,
-    refused=[
-        ("reduction", "no such choice"),
-        ("reduction", 1),
-        ("reduction", None),
-        ("spatial_dims", 0),
-        ("spatial_dims", -1),
-        ("spatial_dims", 2.5),
-        ("spatial_dims", "4"),
-        ("spatial_dims", True),
-        ("spatial_dims", None),
-        ("output_size", 0),
-        ("output_size", -1),
-        ("output_size", 2.5),
-        ("output_size", "4"),
-        ("output_size", True),
-        ("output_size", None),
-        ("channel_last", 1),
-        ("channel_last", "yes"),
-        ("channel_last", None),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@function("adaptive_pool", SPEC, functional.adaptive_pool)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of adaptive_pool that fit each other."""
     reduction = pick("reduction", choices("avg", "max"))

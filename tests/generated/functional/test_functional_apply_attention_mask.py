@@ -24,16 +24,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "apply_attention_mask",
-    SPEC,
-    functional.apply_attention_mask,
-    refused=[
-        ("masked_value", "0.5"),
-        ("masked_value", float("nan")),
-        ("masked_value", float("inf")),
-    ],
-)
+@function("apply_attention_mask", SPEC, functional.apply_attention_mask)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of apply_attention_mask that fit each other."""
     masked_value = pick("masked_value", optional(finite_floats()))

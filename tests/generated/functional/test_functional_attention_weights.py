@@ -32,32 +32,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "attention_weights",
-    SPEC,
-    functional.attention_weights,
-    refused=[
-        ("causal", 1),
-        ("causal", "yes"),
-        ("causal", None),
-        ("keys_before", -1),
-        ("keys_before", 2.5),
-        ("keys_before", "1"),
-        ("keys_after", -1),
-        ("keys_after", 2.5),
-        ("keys_after", "1"),
-        ("soft_cap", 0.0),
-        ("soft_cap", -1.0),
-        ("soft_cap", float("inf")),
-        ("soft_cap", "1"),
-        ("scale", "0.5"),
-        ("scale", float("nan")),
-        ("scale", float("inf")),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-        ("precision", "exact"),
-    ],
-)
+@function("attention_weights", SPEC, functional.attention_weights)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of attention_weights that fit each other."""
     causal = pick("causal", booleans())

@@ -24,17 +24,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "categorical",
-    SPEC,
-    functional.categorical,
-    refused=[
-        ("temperature", -1.0),
-        ("temperature", float("nan")),
-        ("temperature", "1"),
-        ("temperature", None),
-    ],
-)
+@function("categorical", SPEC, functional.categorical)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of categorical that fit each other."""
     temperature = pick("temperature", non_negatives())

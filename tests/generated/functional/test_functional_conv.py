@@ -30,57 +30,7 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/conv.py", near=__file__)
 
 
-@function(
-    "conv",
-    SPEC,
-    functional.conv,
-    refused=[
-        ("spatial_dims", 0),
-        ("spatial_dims", -1),
-        ("spatial_dims", 2.5),
-        ("spatial_dims", "4"),
-        ("spatial_dims", True),
-        ("spatial_dims", None),
-        ("strides", 0),
-        ("strides", -1),
-        ("strides", 2.5),
-        ("strides", "4"),
-        ("strides", True),
-        ("strides", None),
-        ("padding", "same size"),
-        ("padding", -1),
-        ("padding", 1.5),
-        ("padding", None),
-        ("padding_mode", "no such choice"),
-        ("padding_mode", 1),
-        ("padding_mode", None),
-        ("dilation", 0),
-        ("dilation", -1),
-        ("dilation", 2.5),
-        ("dilation", "4"),
-        ("dilation", True),
-        ("dilation", None),
-        ("input_dilation", 0),
-        ("input_dilation", -1),
-        ("input_dilation", 2.5),
-        ("input_dilation", "4"),
-        ("input_dilation", True),
-        ("input_dilation", None),
-        ("groups", 0),
-        ("groups", -1),
-        ("groups", 2.5),
-        ("groups", "4"),
-        ("groups", True),
-        ("groups", None),
-        ("channel_last", 1),
-        ("channel_last", "yes"),
-        ("channel_last", None),
-        ("precision", "exact"),
-        ("conv_general_dilated", 1),
-        ("conv_general_dilated", []),
-        ("conv_general_dilated", None),
-    ],
-)
+@function("conv", SPEC, functional.conv)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of conv that fit each other."""
     spatial_dims = pick("spatial_dims", choices(1, 2))

@@ -23,21 +23,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "divide_by_root",
-    SPEC,
-    functional.divide_by_root,
-    refused=[
-        ("epsilon", -1.0),
-        ("epsilon", float("nan")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-        ("epsilon_root", -1.0),
-        ("epsilon_root", float("nan")),
-        ("epsilon_root", "1"),
-        ("epsilon_root", None),
-    ],
-)
+@function("divide_by_root", SPEC, functional.divide_by_root)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of divide_by_root that fit each other."""
     rank = pick("rank", choices(1, 2, 3))

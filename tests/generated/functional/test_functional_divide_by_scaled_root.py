@@ -23,18 +23,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "divide_by_scaled_root",
-    SPEC,
-    functional.divide_by_scaled_root,
-    refused=[
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", float("inf")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-    ],
-)
+@function("divide_by_scaled_root", SPEC, functional.divide_by_scaled_root)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of divide_by_scaled_root that fit each other."""
     rank = pick("rank", choices(1, 2, 3))

@@ -24,17 +24,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "dot_product_attention_logits",
-    SPEC,
-    functional.dot_product_attention_logits,
-    refused=[
-        ("scale", "0.5"),
-        ("scale", float("nan")),
-        ("scale", float("inf")),
-        ("precision", "exact"),
-    ],
-)
+@function("dot_product_attention_logits", SPEC, functional.dot_product_attention_logits)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of dot_product_attention_logits that fit each other."""
     scale = pick("scale", optional(finite_floats()))

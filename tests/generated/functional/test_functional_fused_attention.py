@@ -35,45 +35,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "fused_attention",
-    SPEC,
-    functional.fused_attention,
-    refused=[
-        ("causal", 1),
-        ("causal", "yes"),
-        ("causal", None),
-        ("keys_before", -1),
-        ("keys_before", 2.5),
-        ("keys_before", "1"),
-        ("keys_after", -1),
-        ("keys_after", 2.5),
-        ("keys_after", "1"),
-        ("soft_cap", 0.0),
-        ("soft_cap", -1.0),
-        ("soft_cap", float("inf")),
-        ("soft_cap", "1"),
-        ("scale", "0.5"),
-        ("scale", float("nan")),
-        ("scale", float("inf")),
-        ("dropout_rate", -0.1),
-        ("dropout_rate", 1.1),
-        ("dropout_rate", float("nan")),
-        ("dropout_rate", "1"),
-        ("dropout_rate", None),
-        ("broadcast_dropout", 1),
-        ("broadcast_dropout", "yes"),
-        ("broadcast_dropout", None),
-        ("chunk_size", 0),
-        ("chunk_size", -1),
-        ("chunk_size", 2.5),
-        ("chunk_size", "4"),
-        ("chunk_size", True),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-        ("precision", "exact"),
-    ],
-)
+@function("fused_attention", SPEC, functional.fused_attention)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of fused_attention that fit each other."""
     causal = pick("causal", booleans())

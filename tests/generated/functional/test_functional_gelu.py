@@ -21,12 +21,7 @@ from mlax_scaffold.testing.strategies import booleans
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/gelu.py", near=__file__)
 
 
-@function(
-    "gelu",
-    SPEC,
-    functional.gelu,
-    refused=[("approximate", 1), ("approximate", "yes"), ("approximate", None)],
-)
+@function("gelu", SPEC, functional.gelu)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of gelu that fit each other."""
     approximate = pick("approximate", booleans())

@@ -30,26 +30,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "instance_norm",
-    SPEC,
-    functional.instance_norm,
-    refused=[
-        ("channel_last", 1),
-        ("channel_last", "yes"),
-        ("channel_last", None),
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", float("inf")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-        ("axis_name", 1),
-        ("axis_name", ("devices", 1)),
-        ("axis_name", ()),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@function("instance_norm", SPEC, functional.instance_norm)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of instance_norm that fit each other."""
     channel_last = pick("channel_last", booleans())

@@ -30,19 +30,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "log_softmax",
-    SPEC,
-    functional.log_softmax,
-    refused=[
-        ("axis", 1.5),
-        ("axis", "x"),
-        ("axis", (0, 0)),
-        ("axis", None),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@function("log_softmax", SPEC, functional.log_softmax)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of log_softmax that fit each other."""
     rank = pick("rank", choices(1, 2, 3))

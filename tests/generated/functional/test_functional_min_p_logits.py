@@ -23,12 +23,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "min_p_logits",
-    SPEC,
-    functional.min_p_logits,
-    refused=[("p", -0.1), ("p", 1.1), ("p", float("nan")), ("p", "1"), ("p", None)],
-)
+@function("min_p_logits", SPEC, functional.min_p_logits)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of min_p_logits that fit each other."""
     p = pick("p", probabilities())

@@ -24,25 +24,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "pair_counts",
-    SPEC,
-    functional.pair_counts,
-    refused=[
-        ("row_count", 0),
-        ("row_count", -1),
-        ("row_count", 2.5),
-        ("row_count", "4"),
-        ("row_count", True),
-        ("row_count", None),
-        ("column_count", 0),
-        ("column_count", -1),
-        ("column_count", 2.5),
-        ("column_count", "4"),
-        ("column_count", True),
-        ("column_count", None),
-    ],
-)
+@function("pair_counts", SPEC, functional.pair_counts)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of pair_counts that fit each other."""
     row_count = pick("row_count", sizes())

@@ -24,18 +24,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "repetition_penalty",
-    SPEC,
-    functional.repetition_penalty,
-    refused=[
-        ("penalty", 0.0),
-        ("penalty", -1.0),
-        ("penalty", float("inf")),
-        ("penalty", "1"),
-        ("penalty", None),
-    ],
-)
+@function("repetition_penalty", SPEC, functional.repetition_penalty)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of repetition_penalty that fit each other."""
     penalty = pick("penalty", positives())

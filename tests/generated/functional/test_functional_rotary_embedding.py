@@ -24,26 +24,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "rotary_embedding",
-    SPEC,
-    functional.rotary_embedding,
-    refused=[
-        ("base", 0.0),
-        ("base", -1.0),
-        ("base", float("inf")),
-        ("base", "1"),
-        ("base", None),
-        ("interleaved", 1),
-        ("interleaved", "yes"),
-        ("interleaved", None),
-        ("rotary_features", 0),
-        ("rotary_features", -1),
-        ("rotary_features", 2.5),
-        ("rotary_features", "4"),
-        ("rotary_features", True),
-    ],
-)
+@function("rotary_embedding", SPEC, functional.rotary_embedding)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of rotary_embedding that fit each other."""
     base = pick("base", positives())

@@ -23,18 +23,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "running_sum",
-    SPEC,
-    functional.running_sum,
-    refused=[
-        ("decay", -0.1),
-        ("decay", 1.1),
-        ("decay", float("nan")),
-        ("decay", "1"),
-        ("decay", None),
-    ],
-)
+@function("running_sum", SPEC, functional.running_sum)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of running_sum that fit each other."""
     decay = pick("decay", probabilities())

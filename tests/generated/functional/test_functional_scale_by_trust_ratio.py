@@ -29,28 +29,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "scale_by_trust_ratio",
-    SPEC,
-    functional.scale_by_trust_ratio,
-    refused=[
-        ("coefficient", 0.0),
-        ("coefficient", -1.0),
-        ("coefficient", float("inf")),
-        ("coefficient", "1"),
-        ("coefficient", None),
-        ("min_norm", -1.0),
-        ("min_norm", float("nan")),
-        ("min_norm", "1"),
-        ("min_norm", None),
-        ("epsilon", -1.0),
-        ("epsilon", float("nan")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@function("scale_by_trust_ratio", SPEC, functional.scale_by_trust_ratio)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of scale_by_trust_ratio that fit each other."""
     rank = pick("rank", choices(1, 2, 3))

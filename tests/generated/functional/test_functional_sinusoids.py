@@ -22,24 +22,7 @@ from mlax_scaffold.testing.strategies import positives, sizes
 SPEC = find_spec("scaffold/mlax_scaffold/specs/functional/sinusoids.py", near=__file__)
 
 
-@function(
-    "sinusoids",
-    SPEC,
-    functional.sinusoids,
-    refused=[
-        ("features", 0),
-        ("features", -1),
-        ("features", 2.5),
-        ("features", "4"),
-        ("features", True),
-        ("features", None),
-        ("base", 0.0),
-        ("base", -1.0),
-        ("base", float("inf")),
-        ("base", "1"),
-        ("base", None),
-    ],
-)
+@function("sinusoids", SPEC, functional.sinusoids)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of sinusoids that fit each other."""
     features = pick("features", sizes())

@@ -23,12 +23,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "top_k_logits",
-    SPEC,
-    functional.top_k_logits,
-    refused=[("k", 0), ("k", -1), ("k", 2.5), ("k", "4"), ("k", True), ("k", None)],
-)
+@function("top_k_logits", SPEC, functional.top_k_logits)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of top_k_logits that fit each other."""
     k = pick("k", sizes())

@@ -23,20 +23,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "top_p_logits",
-    SPEC,
-    functional.top_p_logits,
-    refused=[
-        ("p", -0.1),
-        ("p", 1.1),
-        ("p", float("nan")),
-        ("p", "1"),
-        ("p", None),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@function("top_p_logits", SPEC, functional.top_p_logits)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of top_p_logits that fit each other."""
     p = pick("p", probabilities())

@@ -21,26 +21,7 @@ from mlax_scaffold.testing.strategies import non_negatives, positives
 SPEC = find_spec("scaffold/mlax_scaffold/specs/loss/binary_dice_loss.py", near=__file__)
 
 
-@function(
-    "binary_dice_loss",
-    SPEC,
-    loss.binary_dice_loss,
-    refused=[
-        ("alpha", -1.0),
-        ("alpha", float("nan")),
-        ("alpha", "1"),
-        ("alpha", None),
-        ("beta", -1.0),
-        ("beta", float("nan")),
-        ("beta", "1"),
-        ("beta", None),
-        ("smooth", 0.0),
-        ("smooth", -1.0),
-        ("smooth", float("inf")),
-        ("smooth", "1"),
-        ("smooth", None),
-    ],
-)
+@function("binary_dice_loss", SPEC, loss.binary_dice_loss)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of binary_dice_loss that fit each other."""
     alpha = pick("alpha", non_negatives())

@@ -23,18 +23,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "cosine_similarity",
-    SPEC,
-    loss.cosine_similarity,
-    refused=[
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", float("inf")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-    ],
-)
+@function("cosine_similarity", SPEC, loss.cosine_similarity)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of cosine_similarity that fit each other."""
     epsilon = pick("epsilon", positives())

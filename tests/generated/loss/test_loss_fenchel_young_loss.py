@@ -23,12 +23,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "fenchel_young_loss",
-    SPEC,
-    loss.fenchel_young_loss,
-    refused=[("max_function", 1), ("max_function", []), ("max_function", None)],
-)
+@function("fenchel_young_loss", SPEC, loss.fenchel_young_loss)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of fenchel_young_loss that fit each other."""
     max_function = pick("max_function", functions())

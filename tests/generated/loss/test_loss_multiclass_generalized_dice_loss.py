@@ -25,23 +25,7 @@ SPEC = find_spec(
 
 
 @function(
-    "multiclass_generalized_dice_loss",
-    SPEC,
-    loss.multiclass_generalized_dice_loss,
-    refused=[
-        ("smooth", 0.0),
-        ("smooth", -1.0),
-        ("smooth", float("inf")),
-        ("smooth", "1"),
-        ("smooth", None),
-        ("epsilon", -1.0),
-        ("epsilon", float("nan")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-        ("ignore_background", 1),
-        ("ignore_background", "yes"),
-        ("ignore_background", None),
-    ],
+    "multiclass_generalized_dice_loss", SPEC, loss.multiclass_generalized_dice_loss
 )
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of multiclass_generalized_dice_loss that fit each other."""

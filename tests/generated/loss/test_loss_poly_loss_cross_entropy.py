@@ -23,17 +23,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "poly_loss_cross_entropy",
-    SPEC,
-    loss.poly_loss_cross_entropy,
-    refused=[
-        ("epsilon", "0.5"),
-        ("epsilon", float("nan")),
-        ("epsilon", float("inf")),
-        ("epsilon", None),
-    ],
-)
+@function("poly_loss_cross_entropy", SPEC, loss.poly_loss_cross_entropy)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of poly_loss_cross_entropy that fit each other."""
     epsilon = pick("epsilon", finite_floats())

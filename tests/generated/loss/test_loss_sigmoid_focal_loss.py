@@ -23,21 +23,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "sigmoid_focal_loss",
-    SPEC,
-    loss.sigmoid_focal_loss,
-    refused=[
-        ("alpha", -0.1),
-        ("alpha", 1.1),
-        ("alpha", float("nan")),
-        ("alpha", "1"),
-        ("gamma", -1.0),
-        ("gamma", float("nan")),
-        ("gamma", "1"),
-        ("gamma", None),
-    ],
-)
+@function("sigmoid_focal_loss", SPEC, loss.sigmoid_focal_loss)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of sigmoid_focal_loss that fit each other."""
     alpha = pick("alpha", optional(probabilities()))

@@ -22,18 +22,7 @@ from mlax_scaffold.testing.strategies import booleans, probabilities
 SPEC = find_spec("scaffold/mlax_scaffold/specs/loss/smooth_labels.py", near=__file__)
 
 
-@function(
-    "smooth_labels",
-    SPEC,
-    loss.smooth_labels,
-    refused=[
-        ("alpha", -0.1),
-        ("alpha", 1.1),
-        ("alpha", float("nan")),
-        ("alpha", "1"),
-        ("alpha", None),
-    ],
-)
+@function("smooth_labels", SPEC, loss.smooth_labels)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of smooth_labels that fit each other."""
     alpha = pick("alpha", probabilities())

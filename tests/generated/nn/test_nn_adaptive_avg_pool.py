@@ -32,25 +32,6 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/adaptive_avg_pool.py", near=__
     SPEC,
     AdaptiveAvgPool.init,
     valid={"spatial_dims": 4, "output_size": 4},
-    refused=[
-        ("spatial_dims", 0),
-        ("spatial_dims", -1),
-        ("spatial_dims", 2.5),
-        ("spatial_dims", "4"),
-        ("spatial_dims", True),
-        ("spatial_dims", None),
-        ("output_size", 0),
-        ("output_size", -1),
-        ("output_size", 2.5),
-        ("output_size", "4"),
-        ("output_size", True),
-        ("output_size", None),
-        ("channel_last", 1),
-        ("channel_last", "yes"),
-        ("channel_last", None),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
 )
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of AdaptiveAvgPool that fit each other."""

@@ -25,23 +25,6 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/adaptive_max_pool.py", near=__
     SPEC,
     AdaptiveMaxPool.init,
     valid={"spatial_dims": 4, "output_size": 4},
-    refused=[
-        ("spatial_dims", 0),
-        ("spatial_dims", -1),
-        ("spatial_dims", 2.5),
-        ("spatial_dims", "4"),
-        ("spatial_dims", True),
-        ("spatial_dims", None),
-        ("output_size", 0),
-        ("output_size", -1),
-        ("output_size", 2.5),
-        ("output_size", "4"),
-        ("output_size", True),
-        ("output_size", None),
-        ("channel_last", 1),
-        ("channel_last", "yes"),
-        ("channel_last", None),
-    ],
 )
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of AdaptiveMaxPool that fit each other."""

@@ -31,21 +31,6 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/einsum.py", near=__file__)
     SPEC,
     Einsum.init,
     valid={"equation": "...a,ab->...b", "kernel_shape": (3, 2)},
-    refused=[
-        ("equation", 1),
-        ("equation", None),
-        ("kernel_shape", (-1,)),
-        ("kernel_shape", 2.5),
-        ("kernel_shape", "23"),
-        ("kernel_shape", None),
-        ("use_bias", 1),
-        ("use_bias", "yes"),
-        ("use_bias", None),
-        ("precision", "exact"),
-        ("dot_general", 1),
-        ("dot_general", []),
-        ("dot_general", None),
-    ],
     creates=True,
 )
 def cases(pick: Pick) -> Case:

@@ -21,27 +21,7 @@ from mlax_scaffold.testing.strategies import booleans, functions, optional
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/f.py", near=__file__)
 
 
-@layer(
-    "F",
-    SPEC,
-    F.init,
-    valid={"function": jax.nn.relu},
-    refused=[
-        ("function", 1),
-        ("function", []),
-        ("function", None),
-        ("inference_function", 1),
-        ("inference_function", []),
-        ("takes_key", 1),
-        ("takes_key", "yes"),
-        ("takes_key", None),
-        ("inference_takes_key", 1),
-        ("inference_takes_key", "yes"),
-        ("inference_takes_key", None),
-        ("initial_carry", 1),
-        ("initial_carry", []),
-    ],
-)
+@layer("F", SPEC, F.init, valid={"function": jax.nn.relu})
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of F that fit each other."""
     function_ = pick("function", functions())

@@ -20,18 +20,7 @@ from mlax_scaffold.testing.strategies import counts
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/flatten.py", near=__file__)
 
 
-@layer(
-    "Flatten",
-    SPEC,
-    Flatten.init,
-    valid={},
-    refused=[
-        ("batch_dims", -1),
-        ("batch_dims", 2.5),
-        ("batch_dims", "1"),
-        ("batch_dims", None),
-    ],
-)
+@layer("Flatten", SPEC, Flatten.init)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Flatten that fit each other."""
     batch_dims = pick("batch_dims", counts())

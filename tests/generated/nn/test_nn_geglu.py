@@ -21,32 +21,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/geglu.py", near=__file__)
 
 
 @layer(
-    "GEGLU",
-    SPEC,
-    GEGLU.init,
-    valid={"in_features": 4, "out_features": 4},
-    refused=[
-        ("in_features", 0),
-        ("in_features", -1),
-        ("in_features", 2.5),
-        ("in_features", "4"),
-        ("in_features", True),
-        ("in_features", None),
-        ("out_features", 0),
-        ("out_features", -1),
-        ("out_features", 2.5),
-        ("out_features", "4"),
-        ("out_features", True),
-        ("out_features", None),
-        ("use_bias", 1),
-        ("use_bias", "yes"),
-        ("use_bias", None),
-        ("approximate", 1),
-        ("approximate", "yes"),
-        ("approximate", None),
-        ("precision", "exact"),
-    ],
-    creates=True,
+    "GEGLU", SPEC, GEGLU.init, valid={"in_features": 4, "out_features": 4}, creates=True
 )
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of GEGLU that fit each other."""

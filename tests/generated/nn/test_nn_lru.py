@@ -28,46 +28,7 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/lru.py", near=__file__)
 
 
-@layer(
-    "LRU",
-    SPEC,
-    LRU.init,
-    valid={"features": 4, "state_features": 4},
-    refused=[
-        ("features", 0),
-        ("features", -1),
-        ("features", 2.5),
-        ("features", "4"),
-        ("features", True),
-        ("features", None),
-        ("state_features", 0),
-        ("state_features", -1),
-        ("state_features", 2.5),
-        ("state_features", "4"),
-        ("state_features", True),
-        ("state_features", None),
-        ("min_radius", -0.1),
-        ("min_radius", 1.1),
-        ("min_radius", float("nan")),
-        ("min_radius", "1"),
-        ("min_radius", None),
-        ("max_radius", -0.1),
-        ("max_radius", 1.1),
-        ("max_radius", float("nan")),
-        ("max_radius", "1"),
-        ("max_radius", None),
-        ("max_phase", 0.0),
-        ("max_phase", -1.0),
-        ("max_phase", float("inf")),
-        ("max_phase", "1"),
-        ("max_phase", None),
-        ("return_carry", 1),
-        ("return_carry", "yes"),
-        ("return_carry", None),
-        ("precision", "exact"),
-    ],
-    creates=True,
-)
+@layer("LRU", SPEC, LRU.init, valid={"features": 4, "state_features": 4}, creates=True)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of LRU that fit each other."""
     features = pick("features", sizes())

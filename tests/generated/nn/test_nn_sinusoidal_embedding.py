@@ -23,28 +23,7 @@ SPEC = find_spec(
 )
 
 
-@layer(
-    "SinusoidalEmbedding",
-    SPEC,
-    SinusoidalEmbedding.init,
-    valid={"features": 4},
-    refused=[
-        ("features", 0),
-        ("features", -1),
-        ("features", 2.5),
-        ("features", "4"),
-        ("features", True),
-        ("features", None),
-        ("base", 0.0),
-        ("base", -1.0),
-        ("base", float("inf")),
-        ("base", "1"),
-        ("base", None),
-        ("interleaved", 1),
-        ("interleaved", "yes"),
-        ("interleaved", None),
-    ],
-)
+@layer("SinusoidalEmbedding", SPEC, SinusoidalEmbedding.init, valid={"features": 4})
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of SinusoidalEmbedding that fit each other."""
     features = pick("features", sizes())

@@ -28,25 +28,7 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/nn/z_norm.py", near=__file__)
 
 
-@layer(
-    "ZNorm",
-    SPEC,
-    ZNorm.init,
-    valid={},
-    refused=[
-        ("axis", 1.5),
-        ("axis", "x"),
-        ("axis", (0, 0)),
-        ("axis", None),
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", float("inf")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@layer("ZNorm", SPEC, ZNorm.init)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of ZNorm that fit each other."""
     rank = pick("rank", choices(1, 2, 3))

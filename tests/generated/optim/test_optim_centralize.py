@@ -17,13 +17,7 @@ from mlax_scaffold.testing.strategies import integers, optional
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/centralize.py", near=__file__)
 
 
-@optimizer(
-    "Centralize",
-    SPEC,
-    Centralize.init,
-    valid={},
-    refused=[("unit_axis", 2.5), ("unit_axis", "1")],
-)
+@optimizer("Centralize", SPEC, Centralize.init)
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that Centralize takes."""
     unit_axis = pick("unit_axis", optional(integers()))

@@ -19,21 +19,7 @@ SPEC = find_spec(
 )
 
 
-@optimizer(
-    "ClipByBlockRms",
-    SPEC,
-    ClipByBlockRms.init,
-    valid={"threshold": 0.5},
-    refused=[
-        ("threshold", 0.0),
-        ("threshold", -1.0),
-        ("threshold", float("inf")),
-        ("threshold", "1"),
-        ("threshold", None),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@optimizer("ClipByBlockRms", SPEC, ClipByBlockRms.init, valid={"threshold": 0.5})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that ClipByBlockRms takes."""
     threshold = pick("threshold", positives())

@@ -18,11 +18,7 @@ SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/freeze.py", near=__file__)
 
 
 @optimizer(
-    "Freeze",
-    SPEC,
-    Freeze.init,
-    valid={"mask": lambda path, weight: "bias" not in path},
-    refused=[("mask", 1), ("mask", []), ("mask", None)],
+    "Freeze", SPEC, Freeze.init, valid={"mask": lambda path, weight: "bias" not in path}
 )
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that Freeze takes."""

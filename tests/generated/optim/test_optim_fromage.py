@@ -22,23 +22,7 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/fromage.py", near=__file__)
 
 
-@optimizer(
-    "Fromage",
-    SPEC,
-    Fromage.init,
-    valid={"learning_rate": 0.1},
-    refused=[
-        ("learning_rate", "0.1"),
-        ("learning_rate", float("nan")),
-        ("learning_rate", None),
-        ("min_norm", -1.0),
-        ("min_norm", float("nan")),
-        ("min_norm", "1"),
-        ("min_norm", None),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@optimizer("Fromage", SPEC, Fromage.init, valid={"learning_rate": 0.1})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that Fromage takes."""
     learning_rate = pick("learning_rate", scheduled())

@@ -19,13 +19,7 @@ SPEC = find_spec(
 )
 
 
-@optimizer(
-    "KeepNonNegative",
-    SPEC,
-    KeepNonNegative.init,
-    valid={},
-    refused=[("mask", 1), ("mask", [])],
-)
+@optimizer("KeepNonNegative", SPEC, KeepNonNegative.init)
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that KeepNonNegative takes."""
     mask = pick("mask", optional(masks()))

@@ -23,28 +23,7 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/lbfgs.py", near=__file__)
 
 
-@optimizer(
-    "Lbfgs",
-    SPEC,
-    Lbfgs.init,
-    valid={},
-    refused=[
-        ("learning_rate", "0.1"),
-        ("learning_rate", float("nan")),
-        ("learning_rate", None),
-        ("memory_size", 0),
-        ("memory_size", -1),
-        ("memory_size", 2.5),
-        ("memory_size", "4"),
-        ("memory_size", True),
-        ("memory_size", None),
-        ("scale_init_precond", 1),
-        ("scale_init_precond", "yes"),
-        ("scale_init_precond", None),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@optimizer("Lbfgs", SPEC, Lbfgs.init)
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that Lbfgs takes."""
     learning_rate = pick("learning_rate", scheduled())

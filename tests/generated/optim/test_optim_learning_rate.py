@@ -17,18 +17,7 @@ from mlax_scaffold.testing.strategies import non_negatives
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/learning_rate.py", near=__file__)
 
 
-@optimizer(
-    "LearningRate",
-    SPEC,
-    LearningRate.init,
-    valid={"learning_rate": 0.5},
-    refused=[
-        ("learning_rate", -1.0),
-        ("learning_rate", float("nan")),
-        ("learning_rate", "1"),
-        ("learning_rate", None),
-    ],
-)
+@optimizer("LearningRate", SPEC, LearningRate.init, valid={"learning_rate": 0.5})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that LearningRate takes."""
     learning_rate = pick("learning_rate", non_negatives())

@@ -23,33 +23,7 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/momo.py", near=__file__)
 
 
-@optimizer(
-    "Momo",
-    SPEC,
-    Momo.init,
-    valid={},
-    refused=[
-        ("learning_rate", "0.1"),
-        ("learning_rate", float("nan")),
-        ("learning_rate", None),
-        ("decay", -0.1),
-        ("decay", 1.0),
-        ("decay", float("nan")),
-        ("decay", "1"),
-        ("decay", None),
-        ("lower_bound", "0.5"),
-        ("lower_bound", float("nan")),
-        ("lower_bound", float("inf")),
-        ("lower_bound", None),
-        ("weight_decay", -1.0),
-        ("weight_decay", float("nan")),
-        ("weight_decay", "1"),
-        ("weight_decay", None),
-        ("adapt_lower_bound", 1),
-        ("adapt_lower_bound", "yes"),
-        ("adapt_lower_bound", None),
-    ],
-)
+@optimizer("Momo", SPEC, Momo.init)
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that Momo takes."""
     learning_rate = pick("learning_rate", scheduled())

@@ -18,22 +18,7 @@ from mlax_scaffold.testing.strategies import decays, functions
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/monitor.py", near=__file__)
 
 
-@optimizer(
-    "Monitor",
-    SPEC,
-    Monitor.init,
-    valid={"measure": jax.nn.relu},
-    refused=[
-        ("measure", 1),
-        ("measure", []),
-        ("measure", None),
-        ("decay", -0.1),
-        ("decay", 1.0),
-        ("decay", float("nan")),
-        ("decay", "1"),
-        ("decay", None),
-    ],
-)
+@optimizer("Monitor", SPEC, Monitor.init, valid={"measure": jax.nn.relu})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that Monitor takes."""
     measure = pick("measure", functions())

@@ -24,19 +24,6 @@ SPEC = find_spec(
     SPEC,
     OptimisticGradientDescent.init,
     valid={"learning_rate": 0.1},
-    refused=[
-        ("learning_rate", "0.1"),
-        ("learning_rate", float("nan")),
-        ("learning_rate", None),
-        ("alpha", "0.1"),
-        ("alpha", float("nan")),
-        ("alpha", None),
-        ("beta", "0.1"),
-        ("beta", float("nan")),
-        ("beta", None),
-        ("moment_dtype", "int32"),
-        ("moment_dtype", "no dtype"),
-    ],
 )
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that OptimisticGradientDescent takes."""

@@ -24,37 +24,7 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/polyak_sgd.py", near=__file__)
 
 
-@optimizer(
-    "PolyakSgd",
-    SPEC,
-    PolyakSgd.init,
-    valid={},
-    refused=[
-        ("max_learning_rate", 0.0),
-        ("max_learning_rate", -1.0),
-        ("max_learning_rate", float("inf")),
-        ("max_learning_rate", "1"),
-        ("max_learning_rate", None),
-        ("scaling", 0.0),
-        ("scaling", -1.0),
-        ("scaling", float("inf")),
-        ("scaling", "1"),
-        ("scaling", None),
-        ("f_min", "0.5"),
-        ("f_min", float("nan")),
-        ("f_min", float("inf")),
-        ("f_min", None),
-        ("epsilon", -1.0),
-        ("epsilon", float("nan")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-        ("variant", "no such choice"),
-        ("variant", 1),
-        ("variant", None),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@optimizer("PolyakSgd", SPEC, PolyakSgd.init)
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that PolyakSgd takes."""
     max_learning_rate = pick("max_learning_rate", positives())

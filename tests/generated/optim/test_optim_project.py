@@ -18,19 +18,7 @@ from mlax_scaffold.testing.strategies import functions, masks, optional
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/project.py", near=__file__)
 
 
-@optimizer(
-    "Project",
-    SPEC,
-    Project.init,
-    valid={"projection": jax.nn.relu},
-    refused=[
-        ("projection", 1),
-        ("projection", []),
-        ("projection", None),
-        ("mask", 1),
-        ("mask", []),
-    ],
-)
+@optimizer("Project", SPEC, Project.init, valid={"projection": jax.nn.relu})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that Project takes."""
     projection = pick("projection", functions())

@@ -22,40 +22,7 @@ from mlax_scaffold.testing.strategies import (
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/r_prop.py", near=__file__)
 
 
-@optimizer(
-    "RProp",
-    SPEC,
-    RProp.init,
-    valid={"learning_rate": 0.5},
-    refused=[
-        ("learning_rate", 0.0),
-        ("learning_rate", -1.0),
-        ("learning_rate", float("inf")),
-        ("learning_rate", "1"),
-        ("learning_rate", None),
-        ("eta_minus", 0.0),
-        ("eta_minus", -1.0),
-        ("eta_minus", float("inf")),
-        ("eta_minus", "1"),
-        ("eta_minus", None),
-        ("eta_plus", 0.0),
-        ("eta_plus", -1.0),
-        ("eta_plus", float("inf")),
-        ("eta_plus", "1"),
-        ("eta_plus", None),
-        ("min_step_size", -1.0),
-        ("min_step_size", float("nan")),
-        ("min_step_size", "1"),
-        ("min_step_size", None),
-        ("max_step_size", 0.0),
-        ("max_step_size", -1.0),
-        ("max_step_size", float("inf")),
-        ("max_step_size", "1"),
-        ("max_step_size", None),
-        ("moment_dtype", "int32"),
-        ("moment_dtype", "no dtype"),
-    ],
-)
+@optimizer("RProp", SPEC, RProp.init, valid={"learning_rate": 0.5})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that RProp takes."""
     learning_rate = pick("learning_rate", positives())

@@ -25,48 +25,7 @@ SPEC = find_spec(
 )
 
 
-@optimizer(
-    "ReduceOnPlateau",
-    SPEC,
-    ReduceOnPlateau.init,
-    valid={},
-    refused=[
-        ("factor", -0.1),
-        ("factor", 1.0),
-        ("factor", float("nan")),
-        ("factor", "1"),
-        ("factor", None),
-        ("patience", 0),
-        ("patience", -1),
-        ("patience", 2.5),
-        ("patience", "4"),
-        ("patience", True),
-        ("patience", None),
-        ("rtol", -0.1),
-        ("rtol", 1.1),
-        ("rtol", float("nan")),
-        ("rtol", "1"),
-        ("rtol", None),
-        ("atol", -1.0),
-        ("atol", float("nan")),
-        ("atol", "1"),
-        ("atol", None),
-        ("cooldown", -1),
-        ("cooldown", 2.5),
-        ("cooldown", "1"),
-        ("cooldown", None),
-        ("accumulation_size", 0),
-        ("accumulation_size", -1),
-        ("accumulation_size", 2.5),
-        ("accumulation_size", "4"),
-        ("accumulation_size", True),
-        ("accumulation_size", None),
-        ("min_scale", -1.0),
-        ("min_scale", float("nan")),
-        ("min_scale", "1"),
-        ("min_scale", None),
-    ],
-)
+@optimizer("ReduceOnPlateau", SPEC, ReduceOnPlateau.init)
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that ReduceOnPlateau takes."""
     factor = pick("factor", decays())

@@ -17,13 +17,7 @@ from mlax_scaffold.testing.strategies import scheduled
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/scale.py", near=__file__)
 
 
-@optimizer(
-    "Scale",
-    SPEC,
-    Scale.init,
-    valid={"factor": 0.1},
-    refused=[("factor", "0.1"), ("factor", float("nan")), ("factor", None)],
-)
+@optimizer("Scale", SPEC, Scale.init, valid={"factor": 0.1})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that Scale takes."""
     factor = pick("factor", scheduled())

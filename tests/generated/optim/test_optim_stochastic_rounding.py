@@ -19,17 +19,7 @@ SPEC = find_spec(
 )
 
 
-@optimizer(
-    "StochasticRounding",
-    SPEC,
-    StochasticRounding.init,
-    valid={},
-    refused=[
-        ("noise_dtype", "int32"),
-        ("noise_dtype", "no dtype"),
-        ("noise_dtype", None),
-    ],
-)
+@optimizer("StochasticRounding", SPEC, StochasticRounding.init)
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that StochasticRounding takes."""
     noise_dtype = pick("noise_dtype", accum_dtypes())

@@ -17,29 +17,7 @@ from mlax_scaffold.testing.strategies import masks, non_negatives, optional, pos
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/trust_ratio.py", near=__file__)
 
 
-@optimizer(
-    "TrustRatio",
-    SPEC,
-    TrustRatio.init,
-    valid={},
-    refused=[
-        ("min_norm", -1.0),
-        ("min_norm", float("nan")),
-        ("min_norm", "1"),
-        ("min_norm", None),
-        ("coefficient", 0.0),
-        ("coefficient", -1.0),
-        ("coefficient", float("inf")),
-        ("coefficient", "1"),
-        ("coefficient", None),
-        ("epsilon", -1.0),
-        ("epsilon", float("nan")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-        ("mask", 1),
-        ("mask", []),
-    ],
-)
+@optimizer("TrustRatio", SPEC, TrustRatio.init)
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that TrustRatio takes."""
     min_norm = pick("min_norm", non_negatives())

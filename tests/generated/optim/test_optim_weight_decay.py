@@ -17,19 +17,7 @@ from mlax_scaffold.testing.strategies import masks, optional, scheduled
 SPEC = find_spec("scaffold/mlax_scaffold/specs/optim/weight_decay.py", near=__file__)
 
 
-@optimizer(
-    "WeightDecay",
-    SPEC,
-    WeightDecay.init,
-    valid={"weight_decay": 0.1},
-    refused=[
-        ("weight_decay", "0.1"),
-        ("weight_decay", float("nan")),
-        ("weight_decay", None),
-        ("mask", 1),
-        ("mask", []),
-    ],
-)
+@optimizer("WeightDecay", SPEC, WeightDecay.init, valid={"weight_decay": 0.1})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that WeightDecay takes."""
     weight_decay = pick("weight_decay", scheduled())

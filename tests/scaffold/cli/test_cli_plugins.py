@@ -423,7 +423,7 @@ def test_two_outputs_with_one_file(project, changed):
         ('"evens.checks.even"', '"evens.checks.odd"', "odd, which is not there"),
         ('"evens.checks.even"', '"json.dumps"', "is in json, expected evens.checks"),
         ('"evens.strategies.evens()"', '"even()"', "is even, which is not there"),
-        ('invalid=("3", "0", "2.0", \'"2"\')', "invalid=()", "Even has no `invalid`"),
+        ('invalid=(3, 0, 2.0, "2")', "invalid=()", "Even has no `invalid`"),
         ('"Even",', '"Evn",', "evens.words.Even is the word Evn"),
         ("measured=True", 'attribute="layer"', "is a layer, expected a hyperp"),
     ],

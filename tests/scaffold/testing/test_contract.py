@@ -19,7 +19,7 @@ from mlax_scaffold.testing.contract import Claim, claims, examples
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.domains import Undefined
 from mlax_scaffold.testing.fitting import hyperparams_of, known
-from mlax_scaffold.testing.kinds import assert_refuses, layer
+from mlax_scaffold.testing.kinds import layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.programs import (
     Program,
@@ -276,20 +276,6 @@ def test_the_cases_of_one_definition_are_kept():
     assert other.covering
     assert "covering" not in {*vars(first), *vars(second)}
     assert [picked for _, picked in first.covering] == [picked for _, picked in cases]
-
-
-def test_hyperparameters_that_are_refused():
-    def make(size):
-        if size < 1:
-            raise ValueError("Linear: size must be at least 1")
-        if size > 8:
-            raise ValueError("too much")
-
-    assert_refuses("Linear", make, {}, [("size", 0), ("size", -1)])
-    with pytest.raises(AssertionError, match="Linear takes size=3"):
-        assert_refuses("Linear", make, {}, [("size", 3)])
-    with pytest.raises(AssertionError, match='does not say "Linear: size"'):
-        assert_refuses("Linear", make, {}, [("size", 9)])
 
 
 X = jax.ShapeDtypeStruct((3,), jnp.float32)

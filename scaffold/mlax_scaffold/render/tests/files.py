@@ -79,10 +79,8 @@ class TestView:
     requirements: tuple[str, ...]
     unsaid: bool
     """Whether it may refuse what no requirement tells."""
-    example: str
-    """Arguments of a valid call, for those that are made invalid."""
-    invalid: tuple[tuple[str, str], ...]
-    """Hyperparameters with values that they may not have."""
+    valid: str
+    """Hyperparameters with which it is made; empty for what holds layers or optimizers."""
     module: str
     """Its module class; empty for what has none."""
     module_keys: int | None
@@ -170,10 +168,11 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         stored=bool(traits and traits.stored),
         requirements=tuple(dict.fromkeys(_requirements(definition, library))),
         unsaid=unsaid,
-        example=", ".join(
+        valid=", ".join(
             f'"{name}": {text}' for name, text in _valid(definition, plain).items()
-        ),
-        invalid=tuple(_invalid(plain)) if not definition.structural() else (),
+        )
+        if not definition.structural()
+        else "",
         module=f"graph.{definition.module_name}" if layer and project.modules else "",
         module_keys=creation_keys(definition, library) if layer else None,
     )
@@ -215,21 +214,8 @@ def _hyperparameters(definition: Definition, library: Library) -> Iterator[str]:
 
 def _valid(definition: Definition, plain: list[Hyperparameter]) -> dict[str, str]:
     """Values with which `init` makes a layer."""
-    required = {h.name: _example(h) for h in plain if h.default is None}
+    required = {h.name: h.type.example for h in plain if h.default is None}
     return required | definition.example_values
-
-
-def _example(h: Hyperparameter) -> str:
-    return h.type.example
-
-
-def _invalid(hyperparameters: list[Hyperparameter]) -> Iterator[tuple[str, str]]:
-    for h in hyperparameters:
-        for value in h.type.invalid:
-            if value != "None" or not h.type.optional:
-                yield h.name, value
-        if not h.type.optional and "None" not in h.type.invalid:
-            yield h.name, "None"
 
 
 def _files(source: Source) -> Iterator[Rendered]:

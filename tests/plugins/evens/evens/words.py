@@ -14,7 +14,7 @@ else:
         types="int",
         strategy="evens.strategies.evens()",
         example="6",
-        invalid=("3", "0", "2.0", '"2"'),
+        invalid=(3, 0, 2.0, "2"),
         spellings=("EvenInt",),
         measured=True,
         names="axis",

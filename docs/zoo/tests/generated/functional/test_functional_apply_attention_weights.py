@@ -23,12 +23,7 @@ SPEC = find_spec(
 )
 
 
-@function(
-    "apply_attention_weights",
-    SPEC,
-    functional.apply_attention_weights,
-    refused=[("precision", "exact")],
-)
+@function("apply_attention_weights", SPEC, functional.apply_attention_weights)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of apply_attention_weights that fit each other."""
     precision = pick("precision", optional(precisions()))

@@ -22,19 +22,7 @@ from zoo import functional
 SPEC = find_spec("mlax_scaffold/specs/functional/attention_window.py", near=__file__)
 
 
-@function(
-    "attention_window",
-    SPEC,
-    functional.attention_window,
-    refused=[
-        ("keys_before", -1),
-        ("keys_before", 2.5),
-        ("keys_before", "1"),
-        ("keys_after", -1),
-        ("keys_after", 2.5),
-        ("keys_after", "1"),
-    ],
-)
+@function("attention_window", SPEC, functional.attention_window)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of attention_window that fit each other."""
     keys_before = pick("keys_before", optional(counts()))

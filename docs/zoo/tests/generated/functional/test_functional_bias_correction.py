@@ -21,18 +21,7 @@ from zoo import functional
 SPEC = find_spec("mlax_scaffold/specs/functional/bias_correction.py", near=__file__)
 
 
-@function(
-    "bias_correction",
-    SPEC,
-    functional.bias_correction,
-    refused=[
-        ("decay", -0.1),
-        ("decay", 1.1),
-        ("decay", float("nan")),
-        ("decay", "1"),
-        ("decay", None),
-    ],
-)
+@function("bias_correction", SPEC, functional.bias_correction)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of bias_correction that fit each other."""
     decay = pick("decay", probabilities())

@@ -29,23 +29,7 @@ from zoo import functional
 SPEC = find_spec("mlax_scaffold/specs/functional/deviations.py", near=__file__)
 
 
-@function(
-    "deviations",
-    SPEC,
-    functional.deviations,
-    refused=[
-        ("axis", 1.5),
-        ("axis", "x"),
-        ("axis", (0, 0)),
-        ("axis_name", 1),
-        ("axis_name", ("devices", 1)),
-        ("axis_name", ()),
-        ("epsilon", -1.0),
-        ("epsilon", float("nan")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-    ],
-)
+@function("deviations", SPEC, functional.deviations)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of deviations that fit each other."""
     rank = pick("rank", choices(1, 2, 3))

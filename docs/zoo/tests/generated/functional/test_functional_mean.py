@@ -29,24 +29,7 @@ from zoo import functional
 SPEC = find_spec("mlax_scaffold/specs/functional/mean.py", near=__file__)
 
 
-@function(
-    "mean",
-    SPEC,
-    functional.mean,
-    refused=[
-        ("axis", 1.5),
-        ("axis", "x"),
-        ("axis", (0, 0)),
-        ("keepdims", 1),
-        ("keepdims", "yes"),
-        ("keepdims", None),
-        ("axis_name", 1),
-        ("axis_name", ("devices", 1)),
-        ("axis_name", ()),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@function("mean", SPEC, functional.mean)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of mean that fit each other."""
     rank = pick("rank", choices(1, 2, 3))

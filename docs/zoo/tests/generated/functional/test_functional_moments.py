@@ -29,24 +29,7 @@ from zoo import functional
 SPEC = find_spec("mlax_scaffold/specs/functional/moments.py", near=__file__)
 
 
-@function(
-    "moments",
-    SPEC,
-    functional.moments,
-    refused=[
-        ("axis", 1.5),
-        ("axis", "x"),
-        ("axis", (0, 0)),
-        ("keepdims", 1),
-        ("keepdims", "yes"),
-        ("keepdims", None),
-        ("axis_name", 1),
-        ("axis_name", ("devices", 1)),
-        ("axis_name", ()),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@function("moments", SPEC, functional.moments)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of moments that fit each other."""
     rank = pick("rank", choices(1, 2, 3))

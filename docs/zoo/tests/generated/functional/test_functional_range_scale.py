@@ -28,26 +28,7 @@ from zoo import functional
 SPEC = find_spec("mlax_scaffold/specs/functional/range_scale.py", near=__file__)
 
 
-@function(
-    "range_scale",
-    SPEC,
-    functional.range_scale,
-    refused=[
-        ("axis", 1.5),
-        ("axis", "x"),
-        ("axis", (0, 0)),
-        ("axis_name", 1),
-        ("axis_name", ("devices", 1)),
-        ("axis_name", ()),
-        ("at_least", -1.0),
-        ("at_least", float("nan")),
-        ("at_least", "1"),
-        ("at_least", None),
-        ("only_float16", 1),
-        ("only_float16", "yes"),
-        ("only_float16", None),
-    ],
-)
+@function("range_scale", SPEC, functional.range_scale)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of range_scale that fit each other."""
     rank = pick("rank", choices(1, 2, 3))

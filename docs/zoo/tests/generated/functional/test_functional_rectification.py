@@ -21,22 +21,7 @@ from zoo import functional
 SPEC = find_spec("mlax_scaffold/specs/functional/rectification.py", near=__file__)
 
 
-@function(
-    "rectification",
-    SPEC,
-    functional.rectification,
-    refused=[
-        ("decay", -0.1),
-        ("decay", 1.0),
-        ("decay", float("nan")),
-        ("decay", "1"),
-        ("decay", None),
-        ("threshold", -1.0),
-        ("threshold", float("nan")),
-        ("threshold", "1"),
-        ("threshold", None),
-    ],
-)
+@function("rectification", SPEC, functional.rectification)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of rectification that fit each other."""
     decay = pick("decay", decays())

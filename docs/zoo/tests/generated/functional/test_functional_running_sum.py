@@ -21,18 +21,7 @@ from zoo import functional
 SPEC = find_spec("mlax_scaffold/specs/functional/running_sum.py", near=__file__)
 
 
-@function(
-    "running_sum",
-    SPEC,
-    functional.running_sum,
-    refused=[
-        ("decay", -0.1),
-        ("decay", 1.1),
-        ("decay", float("nan")),
-        ("decay", "1"),
-        ("decay", None),
-    ],
-)
+@function("running_sum", SPEC, functional.running_sum)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of running_sum that fit each other."""
     decay = pick("decay", probabilities())

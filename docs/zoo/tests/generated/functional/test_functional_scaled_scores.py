@@ -29,24 +29,7 @@ from zoo import functional
 SPEC = find_spec("mlax_scaffold/specs/functional/scaled_scores.py", near=__file__)
 
 
-@function(
-    "scaled_scores",
-    SPEC,
-    functional.scaled_scores,
-    refused=[
-        ("axis", 1.5),
-        ("axis", "x"),
-        ("axis", (0, 0)),
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", float("inf")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-        ("axis_name", 1),
-        ("axis_name", ("devices", 1)),
-        ("axis_name", ()),
-    ],
-)
+@function("scaled_scores", SPEC, functional.scaled_scores)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of scaled_scores that fit each other."""
     rank = pick("rank", choices(1, 2, 3))

@@ -21,18 +21,7 @@ from zoo import functional
 SPEC = find_spec("specs/functional/soft_dtw.py", near=__file__)
 
 
-@function(
-    "soft_dtw",
-    SPEC,
-    functional.soft_dtw,
-    refused=[
-        ("gamma", 0.0),
-        ("gamma", -1.0),
-        ("gamma", float("inf")),
-        ("gamma", "1"),
-        ("gamma", None),
-    ],
-)
+@function("soft_dtw", SPEC, functional.soft_dtw)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of soft_dtw that fit each other."""
     gamma = pick("gamma", positives())

@@ -21,12 +21,7 @@ from zoo import functional
 SPEC = find_spec("specs/functional/sparsemax.py", near=__file__)
 
 
-@function(
-    "sparsemax",
-    SPEC,
-    functional.sparsemax,
-    refused=[("axis", 2.5), ("axis", "1"), ("axis", None)],
-)
+@function("sparsemax", SPEC, functional.sparsemax)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of sparsemax that fit each other."""
     rank = pick("rank", choices(1, 2, 3))

@@ -29,26 +29,7 @@ from zoo import functional
 SPEC = find_spec("mlax_scaffold/specs/functional/sum.py", near=__file__)
 
 
-@function(
-    "sum",
-    SPEC,
-    functional.sum,
-    refused=[
-        ("axis", 1.5),
-        ("axis", "x"),
-        ("axis", (0, 0)),
-        ("keepdims", 1),
-        ("keepdims", "yes"),
-        ("keepdims", None),
-        ("factor", 0.0),
-        ("factor", -1.0),
-        ("factor", float("inf")),
-        ("factor", "1"),
-        ("factor", None),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@function("sum", SPEC, functional.sum)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of sum that fit each other."""
     rank = pick("rank", choices(1, 2, 3))

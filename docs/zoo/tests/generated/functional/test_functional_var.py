@@ -29,25 +29,7 @@ from zoo import functional
 SPEC = find_spec("mlax_scaffold/specs/functional/var.py", near=__file__)
 
 
-@function(
-    "var",
-    SPEC,
-    functional.var,
-    refused=[
-        ("axis", 1.5),
-        ("axis", "x"),
-        ("axis", (0, 0)),
-        ("keepdims", 1),
-        ("keepdims", "yes"),
-        ("keepdims", None),
-        ("correction", -1.0),
-        ("correction", float("nan")),
-        ("correction", "1"),
-        ("correction", None),
-        ("accum_dtype", "int32"),
-        ("accum_dtype", "no dtype"),
-    ],
-)
+@function("var", SPEC, functional.var)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of var that fit each other."""
     rank = pick("rank", choices(1, 2, 3))

@@ -20,30 +20,7 @@ from zoo.nn import affine_coupling as AffineCoupling
 SPEC = find_spec("specs/nn/affine_coupling.py", near=__file__)
 
 
-@layer(
-    "AffineCoupling",
-    SPEC,
-    AffineCoupling.init,
-    valid={"features": 4},
-    refused=[
-        ("features", 0),
-        ("features", -1),
-        ("features", 2.5),
-        ("features", "4"),
-        ("features", True),
-        ("features", None),
-        ("hidden", 0),
-        ("hidden", -1),
-        ("hidden", 2.5),
-        ("hidden", "4"),
-        ("hidden", True),
-        ("hidden", None),
-        ("swap", 1),
-        ("swap", "yes"),
-        ("swap", None),
-    ],
-    creates=True,
-)
+@layer("AffineCoupling", SPEC, AffineCoupling.init, valid={"features": 4}, creates=True)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of AffineCoupling that fit each other."""
     features = pick("features", sizes())

@@ -20,33 +20,7 @@ from zoo.nn import axial_attention as AxialAttention
 SPEC = find_spec("specs/nn/axial_attention.py", near=__file__)
 
 
-@layer(
-    "AxialAttention",
-    SPEC,
-    AxialAttention.init,
-    valid={"features": 4},
-    refused=[
-        ("features", 0),
-        ("features", -1),
-        ("features", 2.5),
-        ("features", "4"),
-        ("features", True),
-        ("features", None),
-        ("num_heads", 0),
-        ("num_heads", -1),
-        ("num_heads", 2.5),
-        ("num_heads", "4"),
-        ("num_heads", True),
-        ("num_heads", None),
-        ("num_axes", 0),
-        ("num_axes", -1),
-        ("num_axes", 2.5),
-        ("num_axes", "4"),
-        ("num_axes", True),
-        ("num_axes", None),
-    ],
-    creates=True,
-)
+@layer("AxialAttention", SPEC, AxialAttention.init, valid={"features": 4}, creates=True)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of AxialAttention that fit each other."""
     features = pick("features", sizes())

@@ -20,33 +20,7 @@ from zoo.nn import cbam as CBAM
 SPEC = find_spec("specs/nn/cbam.py", near=__file__)
 
 
-@layer(
-    "CBAM",
-    SPEC,
-    CBAM.init,
-    valid={"features": 4},
-    refused=[
-        ("features", 0),
-        ("features", -1),
-        ("features", 2.5),
-        ("features", "4"),
-        ("features", True),
-        ("features", None),
-        ("reduction", 0),
-        ("reduction", -1),
-        ("reduction", 2.5),
-        ("reduction", "4"),
-        ("reduction", True),
-        ("reduction", None),
-        ("kernel_size", 0),
-        ("kernel_size", -1),
-        ("kernel_size", 2.5),
-        ("kernel_size", "4"),
-        ("kernel_size", True),
-        ("kernel_size", None),
-    ],
-    creates=True,
-)
+@layer("CBAM", SPEC, CBAM.init, valid={"features": 4}, creates=True)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of CBAM that fit each other."""
     features = pick("features", sizes())

@@ -21,21 +21,7 @@ from zoo.nn import crf as CRF
 SPEC = find_spec("specs/nn/crf.py", near=__file__)
 
 
-@layer(
-    "CRF",
-    SPEC,
-    CRF.init,
-    valid={"num_tags": 4},
-    refused=[
-        ("num_tags", 0),
-        ("num_tags", -1),
-        ("num_tags", 2.5),
-        ("num_tags", "4"),
-        ("num_tags", True),
-        ("num_tags", None),
-    ],
-    creates=True,
-)
+@layer("CRF", SPEC, CRF.init, valid={"num_tags": 4}, creates=True)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of CRF that fit each other."""
     num_tags = pick("num_tags", sizes())

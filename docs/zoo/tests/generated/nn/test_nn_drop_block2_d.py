@@ -20,25 +20,7 @@ from zoo.nn import drop_block2_d as DropBlock2D
 SPEC = find_spec("specs/nn/drop_block.py", near=__file__)
 
 
-@layer(
-    "DropBlock2D",
-    SPEC,
-    DropBlock2D.init,
-    valid={"block_size": 4},
-    refused=[
-        ("block_size", 0),
-        ("block_size", -1),
-        ("block_size", 2.5),
-        ("block_size", "4"),
-        ("block_size", True),
-        ("block_size", None),
-        ("keep_prob", -0.1),
-        ("keep_prob", 1.1),
-        ("keep_prob", float("nan")),
-        ("keep_prob", "1"),
-        ("keep_prob", None),
-    ],
-)
+@layer("DropBlock2D", SPEC, DropBlock2D.init, valid={"block_size": 4})
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of DropBlock2D that fit each other."""
     block_size = pick("block_size", sizes())

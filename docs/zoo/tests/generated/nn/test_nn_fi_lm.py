@@ -20,27 +20,7 @@ from zoo.nn import fi_lm as FiLM
 SPEC = find_spec("specs/nn/film.py", near=__file__)
 
 
-@layer(
-    "FiLM",
-    SPEC,
-    FiLM.init,
-    valid={"features": 4, "conditioning": 4},
-    refused=[
-        ("features", 0),
-        ("features", -1),
-        ("features", 2.5),
-        ("features", "4"),
-        ("features", True),
-        ("features", None),
-        ("conditioning", 0),
-        ("conditioning", -1),
-        ("conditioning", 2.5),
-        ("conditioning", "4"),
-        ("conditioning", True),
-        ("conditioning", None),
-    ],
-    creates=True,
-)
+@layer("FiLM", SPEC, FiLM.init, valid={"features": 4, "conditioning": 4}, creates=True)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of FiLM that fit each other."""
     features = pick("features", sizes())

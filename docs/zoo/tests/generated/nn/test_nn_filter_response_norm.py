@@ -25,22 +25,6 @@ SPEC = find_spec("specs/nn/filter_response_norm.py", near=__file__)
     SPEC,
     FilterResponseNorm.init,
     valid={"features": 4},
-    refused=[
-        ("features", 0),
-        ("features", -1),
-        ("features", 2.5),
-        ("features", "4"),
-        ("features", True),
-        ("features", None),
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", float("inf")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-        ("learn_epsilon", 1),
-        ("learn_epsilon", "yes"),
-        ("learn_epsilon", None),
-    ],
     creates=True,
 )
 def cases(pick: Pick) -> Case:

@@ -20,33 +20,7 @@ from zoo.nn import gated_delta_net as GatedDeltaNet
 SPEC = find_spec("specs/nn/gated_delta_net.py", near=__file__)
 
 
-@layer(
-    "GatedDeltaNet",
-    SPEC,
-    GatedDeltaNet.init,
-    valid={"dim": 4},
-    refused=[
-        ("dim", 0),
-        ("dim", -1),
-        ("dim", 2.5),
-        ("dim", "4"),
-        ("dim", True),
-        ("dim", None),
-        ("num_heads", 0),
-        ("num_heads", -1),
-        ("num_heads", 2.5),
-        ("num_heads", "4"),
-        ("num_heads", True),
-        ("num_heads", None),
-        ("head_dim", 0),
-        ("head_dim", -1),
-        ("head_dim", 2.5),
-        ("head_dim", "4"),
-        ("head_dim", True),
-        ("head_dim", None),
-    ],
-    creates=True,
-)
+@layer("GatedDeltaNet", SPEC, GatedDeltaNet.init, valid={"dim": 4}, creates=True)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of GatedDeltaNet that fit each other."""
     dim = pick("dim", sizes())

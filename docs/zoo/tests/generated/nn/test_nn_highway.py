@@ -20,34 +20,7 @@ from zoo.nn import highway as Highway
 SPEC = find_spec("specs/nn/highway.py", near=__file__)
 
 
-@layer(
-    "Highway",
-    SPEC,
-    Highway.init,
-    valid={"width": 4},
-    refused=[
-        ("width", 0),
-        ("width", -1),
-        ("width", 2.5),
-        ("width", "4"),
-        ("width", True),
-        ("width", None),
-        ("depth", 0),
-        ("depth", -1),
-        ("depth", 2.5),
-        ("depth", "4"),
-        ("depth", True),
-        ("depth", None),
-        ("gate_bias", "0.5"),
-        ("gate_bias", float("nan")),
-        ("gate_bias", float("inf")),
-        ("gate_bias", None),
-        ("activation", 1),
-        ("activation", []),
-        ("activation", None),
-    ],
-    creates=True,
-)
+@layer("Highway", SPEC, Highway.init, valid={"width": 4}, creates=True)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Highway that fit each other."""
     width = pick("width", sizes())

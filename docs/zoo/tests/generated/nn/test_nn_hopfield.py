@@ -21,39 +21,7 @@ SPEC = find_spec("specs/nn/hopfield.py", near=__file__)
 
 
 @layer(
-    "Hopfield",
-    SPEC,
-    Hopfield.init,
-    valid={"features": 4, "patterns": 4},
-    refused=[
-        ("features", 0),
-        ("features", -1),
-        ("features", 2.5),
-        ("features", "4"),
-        ("features", True),
-        ("features", None),
-        ("patterns", 0),
-        ("patterns", -1),
-        ("patterns", 2.5),
-        ("patterns", "4"),
-        ("patterns", True),
-        ("patterns", None),
-        ("beta", 0.0),
-        ("beta", -1.0),
-        ("beta", float("inf")),
-        ("beta", "1"),
-        ("beta", None),
-        ("max_steps", -1),
-        ("max_steps", 2.5),
-        ("max_steps", "1"),
-        ("max_steps", None),
-        ("tolerance", 0.0),
-        ("tolerance", -1.0),
-        ("tolerance", float("inf")),
-        ("tolerance", "1"),
-        ("tolerance", None),
-    ],
-    creates=True,
+    "Hopfield", SPEC, Hopfield.init, valid={"features": 4, "patterns": 4}, creates=True
 )
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Hopfield that fit each other."""

@@ -20,27 +20,7 @@ from zoo.nn import net_vlad as NetVLAD
 SPEC = find_spec("specs/nn/net_vlad.py", near=__file__)
 
 
-@layer(
-    "NetVLAD",
-    SPEC,
-    NetVLAD.init,
-    valid={"features": 4},
-    refused=[
-        ("features", 0),
-        ("features", -1),
-        ("features", 2.5),
-        ("features", "4"),
-        ("features", True),
-        ("features", None),
-        ("clusters", 0),
-        ("clusters", -1),
-        ("clusters", 2.5),
-        ("clusters", "4"),
-        ("clusters", True),
-        ("clusters", None),
-    ],
-    creates=True,
-)
+@layer("NetVLAD", SPEC, NetVLAD.init, valid={"features": 4}, creates=True)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of NetVLAD that fit each other."""
     features = pick("features", sizes())

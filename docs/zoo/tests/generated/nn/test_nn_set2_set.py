@@ -21,27 +21,7 @@ from zoo.nn import set2_set as Set2Set
 SPEC = find_spec("specs/nn/set2set.py", near=__file__)
 
 
-@layer(
-    "Set2Set",
-    SPEC,
-    Set2Set.init,
-    valid={"features": 4},
-    refused=[
-        ("features", 0),
-        ("features", -1),
-        ("features", 2.5),
-        ("features", "4"),
-        ("features", True),
-        ("features", None),
-        ("processing_steps", 0),
-        ("processing_steps", -1),
-        ("processing_steps", 2.5),
-        ("processing_steps", "4"),
-        ("processing_steps", True),
-        ("processing_steps", None),
-    ],
-    creates=True,
-)
+@layer("Set2Set", SPEC, Set2Set.init, valid={"features": 4}, creates=True)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Set2Set that fit each other."""
     features = pick("features", sizes())

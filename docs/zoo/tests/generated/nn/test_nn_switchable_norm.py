@@ -20,31 +20,7 @@ from zoo.nn import switchable_norm as SwitchableNorm
 SPEC = find_spec("specs/nn/switchable_norm.py", near=__file__)
 
 
-@layer(
-    "SwitchableNorm",
-    SPEC,
-    SwitchableNorm.init,
-    valid={"features": 4},
-    refused=[
-        ("features", 0),
-        ("features", -1),
-        ("features", 2.5),
-        ("features", "4"),
-        ("features", True),
-        ("features", None),
-        ("momentum", -0.1),
-        ("momentum", 1.0),
-        ("momentum", float("nan")),
-        ("momentum", "1"),
-        ("momentum", None),
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", float("inf")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-    ],
-    creates=True,
-)
+@layer("SwitchableNorm", SPEC, SwitchableNorm.init, valid={"features": 4}, creates=True)
 def cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of SwitchableNorm that fit each other."""
     features = pick("features", sizes())

@@ -23,48 +23,7 @@ from zoo.optim import adam_p as AdamP
 SPEC = find_spec("specs/optim/adamp.py", near=__file__)
 
 
-@optimizer(
-    "AdamP",
-    SPEC,
-    AdamP.init,
-    valid={"learning_rate": 0.1},
-    refused=[
-        ("learning_rate", "0.1"),
-        ("learning_rate", float("nan")),
-        ("learning_rate", None),
-        ("beta1", -0.1),
-        ("beta1", 1.0),
-        ("beta1", float("nan")),
-        ("beta1", "1"),
-        ("beta1", None),
-        ("beta2", -0.1),
-        ("beta2", 1.0),
-        ("beta2", float("nan")),
-        ("beta2", "1"),
-        ("beta2", None),
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", float("inf")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-        ("weight_decay", -1.0),
-        ("weight_decay", float("nan")),
-        ("weight_decay", "1"),
-        ("weight_decay", None),
-        ("delta", 0.0),
-        ("delta", -1.0),
-        ("delta", float("inf")),
-        ("delta", "1"),
-        ("delta", None),
-        ("wd_ratio", -1.0),
-        ("wd_ratio", float("nan")),
-        ("wd_ratio", "1"),
-        ("wd_ratio", None),
-        ("nesterov", 1),
-        ("nesterov", "yes"),
-        ("nesterov", None),
-    ],
-)
+@optimizer("AdamP", SPEC, AdamP.init, valid={"learning_rate": 0.1})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that AdamP takes."""
     learning_rate = pick("learning_rate", scheduled())

@@ -17,23 +17,7 @@ from zoo.optim import agg_mo as AggMo
 SPEC = find_spec("specs/optim/aggmo.py", near=__file__)
 
 
-@optimizer(
-    "AggMo",
-    SPEC,
-    AggMo.init,
-    valid={"learning_rate": 0.1},
-    refused=[
-        ("learning_rate", "0.1"),
-        ("learning_rate", float("nan")),
-        ("learning_rate", None),
-        ("betas", 1),
-        ("betas", (-0.1,)),
-        ("betas", (1.0,)),
-        ("betas", (float("nan"),)),
-        ("betas", ("1",)),
-        ("betas", None),
-    ],
-)
+@optimizer("AggMo", SPEC, AggMo.init, valid={"learning_rate": 0.1})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that AggMo takes."""
     learning_rate = pick("learning_rate", scheduled())

@@ -24,38 +24,7 @@ from zoo.optim import la_prop as LaProp
 SPEC = find_spec("specs/optim/laprop.py", near=__file__)
 
 
-@optimizer(
-    "LaProp",
-    SPEC,
-    LaProp.init,
-    valid={"learning_rate": 0.1},
-    refused=[
-        ("learning_rate", "0.1"),
-        ("learning_rate", float("nan")),
-        ("learning_rate", None),
-        ("mu", -0.1),
-        ("mu", 1.0),
-        ("mu", float("nan")),
-        ("mu", "1"),
-        ("mu", None),
-        ("nu", -0.1),
-        ("nu", 1.0),
-        ("nu", float("nan")),
-        ("nu", "1"),
-        ("nu", None),
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", float("inf")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-        ("weight_decay", -1.0),
-        ("weight_decay", float("nan")),
-        ("weight_decay", "1"),
-        ("weight_decay", None),
-        ("mask", 1),
-        ("mask", []),
-    ],
-)
+@optimizer("LaProp", SPEC, LaProp.init, valid={"learning_rate": 0.1})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that LaProp takes."""
     learning_rate = pick("learning_rate", scheduled())

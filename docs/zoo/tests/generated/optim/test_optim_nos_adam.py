@@ -17,31 +17,7 @@ from zoo.optim import nos_adam as NosAdam
 SPEC = find_spec("specs/optim/nosadam.py", near=__file__)
 
 
-@optimizer(
-    "NosAdam",
-    SPEC,
-    NosAdam.init,
-    valid={"learning_rate": 0.1},
-    refused=[
-        ("learning_rate", "0.1"),
-        ("learning_rate", float("nan")),
-        ("learning_rate", None),
-        ("beta1", -0.1),
-        ("beta1", 1.0),
-        ("beta1", float("nan")),
-        ("beta1", "1"),
-        ("beta1", None),
-        ("gamma", -1.0),
-        ("gamma", float("nan")),
-        ("gamma", "1"),
-        ("gamma", None),
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", float("inf")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-    ],
-)
+@optimizer("NosAdam", SPEC, NosAdam.init, valid={"learning_rate": 0.1})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that NosAdam takes."""
     learning_rate = pick("learning_rate", scheduled())

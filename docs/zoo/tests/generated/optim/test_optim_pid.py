@@ -17,26 +17,7 @@ from zoo.optim import pid as PID
 SPEC = find_spec("specs/optim/pid.py", near=__file__)
 
 
-@optimizer(
-    "PID",
-    SPEC,
-    PID.init,
-    valid={"learning_rate": 0.1},
-    refused=[
-        ("learning_rate", "0.1"),
-        ("learning_rate", float("nan")),
-        ("learning_rate", None),
-        ("alpha", -0.1),
-        ("alpha", 1.0),
-        ("alpha", float("nan")),
-        ("alpha", "1"),
-        ("alpha", None),
-        ("k_d", -1.0),
-        ("k_d", float("nan")),
-        ("k_d", "1"),
-        ("k_d", None),
-    ],
-)
+@optimizer("PID", SPEC, PID.init, valid={"learning_rate": 0.1})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that PID takes."""
     learning_rate = pick("learning_rate", scheduled())

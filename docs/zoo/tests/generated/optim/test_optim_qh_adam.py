@@ -17,42 +17,7 @@ from zoo.optim import qh_adam as QHAdam
 SPEC = find_spec("specs/optim/qhadam.py", near=__file__)
 
 
-@optimizer(
-    "QHAdam",
-    SPEC,
-    QHAdam.init,
-    valid={"learning_rate": 0.1},
-    refused=[
-        ("learning_rate", "0.1"),
-        ("learning_rate", float("nan")),
-        ("learning_rate", None),
-        ("beta1", -0.1),
-        ("beta1", 1.0),
-        ("beta1", float("nan")),
-        ("beta1", "1"),
-        ("beta1", None),
-        ("beta2", -0.1),
-        ("beta2", 1.0),
-        ("beta2", float("nan")),
-        ("beta2", "1"),
-        ("beta2", None),
-        ("nu1", -0.1),
-        ("nu1", 1.1),
-        ("nu1", float("nan")),
-        ("nu1", "1"),
-        ("nu1", None),
-        ("nu2", -0.1),
-        ("nu2", 1.1),
-        ("nu2", float("nan")),
-        ("nu2", "1"),
-        ("nu2", None),
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", float("inf")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-    ],
-)
+@optimizer("QHAdam", SPEC, QHAdam.init, valid={"learning_rate": 0.1})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that QHAdam takes."""
     learning_rate = pick("learning_rate", scheduled())

@@ -17,28 +17,7 @@ from zoo.optim import ranger as Ranger
 SPEC = find_spec("specs/optim/ranger.py", near=__file__)
 
 
-@optimizer(
-    "Ranger",
-    SPEC,
-    Ranger.init,
-    valid={"learning_rate": 0.1},
-    refused=[
-        ("learning_rate", "0.1"),
-        ("learning_rate", float("nan")),
-        ("learning_rate", None),
-        ("k", 0),
-        ("k", -1),
-        ("k", 2.5),
-        ("k", "4"),
-        ("k", True),
-        ("k", None),
-        ("alpha", 0.0),
-        ("alpha", 1.5),
-        ("alpha", float("nan")),
-        ("alpha", "1"),
-        ("alpha", None),
-    ],
-)
+@optimizer("Ranger", SPEC, Ranger.init, valid={"learning_rate": 0.1})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that Ranger takes."""
     learning_rate = pick("learning_rate", scheduled())

@@ -17,32 +17,7 @@ from zoo.optim import swats as SWATS
 SPEC = find_spec("specs/optim/swats.py", near=__file__)
 
 
-@optimizer(
-    "SWATS",
-    SPEC,
-    SWATS.init,
-    valid={"learning_rate": 0.1},
-    refused=[
-        ("learning_rate", "0.1"),
-        ("learning_rate", float("nan")),
-        ("learning_rate", None),
-        ("beta1", -0.1),
-        ("beta1", 1.0),
-        ("beta1", float("nan")),
-        ("beta1", "1"),
-        ("beta1", None),
-        ("beta2", -0.1),
-        ("beta2", 1.0),
-        ("beta2", float("nan")),
-        ("beta2", "1"),
-        ("beta2", None),
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", float("inf")),
-        ("epsilon", "1"),
-        ("epsilon", None),
-    ],
-)
+@optimizer("SWATS", SPEC, SWATS.init, valid={"learning_rate": 0.1})
 def cases(pick: Pick) -> OptimizerCase:
     """Hyperparameters that SWATS takes."""
     learning_rate = pick("learning_rate", scheduled())

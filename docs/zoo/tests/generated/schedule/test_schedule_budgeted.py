@@ -16,27 +16,7 @@ from zoo.schedule._budgeted import Budgeted
 SPEC = find_spec("specs/schedule/budgeted.py", near=__file__)
 
 
-@schedule(
-    "Budgeted",
-    SPEC,
-    unsaid=True,
-    valid={"init_value": 0.5, "budget": 4},
-    refused=[
-        ("init_value", "0.5"),
-        ("init_value", float("nan")),
-        ("init_value", float("inf")),
-        ("init_value", None),
-        ("budget", 0),
-        ("budget", -1),
-        ("budget", 2.5),
-        ("budget", "4"),
-        ("budget", True),
-        ("budget", None),
-        ("profile", "no such choice"),
-        ("profile", 1),
-        ("profile", None),
-    ],
-)
+@schedule("Budgeted", SPEC, unsaid=True, valid={"init_value": 0.5, "budget": 4})
 def cases(pick: Pick) -> Budgeted:
     """Hyperparameters that Budgeted takes."""
     init_value = pick("init_value", positives())

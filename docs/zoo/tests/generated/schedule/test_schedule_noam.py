@@ -16,31 +16,7 @@ from zoo.schedule._noam import Noam
 SPEC = find_spec("specs/schedule/noam.py", near=__file__)
 
 
-@schedule(
-    "Noam",
-    SPEC,
-    unsaid=True,
-    valid={"d_model": 4},
-    refused=[
-        ("d_model", 0),
-        ("d_model", -1),
-        ("d_model", 2.5),
-        ("d_model", "4"),
-        ("d_model", True),
-        ("d_model", None),
-        ("warmup_steps", 0),
-        ("warmup_steps", -1),
-        ("warmup_steps", 2.5),
-        ("warmup_steps", "4"),
-        ("warmup_steps", True),
-        ("warmup_steps", None),
-        ("factor", 0.0),
-        ("factor", -1.0),
-        ("factor", float("inf")),
-        ("factor", "1"),
-        ("factor", None),
-    ],
-)
+@schedule("Noam", SPEC, unsaid=True, valid={"d_model": 4})
 def cases(pick: Pick) -> Noam:
     """Hyperparameters that Noam takes."""
     d_model = pick("d_model", sizes(max=32))
