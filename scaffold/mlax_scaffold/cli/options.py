@@ -104,9 +104,9 @@ def complete_library_names(
 ) -> list[str]:
     """The names of the library's definitions that begin so."""
     from mlax_scaffold.project.workspace import BUILT_IN, names_in
-    from mlax_scaffold.reader.files import LIBRARY_SPECS, find_specs
+    from mlax_scaffold.reader.files import library_specs
 
-    names = names_in(find_specs(LIBRARY_SPECS, BUILT_IN))
+    names = names_in(library_specs(BUILT_IN))
     return [name for name in names if name.startswith(incomplete)]
 
 

@@ -12,7 +12,7 @@ from mlax_scaffold.model.project import GENERATED, Project
 from mlax_scaffold.owning.place import Place
 from mlax_scaffold.project.lookup import find_named, full_names
 from mlax_scaffold.project.workspace import BUILT_IN
-from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
+from mlax_scaffold.reader.files import SpecFile, library_specs
 from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render import render
 from mlax_scaffold.render.modules import file_name
@@ -41,9 +41,7 @@ def find_specs_of(names: Sequence[str]) -> tuple[SpecFile, ...]:
         UsageError: there is none, or there are several and none is a layer.
     """
     known = {
-        full: file
-        for file in find_specs(LIBRARY_SPECS, BUILT_IN)
-        for full in full_names(file)
+        full: file for file in library_specs(BUILT_IN) for full in full_names(file)
     }
     found = (
         find_named(
@@ -70,7 +68,7 @@ def make_bundle(
         contracts: whether they bring contracts as tests.
     """
     files = find_specs_of(names)
-    known = find_specs(LIBRARY_SPECS, BUILT_IN)
+    known = library_specs(BUILT_IN)
     library = read_library(files, tuple(f for f in known if f not in files))
     project = Project(
         place.package, "specs", place.folder, place.tests, _UNUSED, modules=modules

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlax_scaffold.errors import UsageError, did_you_mean
-from mlax_scaffold.reader.files import SpecFile, find_specs
+from mlax_scaffold.reader.files import SpecFile, find_specs, library_specs
 from mlax_scaffold.reader.homes import module_name
 from mlax_scaffold.write import digest
 
@@ -191,12 +191,10 @@ def _folder(module: str) -> Path | None:
 def _conflicts(plugins: Iterable[Plugin]) -> Iterator[str]:
     """What two plugins both have, or one and mlax-scaffold, as far as files tell."""
     from mlax_scaffold.project.archetypes import built_in_archetypes
-    from mlax_scaffold.reader.files import LIBRARY_SPECS
 
     ours = "mlax-scaffold"
     archetypes = dict.fromkeys(built_in_archetypes(), ours)
-    library = find_specs(LIBRARY_SPECS, "")
-    specs = {(s.section, Path(s.path).stem): ours for s in library}
+    specs = {(s.section, Path(s.path).stem): ours for s in library_specs("")}
     for plugin in plugins:
         for name in plugin.archetypes:
             other = archetypes.setdefault(name, str(plugin))

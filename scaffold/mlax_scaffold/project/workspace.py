@@ -19,7 +19,12 @@ from mlax_scaffold.project.plugins import Plugin, find_plugins
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.settings import FLAGS, find_project
 from mlax_scaffold.project.strays import strays
-from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
+from mlax_scaffold.reader.files import (
+    LIBRARY_SPECS,
+    SpecFile,
+    find_specs,
+    library_specs,
+)
 from mlax_scaffold.reader.homes import module_name
 from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.reader.remedies.mending import mend
@@ -105,7 +110,7 @@ class Workspace:
         if self.is_library:
             return ()
         own = {place(file) for file in self.own}
-        found = find_specs(LIBRARY_SPECS, BUILT_IN, "mlax-scaffold")
+        found = library_specs(BUILT_IN, "mlax-scaffold")
         added = (spec for plugin in self.plugins for spec in plugin.specs)
         return tuple(file for file in (*found, *added) if place(file) not in own)
 

@@ -90,6 +90,12 @@ def find_specs(root: Path, shown: str, origin: str = "") -> tuple[SpecFile, ...]
     return tuple(found)
 
 
+@cache
+def library_specs(shown: str, origin: str = "") -> tuple[SpecFile, ...]:
+    """The specs that come with the generator, which stay as they are while it runs."""
+    return find_specs(LIBRARY_SPECS, shown, origin)
+
+
 class _NotAFileError(Exception):
     """What stands there is no regular file; opening it might never return."""
 

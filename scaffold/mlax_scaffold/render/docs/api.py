@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
@@ -202,6 +203,7 @@ def render_api_pages(library: Library, project: Project) -> Iterator[Rendered]:
         yield Rendered(f"{project.docs}/{page.name}.md", text, "")
 
 
+@cache
 def _defined(part: str) -> dict[str, _Node]:
     return {
         node.name: node
