@@ -38,7 +38,7 @@ class Check:
     """The call that makes a value canonical, or raises: a function as `Word.check` names it."""
 
     function: str
-    choices: tuple[str, ...] = ()
+    choices: tuple[str | int, ...] = ()
     """What it takes before the value: the choices,"""
     element: str = ""
     """another function that checks each item,"""
@@ -56,7 +56,7 @@ class HyperType:
 
     word: Word
     optional: bool = False
-    choices: tuple[str, ...] = ()
+    choices: tuple[str | int, ...] = ()
     per_dim: bool = False
     sequence: bool = False
     """Whether it is `tuple[word, ...]`."""
@@ -68,7 +68,7 @@ class HyperType:
         """What a value may be, for the documentation."""
         takes = self.word.takes
         if self.choices:
-            takes = "one of " + ", ".join(f'"{choice}"' for choice in self.choices)
+            takes = "one of " + ", ".join(map(_shown, self.choices))
         if self.enumeration:
             takes = f"a member of {self.enumeration}, or its name: {takes}"
         if self.per_dim:
@@ -88,7 +88,8 @@ class HyperType:
         if self.enumeration:
             return Check("member", enumeration=self.enumeration)
         if self.choices:
-            return Check("choice", choices=self.choices)
+            function = "choices" if self.sequence else "choice"
+            return Check(function, choices=self.choices)
         if self.per_dim:
             return Check("per_dim", element=self.word.check, field=AXES)
         if self.word.parts:
@@ -115,7 +116,7 @@ class HyperType:
         if self.enumeration:
             base = self.enumeration
         elif self.choices:
-            base = f"Literal[{', '.join(map(_quoted, self.choices))}]"
+            base = f"Literal[{', '.join(map(_shown, self.choices))}]"
         if self.per_dim:
             base = per_dim.format(base)
         if self.sequence:
@@ -126,7 +127,8 @@ class HyperType:
     def example(self) -> str:
         """Expression of a value."""
         if self.choices:
-            return repr(self.choices[0])
+            first = repr(self.choices[0])
+            return f"({first}, {first})" if self.sequence else first
         example = self.word.example
         return f"({example}, {example})" if self.sequence else example
 
@@ -135,8 +137,9 @@ class HyperType:
         """Values that it does not take."""
         values: tuple[Any, ...] = self.word.invalid
         if self.choices:
-            values = ("no such choice", 1)
-        elif self.sequence:
+            numbers = [c for c in self.choices if isinstance(c, int)]
+            values = ("no such choice", max(numbers, default=0) + 1)
+        if self.sequence:
             values = (1, *((value,) for value in values))
         if self.optional:
             return tuple(value for value in values if value is not None)
@@ -149,7 +152,7 @@ class HyperType:
             return "nothing()"
         base = called(self.word.strategy)
         if self.choices:
-            base = f"choices({', '.join(map(_quoted, self.choices))})"
+            base = f"choices({', '.join(map(_shown, self.choices))})"
         if self.per_dim:
             base = f"per_dim({base}, spatial_dims)"
         if self.sequence:
@@ -157,9 +160,9 @@ class HyperType:
         return f"optional({base})" if self.optional else base
 
 
-def _quoted(text: str) -> str:
-    """A string literal in double quotes, which the formatter would choose."""
-    return json.dumps(text, ensure_ascii=False)
+def _shown(choice: str | int) -> str:
+    """Its literal, of a text in double quotes, which the formatter would choose."""
+    return json.dumps(choice, ensure_ascii=False)
 
 
 def row_type(names: Iterable[str]) -> HyperType:
@@ -184,6 +187,8 @@ def row_type(names: Iterable[str]) -> HyperType:
     )
 
 
-def choice_type(choices: tuple[str, ...], optional: bool) -> HyperType:
-    """The type of `Literal["a", "b"]`."""
-    return HyperType(WORDS["str"], optional=optional, choices=choices)
+def choice_type(choices: tuple[str | int, ...], optional: bool) -> HyperType:
+    """The type of `Literal["a", "b"]`, or of `Literal[1, 2]`."""
+    numbers = all(isinstance(choice, int) for choice in choices)
+    word = WORDS["int" if numbers else "str"]
+    return HyperType(word, optional=optional, choices=choices)

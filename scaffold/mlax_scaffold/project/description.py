@@ -170,7 +170,7 @@ def _example(hyperparameter: Hyperparameter) -> str:
     if hyperparameter.name == "spatial_dims":
         return "2"
     if hyperparameter.type.choices:
-        return repr(hyperparameter.type.choices[0])
+        return hyperparameter.type.example
     return hyperparameter.type.word.example
 
 

@@ -14,7 +14,7 @@ from typing import Any
 # A module that fails, fails all that import it. So where one does, each is imported again in
 # packages that import nothing themselves, to find the others that fail.
 PROGRAM = r"""
-import ast, importlib, json, os, sys, time, traceback, types, warnings
+import ast, importlib, json, os, sys, traceback, types, warnings
 
 from mlax_scaffold.errors import closest
 
@@ -190,40 +190,22 @@ def suspicious(jaxpr):
     inner = [s.jaxpr for e in jaxpr.eqns for s in _jaxprs.sub_jaxprs(e)]
     return bool(eqns) or any(sums.narrow(jaxpr)) or any(map(suspicious, inner))
 
-# Where it computes in other dtypes than that of its inputs, in the first case of the generated
-# tests that shows it. Where the spec names one, what it returns has to be cast back, or what
-# 16-bit numbers meet.
+# Where it computes in other dtypes than that of its inputs, in a case of the generated tests.
 def of_other_dtypes(traced):
-    from mlax_scaffold.testing import picks, widening
+    from mlax_scaffold.testing.other_dtypes import first_widening
 
     own = [os.path.join(root, path) for path in traced["paths"]]
     contract = contract_of(traced["cases"], ValueError())
-    claims = contract.claims if contract else ()
-    claims = [c for c in claims if c.name == "keep_the_dtype"]
     try:
-        end = time.process_time() + 3.0
-        for situation, _ in picks.covering(contract.make) if claims else ():
-            if time.process_time() > end:
-                break
-            if any(keeps(claim, situation) for claim in claims):
-                continue
-            given = situation.forward.jaxpr.jaxpr, own, situation.compute_dtype
-            for found in widening.widenings(*given, meant=traced["wide"]):
-                frame = found.path[len(root):], found.line, found.span
-                told = {"module": "", "source": traced["source"], "kinds": ["Widening"]}
-                told |= {"message": found.what, "frames": [frame]}
-                told |= {"wide": found.wide, "meets": found.meets}
-                return [told]
+        found = contract and first_widening(contract, own, meant=traced["wide"])
     except Exception:
-        pass
-    return []
-
-def keeps(claim, situation):
-    try:
-        claim.check(situation)
-    except AssertionError:
-        return False
-    return True
+        found = None
+    if not found:
+        return []
+    frame = found.path[len(root):], found.line, found.span
+    told = {"module": "", "source": traced["source"], "kinds": ["Widening"]}
+    told |= {"message": found.what, "frames": [frame]}
+    return [told | {"wide": found.wide, "meets": found.meets}]
 
 kinds = (ValueError, TypeError, IndexError, ArithmeticError)
 

@@ -159,7 +159,9 @@ class ClassReader:
                     )
                 case _:
                     self.source.report(
-                        statement, "a spec's class holds annotated fields and methods"
+                        statement,
+                        "a spec's class holds annotated fields and methods",
+                        fix=typed(self.source, statement),
                     )
         check_fields(self.source, hyperparameters)
         check_scope(self.source, node, self.imports)

@@ -131,7 +131,12 @@ def _is_sequence(node: ast.Subscript) -> bool:
     """Whether `tuple[...]` is a sequence of hyperparameters rather than of arrays."""
     elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     first = elements[0] if elements else node
-    return bool(row_of(first)) or (isinstance(first, ast.Name) and first.id in WORDS)
+    match first:
+        case ast.Subscript(value=ast.Name(id="Literal")):
+            return True
+        case ast.Name(id=word):
+            return word in WORDS
+    return bool(row_of(first))
 
 
 def _read_sequence(
@@ -146,26 +151,25 @@ def _read_sequence(
             names := row_of(row)
         ):
             return replace(row_type(names), optional=optional, sequence=True)
+        case ast.Tuple(
+            elts=[
+                ast.Subscript(value=ast.Name(id="Literal")) as item,
+                ast.Constant(value=end),
+            ]
+        ) if end is ...:
+            kind = _read_choices(source, item, optional=False)
+            return kind and replace(kind, optional=optional, sequence=True)
     if len(set(names := row_of(node))) > 1:
         return replace(row_type(names), optional=optional)
     hint = (
         "Write Sizes, or tuple[float, ...]; the word of a tuple is one of "
         f"{', '.join(sequence_elements())}."
     )
-    fix = field_type(source, node)
-    match node.slice:
-        case ast.Tuple(elts=[ast.Subscript(value=ast.Name(id="Literal")), _]):
-            # Its choices are no word of their own.
-            fix = None
-            hint = (
-                "Write `tuple[str, ...]`, and what each may be in `setup`: "
-                '`require({*self.name} <= {"a", "b"}, "message")`.'
-            )
     source.report(
         node,
         f"`{unparsed(node)}` is not a sequence of a word",
         hint,
-        fix=fix,
+        fix=field_type(source, node),
     )
     return None
 
@@ -273,12 +277,17 @@ def _read_choices(
     choices = [
         element.value
         for element in elements
-        if isinstance(element, ast.Constant) and isinstance(element.value, str)
+        if isinstance(element, ast.Constant)
+        and isinstance(element.value, str | int)
+        and not isinstance(element.value, bool)
     ]
     if len(choices) != len(elements) or not choices:
-        source.report(node, 'Literal takes strings, as in Literal["sum", "mean"]')
+        told = 'Literal takes strings, as in Literal["sum", "mean"], or integers'
+        source.report(node, told)
         return None
     for element, choice in zip(elements, choices, strict=True):
+        if isinstance(choice, int):
+            continue
         if not choice or not choice.isprintable() or set(choice) & set('"\\'):
             source.report(
                 element,

@@ -8,6 +8,7 @@ from mlax_scaffold.model.definition import Declaration, Kind, MethodRole, Role
 from mlax_scaffold.model.expressions import Expression
 from mlax_scaffold.rewrite import members
 from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.frozen import read_later
 from mlax_scaffold.rewrite.hoist import arguments_text, keyword_text
 from mlax_scaffold.rewrite.keys import generators
 from mlax_scaffold.rewrite.members import keys_of
@@ -32,7 +33,7 @@ from mlax_scaffold.rewrite.traversal import Transformer
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
     function = members.rewrite(function, context)
-    setup = _Setup(context)
+    setup = _Setup(context, read_later(function, context))
     before = [
         f"{setup._targets(d)} = {setup._nothing(d)}"
         for d in context.definition.declarations
@@ -47,9 +48,10 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
 
 
 class _Setup(Transformer):
-    def __init__(self, context: Context):
+    def __init__(self, context: Context, read_later: frozenset[str]):
         super().__init__()
         self.context = context
+        self.read_later = read_later
         self.keys = keys_of(context)
 
     def leave_SimpleStatementLine(
@@ -105,7 +107,10 @@ class _Setup(Transformer):
         if self.context.definition.kind is Kind.OPTIMIZER:
             return f"{name} = {self._kept(declaration, value)}"
         if declaration.role is Role.DERIVED:
-            return f"{name} = {code(value)}"
+            frozen = name in self.read_later
+            return (
+                f"{name} = {f'arrays.frozen({code(value)})' if frozen else code(value)}"
+            )
         if code(value) == "None":
             return f"{self._targets(declaration)} = {self._nothing(declaration)}"
         if declaration.several:

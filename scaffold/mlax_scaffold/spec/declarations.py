@@ -15,6 +15,7 @@ from mlax_scaffold.spec.runtime import runtime
 
 complex_dtype = runtime("_core.arrays").complex_dtype
 wider = runtime("_core.arrays").at_least
+in_precision = runtime("_core.arrays").in_precision
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Declaration:
             own = complex_dtype(dtype)
         if self.at_least is not None:
             own = wider(own, self.at_least)
-        return (given or self.initializer)(key, self.shape, own)
+        return in_precision((given or self.initializer)(key, self.shape, own), own)
 
 
 if TYPE_CHECKING:

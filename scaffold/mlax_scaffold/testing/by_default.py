@@ -58,15 +58,18 @@ def refused_by_default(
 
 
 def taken_by_default(make: Make[C], defaults: Mapping[str, Any]) -> C | None:
-    """A case of the defaults that is taken, of short axes where one of those is; None where none is found."""
+    """A case of the defaults that is taken, of short axes where one of those is; None where none is found.
+
+    One that has no axis of size 1 is better, which may be taken for no more than that jax stretches it.
+    """
     for larger in (False, True):
-        found: list[tuple[int, C]] = []
+        found: list[tuple[tuple[int, int], C]] = []
         for seed in range(_SEEDS):
             pick = _Default(seed, defaults, larger)
             with contextlib.suppress(Unfit):
                 made = make(pick)
-                sizes = (v for v in pick.values.values() if type(v) is int)
-                found.append((sum(sizes), made))
+                sizes = [v for v in pick.values.values() if type(v) is int]
+                found.append(((sizes.count(1), sum(sizes)), made))
         if found:
             return min(found, key=lambda case: case[0])[1]
     return None

@@ -136,12 +136,17 @@ def shapes_of(
             inputs' shape: it says what sizes the carry has that the inputs have not.
 
     Raises:
-        Unfit: where a computed size is none for the sizes that were picked.
+        Unfit: where a computed size is none for the sizes that were picked, or where
+            they are others than those of the shapes that are given.
     """
     parsed = {name: _map(value, parse_shape) for name, value in patterns.items()}
     sizes = {name: value for name, value in known.items() if is_size(value)}
     for name, shape in (given or {}).items():
-        sizes = parsed.pop(name).resolve(known).bind(shape, sizes)
+        try:
+            sizes = parsed.pop(name).resolve(known).bind(shape, sizes)
+        except ShapeMismatch as error:
+            # An example leaves open hyperparameters that its shapes do not fit.
+            raise Unfit from error
     picking = _Picking(pick, max_size, max_axes, ranks or {}, sizes, known)
     if carry:
         inputs, name, first = carry

@@ -663,7 +663,7 @@ def framed(x, size, hop):
     places = np.arange(size) + hop * np.arange(count)[:, None]
     window = np.zeros(size)
     window[1:] = np.hanning(size - 1)
-    return x[:, places] * window
+    return jnp.tanh(x[:, places]) * window
 
 
 @function
@@ -890,3 +890,57 @@ def test_layers_by_names_that_are_computed_are_no_fault(project: ProjectFolder):
     project.write("specs/nn/named.py", NAMED)
     result = project.run("generate", trial=True)
     assert "fault of mlax-scaffold" not in result.output
+
+
+SEARCHED = '''\
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from mlax_scaffold.spec import Optimizer, ones, state
+
+
+class Searched(Optimizer):
+    """A spec of a test."""
+
+    def setup_tree(self, params):
+        self.rate = state(ones, ())
+
+    def step(self, grads, params):
+        rate = lax.while_loop(lambda r: r > 0.1, lambda r: r / 2, self.rate)
+        return jax.tree.map(lambda g: rate * g[...].reshape(g.shape), grads)
+'''
+
+
+def test_a_number_of_a_step_that_widens_updates_is_cast(project: ProjectFolder):
+    error = refused(project, "searched", SEARCHED, "optim")
+    assert error["message"].startswith("`rate` is wider than half-precision input")
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    mended = project.text("specs/optim/searched.py")
+    assert mended == SEARCHED.replace("rate * g", "jnp.asarray(rate, g.dtype) * g")
+
+
+TABLED_STEPS = '''\
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.spec import Schedule, Size
+
+
+class Tabled(Schedule):
+    """A spec of a test."""
+
+    steps: Size = 3
+
+    def value(self, step):
+        table = np.linspace(0, 1, self.steps, dtype=np.float32)
+        return step * jnp.searchsorted(table, step)
+'''
+
+
+def test_a_table_that_a_schedule_meets_is_cast(project: ProjectFolder):
+    error = refused(project, "tabled", TABLED_STEPS, "schedule")
+    assert error["message"].startswith("`table` is wider")
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    mended = project.text("specs/schedule/tabled.py")
+    assert "searchsorted(jnp.asarray(table, step.dtype), step)" in mended

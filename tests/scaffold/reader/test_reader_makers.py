@@ -100,6 +100,25 @@ PAIRS = {
                 self.a = Norm(self.n)
         """,
     ),
+    "an argument that is read twice": (
+        """
+        def setup(self):
+            self.first = self._stack([self.n, 4, 2])
+            if self.deep:
+                self.second = self._stack([4, self.n])
+
+        def _stack(self, sizes):
+            return [Linear(a, b) for a, b in zip(sizes, sizes[1:])]
+        """,
+        """
+        def setup(self):
+            sizes = [self.n, 4, 2]
+            self.first = [Linear(a, b) for a, b in zip(sizes, sizes[1:])]
+            if self.deep:
+                sizes_ = [4, self.n]
+                self.second = [Linear(a_, b_) for a_, b_ in zip(sizes_, sizes_[1:])]
+        """,
+    ),
     "parts of a list, and several results": (
         """
         def setup(self):

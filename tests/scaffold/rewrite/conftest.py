@@ -19,6 +19,7 @@ from mlax_scaffold.rewrite import Rewritten, rewrite_methods
 HEADER = """
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from mlax_scaffold.spec import *

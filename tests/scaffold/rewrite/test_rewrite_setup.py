@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from rewrite_examples import Examples, importable
 
@@ -244,8 +245,40 @@ class Declaring(Layer):
         self.calls = self.calls + 1
         return x @ self.kernel if self.trainable else x @ -self.kernel
 '''
+SCALED = '''
+import jax
+import numpy as np
+
+from mlax_scaffold.spec import Float, Layer, Literal, Size, trainable
+
+
+class Scaled(Layer):
+    """Initializers of its own that read numbers which NumPy makes, and choices of integers."""
+
+    features: Size
+    order: Literal[1, 2] = 1
+    powers: tuple[Literal[1, 3], ...] = (1, 3)
+
+    def setup(self):
+        root = np.sqrt(np.arange(self.features) + 1.0)
+        self.bound = 1 / root.sum() ** self.order
+        largest = root.max()
+
+        def own(key, shape, dtype):
+            return jax.random.uniform(key, shape, dtype) * self.bound
+
+        self.scale = trainable(own, (self.features,))
+        self.shift = trainable(
+            lambda key, shape, dtype: jax.random.normal(key, shape, dtype) * largest,
+            (self.features,),
+        )
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        return sum(x**power for power in self.powers) * self.scale + self.shift
+'''
 SPECS = (
     SpecFile("specs/nn/declaring.py", "nn", DECLARING),
+    SpecFile("specs/nn/scaled.py", "nn", SCALED),
     SpecFile("specs/nn/flow.py", "nn", FLOW),
     SpecFile("specs/nn/partly.py", "nn", PARTLY),
     SpecFile("specs/nn/constant.py", "nn", CONSTANT),
@@ -272,6 +305,33 @@ def test_equals_the_spec(examples: Examples, kind: str, depth: int):
     layer.initialize(jax.random.key(0))
     assert_matches(layer.trainables["kernel"], trees[0].kernel, jnp.float32)
     assert_matches(layer(X), module.fwd(X, *trees)[0], jnp.float32)
+
+
+@pytest.mark.parametrize("dtype", [None, jnp.float16, jnp.bfloat16])
+def test_initializers_read_what_numpy_makes_in_the_dtype_of_the_weights(
+    examples: Examples, dtype: jnp.dtype | None
+):
+    module = examples.module("nn", "scaled")
+    trees = module.init(jax.random.key(0), 3, dtype=dtype)
+    layer = examples.oracle("nn", "scaled")(3)
+    layer.initialize(jax.random.key(0), dtype)
+    for name in ("scale", "shift"):
+        found = getattr(trees[0], name)
+        assert found.dtype == (dtype or jnp.float32)
+        assert (found == layer.trainables[name]).all()
+
+
+def test_choices_of_integers(examples: Examples):
+    module = examples.module("nn", "scaled")
+    made = module.init(jax.random.key(0), 3, order=np.int64(2), powers=[3])[2]
+    assert (made.order, made.powers) == (2, (3,))
+    assert type(made.order) is int
+    for given in ({"order": 3}, {"order": True}, {"powers": (1, 2)}, {"powers": 1}):
+        (name,) = given
+        with pytest.raises(ValueError, match=f"Scaled: {name}"):
+            module.init(jax.random.key(0), 3, **given)
+        with pytest.raises(ValueError, match=f"Scaled: {name}"):
+            examples.oracle("nn", "scaled")(3, **given)
 
 
 @pytest.mark.parametrize(("kind", "factor"), [("a", 2.0), ("b", 4.0)])

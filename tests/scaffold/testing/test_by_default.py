@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mlax_scaffold.testing.by_default import refused_by_default
+from mlax_scaffold.testing.by_default import refused_by_default, taken_by_default
 from mlax_scaffold.testing.picks import Make, Pick, Unfit
 from mlax_scaffold.testing.strategies import axis_sizes, sizes
 
@@ -66,3 +66,10 @@ def test_what_a_longer_axis_takes():
         return features
 
     assert refused_by_default(make, ("features", "k"), {"k": 8}) is None
+
+
+def test_what_is_taken_has_no_axis_of_size_1_where_others_are_taken():
+    odd = layer(lambda features, heads: "odd" if (features + heads) % 2 else "")
+    features, heads = taken_by_default(odd, {}) or (1, 1)
+    assert features > 1
+    assert heads > 1

@@ -213,3 +213,12 @@ def test_shapes_with_several_variadic_names():
     assert len(batch) <= 2
     assert shapes.expected("*spatial *batch") == (height, width, *batch)
     assert shapes.expected("_ *out_spatial c") == (None, None, None, 9)
+
+
+def test_a_shape_that_is_given_says_which_sizes_fit():
+    def make(pick: picks.Pick):
+        known = {"features": pick("features", strategies.optional(strategies.sizes()))}
+        given = {"x": (2, 3)}
+        return shapes_of(pick, {"x": "*batch features"}, known, given=given)
+
+    assert {found.fields["features"] for found, _ in picks.covering(make)} <= {3, None}

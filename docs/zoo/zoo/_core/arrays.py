@@ -13,6 +13,7 @@ from jax import lax
 from jax.typing import ArrayLike, DTypeLike
 
 from .outlines import ANYTHING, SHAPES
+from .static import frozen as frozen
 
 Initializer = Callable[..., jax.Array]
 """`initializer(key, shape, dtype)`, as in `jax.nn.initializers`."""
@@ -24,7 +25,10 @@ def create(
     shape: Sequence[int],
     dtype: DTypeLike | None,
 ) -> jax.Array:
-    """A new array on the default device; a dtype of None is the initializer's own."""
+    """A new array on the default device; a dtype of None is the initializer's own.
+
+    An initializer that computes with numbers of NumPy makes another precision than it is asked for.
+    """
     shape = tuple(shape)
     if key is SHAPES:
         return jax.ShapeDtypeStruct(shape, jnp.float32)  # type: ignore[return-value]
@@ -38,7 +42,16 @@ def create(
             f"{getattr(weight, 'shape', weight)}; one that takes arguments is called with "
             "them first, as in lecun_normal()"
         )
-    return weight
+    return in_precision(weight, dtype)
+
+
+def in_precision(x: jax.Array, dtype: DTypeLike | None) -> jax.Array:
+    """The array in a floating dtype, where it has another one; None: as it is."""
+    if dtype is None or x.dtype == dtype:
+        return x
+    kinds = x.dtype, jnp.dtype(dtype)
+    floating = all(jnp.issubdtype(kind, jnp.floating) for kind in kinds)
+    return x.astype(dtype) if floating else x
 
 
 def _needs_dtype(initializer: Initializer) -> bool:

@@ -58,15 +58,22 @@ def check_default(
             "Name it: `jax.nn.relu`, `jnp.tanh`.",
             fix=known(source, default, str(default.value)),
         )
-    if kind is not None and kind.choices and isinstance(default, ast.Constant):
-        allowed = (*kind.choices, None) if kind.optional else kind.choices
-        if default.value not in allowed:
-            close = did_you_mean(str(default.value), kind.choices)
+    if kind is None or not kind.choices:
+        return
+    items = [default]
+    if kind.sequence and isinstance(default, ast.Tuple | ast.List):
+        items = default.elts
+    for item in items:
+        if not isinstance(item, ast.Constant) or (kind.optional and is_none(item)):
+            continue
+        if (type(item.value), item.value) not in {(type(c), c) for c in kind.choices}:
+            texts = [c for c in kind.choices if isinstance(c, str)]
+            close = did_you_mean(str(item.value), texts)
             source.report(
-                default,
-                f"{default.value!r} is not one of the choices",
+                item,
+                f"{item.value!r} is not one of the choices",
                 close,
-                fix=chosen(source, default, close.split('"')[1]) if close else None,
+                fix=chosen(source, item, close.split('"')[1]) if close else None,
             )
 
 

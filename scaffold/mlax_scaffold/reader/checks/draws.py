@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from mlax_scaffold.errors import Diagnostic
-from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.errors import Diagnostic, Fix
+from mlax_scaffold.model.definition import Definition, Import
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.numbering import loop_fields
 from mlax_scaffold.reader.source import (
     Source,
@@ -52,6 +53,42 @@ def _check(source: Source, tree: ast.AST, drawing: set[str]) -> None:
                     f"`{called}` draws keys in a while loop, where every pass would get "
                     "the same key",
                     "Write a for loop, whose passes have keys of their own.",
+                )
+
+
+def check_mapped_keys(
+    source: Source,
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+    imports: Mapping[str, Import],
+) -> None:
+    """Report keys that alone are mapped over, in a block where each of them may be None."""
+    applied = any(
+        isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr == "apply"
+        for n in walk(source.tree)
+    )
+    if "keys" not in attributes or not applied:
+        return
+    for node in walk(method):
+        match node:
+            case ast.Call(
+                func=ast.Call(func=mapping),
+                args=[
+                    ast.Call(
+                        func=ast.Attribute(attr="keys") as keys, args=[count]
+                    ) as drawn
+                ],
+            ) if unparsed(mapping).rpartition(".")[2] == "vmap" and self_attribute(
+                keys
+            ):
+                text = f"jax.random.split(self.key(), {source.text_of(count)})"
+                source.report(
+                    drawn,
+                    "these keys are None where the caller gives none, which cannot be mapped over",
+                    "Take them of `self.key()`, which asks for one.",
+                    fix=Fix((source.edit(drawn, text),)),
                 )
 
 

@@ -36,7 +36,8 @@ def check_setup_arrays(
     derived: Collection[str],
     imports: Mapping[str, Import],
 ) -> None:
-    """Report what `jax.numpy` computes in `setup`, where derived values hold it."""
+    """Report what `jax.numpy` computes in `setup`, and what is drawn there, where derived values hold it."""
+    _check_draws(source, setup, derived, imports)
     made = [c for c in _calls(setup) if _name(c, imports)]
     given = [c for c in _given(setup, imports) if _name(c, imports)]
     if not made and not given:
@@ -71,6 +72,39 @@ def check_setup_arrays(
         f"Write `{numpy.bound}.{names[0]}`: what setup derives is computed once, by NumPy.",
         fix=Fix(tuple(edits), (numpy,)) if plain and not updated else None,
     )
+
+
+def _check_draws(
+    source: Source,
+    setup: ast.FunctionDef,
+    derived: Collection[str],
+    imports: Mapping[str, Import],
+) -> None:
+    """Report what is drawn for a local that a derived value holds; drawn for itself it is told elsewhere."""
+    for node in _own(setup):
+        match node:
+            case ast.Assign(targets=[ast.Name()], value=ast.Call() as call):
+                pass
+            case _:
+                continue
+        drawn = (qualified(call.func, imports) or "").startswith("jax.random.")
+        held = _holding(setup, [call]) if drawn else set()
+        names = [name for name in derived if f"self.{name}" in held]
+        if names and not _is_of_keys(call):
+            source.report(
+                call,
+                f"self.{names[0]} is an array that is drawn, which no hyperparameter can be",
+                "Let an initializer draw it: a weight is `trainable(initializer, shape)`, what no "
+                "gradient is taken of `state(initializer, shape)`.",
+            )
+
+
+def _is_of_keys(call: ast.Call) -> bool:
+    """Whether it makes keys, which what is drawn with them is told of."""
+    return (dotted(call.func) or "").rpartition(".")[2] in _OF_KEYS
+
+
+_OF_KEYS = ("PRNGKey", "clone", "fold_in", "key", "split", "wrap_key_data")
 
 
 def _name(call: ast.Call, imports: Mapping[str, Import]) -> str:

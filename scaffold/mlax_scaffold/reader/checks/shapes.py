@@ -92,14 +92,21 @@ class _Checker:
             for array, shape, _ in _shaped(self.method.returns):
                 found += self._switch(array)
                 found += self._several(array)
-                free = _single(shape)
+                known_names = bound | self._counted(shape)
+                free = _free(shape)
+                open_ = {d.name for part in shape.branches for d in _variadic(part)}
+                open_ = {
+                    n for n in open_ if n not in known_names and not self._known(n)
+                }
+                if len(open_) > 1:
+                    free -= open_
                 for name in shape.names():
-                    if name in bound | self._counted(shape) or self._known(name):
+                    if name in known_names or self._known(name):
                         continue
                     known = [*self.sizes, *self.tuples, *bound]
                     near = [other for other in known if not _extends(name, other)]
                     if name in free and not did_you_mean(name, near, cutoff=0.8):
-                        continue  # an axis of any size, with a name for the reader
+                        continue  # of any size, with a name for the reader
                     message = "names neither a hyperparameter nor an axis of an input"
                     other = (
                         "Write `_` for an axis, `...` for several, that depend on more."
@@ -204,11 +211,13 @@ def _shaped(
         yield from _shaped(item, present)
 
 
-def _single(shape: Shape | Conditional) -> set[str]:
-    """The names in a shape that stand for one axis each, and for nothing else."""
+def _free(shape: Shape | Conditional) -> set[str]:
+    """The names in a shape that stand for an axis, or for any number of them, and for nothing else."""
     dims = [dim for part in shape.branches for dim in part.dims]
-    names = [dim.name for dim in dims if isinstance(dim, Named) and not dim.broadcast]
-    others = [dim for dim in dims if not isinstance(dim, Named)]
+    plain = [d for d in dims if isinstance(d, Named) and not d.broadcast]
+    plain += [d for d in dims if isinstance(d, Variadic)]
+    names = [dim.name for dim in plain]
+    others = [dim for dim in dims if not isinstance(dim, Named | Variadic)]
     return set(names) - {n for dim in others for n in Shape((dim,)).names()}
 
 

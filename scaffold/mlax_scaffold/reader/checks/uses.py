@@ -20,6 +20,7 @@ from mlax_scaffold.reader.looping import (
 from mlax_scaffold.reader.remedies import bodies
 from mlax_scaffold.reader.remedies.bodies import in_place, without_keyword
 from mlax_scaffold.reader.remedies.helpers import as_method
+from mlax_scaffold.reader.remedies.reductions import looped
 from mlax_scaffold.reader.remedies.unrolling import unrolled
 from mlax_scaffold.reader.source import (
     compares_with_none,
@@ -129,7 +130,7 @@ class UseChecker(Sequences):
                 f"`self.{name}` can be looped over, and nothing else",
                 f"Write `for {kind} in self.{name}:`, with `enumerate`, `zip` and "
                 f"`reversed` too; `len(self.{name})` is their number.",
-                fix=unrolled(self.source, node),
+                fix=unrolled(self.source, node) or looped(self.source, node),
             )
         elif what in ("container", "static container") and not self._in_place_of_one(
             node, parent

@@ -131,7 +131,15 @@ class Setup:
         if not isinstance(use, ast.Call):
             raise Unfit
         if maker.value or maker.partial or maker.alias:
-            return _replaced(statement, use, value_of(maker, use, self.names))
+            try:
+                return _replaced(statement, use, value_of(maker, use, self.names))
+            except Unfit:
+                # An argument that is read twice is a local of the statements, but for a layer.
+                given = [*use.args, *(k.value for k in use.keywords)]
+                made = (n for part in given for n in walk(part))
+                calls = [target_name(n.func) for n in made if isinstance(n, ast.Call)]
+                if not maker.body or self.declared & {*calls}:
+                    raise
         return self._written(statement, use, maker)
 
     def _chosen(

@@ -209,6 +209,9 @@ def as_field(
     fields = [n for n in owner.body if isinstance(n, ast.AnnAssign)]
     named = {unparsed(f.target) for f in fields}
     named |= {n.attr for n in ast.walk(owner) if isinstance(n, ast.Attribute)}
+    named |= {f.name for f in owner.body if isinstance(f, ast.FunctionDef)}
+    # A method of that name keeps it.
+    name += "_" if name in named else ""
     read = _read(source, method, argument, f"self.{name}")
     if not plain or name in named or read is None or not fields:
         return None
@@ -271,9 +274,16 @@ TOLD = {
 """Parameters by which other libraries tell training from inference, and what tells it here."""
 
 
-def typed(source: Source, statement: ast.Assign) -> Fix | None:
-    """`features = 4` as `features: int = 4`."""
+def typed(source: Source, statement: ast.stmt) -> Fix | None:
+    """`features = 4` as `features: int = 4`, and `A, B = 1, 2` as two statements."""
     match statement:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)
+        ) if len(names) == len(values) and all(isinstance(n, ast.Name) for n in names):
+            pairs = zip(names, values, strict=True)
+            lines = [f"{source.text_of(n)} = {source.text_of(v)}" for n, v in pairs]
+            break_ = "\n" + " " * statement.col_offset
+            return Fix((source.edit(statement, break_.join(lines)),))
         case ast.Assign(
             targets=[ast.Name() as target], value=ast.Constant(value=value)
         ) if isinstance(value, bool | int | float | str):

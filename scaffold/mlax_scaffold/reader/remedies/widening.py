@@ -84,10 +84,26 @@ def _other_dtype(source: Source, operand: ast.expr, met: ast.AST | None) -> str 
     """That of what an operand meets, where that has a name."""
     match met:
         case ast.BinOp(left=left, right=right) if operand in (left, right):
-            other = right if operand is left else left
+            other = _of_same_dtype(right if operand is left else left)
             if isinstance(other, ast.Name) or self_attribute(other):
                 return f"{source.text_of(other)}.dtype"
     return None
+
+
+_MOVED = frozenset(("ravel", "reshape", "squeeze", "swapaxes", "transpose"))
+"""Methods of an array whose result has its dtype."""
+
+
+def _of_same_dtype(node: ast.expr) -> ast.expr:
+    """The array that an expression takes parts of, or moves."""
+    while True:
+        match node:
+            case ast.Subscript(value=part) | ast.Attribute(value=part, attr="T"):
+                node = part
+            case ast.Call(func=ast.Attribute(value=part, attr=name)) if name in _MOVED:
+                node = part
+            case _:
+                return node
 
 
 def of_one_dtype(source: Source, node: ast.AST, dtypes: Sequence[str]) -> Fix | None:

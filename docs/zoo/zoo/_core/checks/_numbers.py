@@ -108,10 +108,11 @@ def string(owner: str, /, **value: Any) -> str:
     return given
 
 
-def choice(owner: str, choices: Sequence[str], /, **value: Any) -> Any:
+def choice(owner: str, choices: Sequence[str | int], /, **value: Any) -> Any:
     """One of the choices."""
     name, given = named(value)
-    if not isinstance(given, str) or given not in choices:
+    given = int(given) if is_integer(given) else given
+    if type(given) not in (str, int) or given not in choices:
         expected = "one of " + ", ".join(map(repr, choices))
         raise invalid(owner, name, expected, given)
     return given

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from jax.export import is_symbolic_dim
 
 from ._errors import invalid, named
-from ._numbers import is_integer, size
+from ._numbers import choice, is_integer, size
 
 T = TypeVar("T")
 
@@ -70,6 +70,17 @@ def sequence(owner: str, element: Callable[..., T], /, **value: Any) -> tuple[T,
     return tuple(
         element(owner, **{f"{name}[{i}]": part}) for i, part in enumerate(given)
     )
+
+
+def choices(
+    owner: str, choices: Sequence[str | int], /, **value: Any
+) -> tuple[Any, ...]:
+    """A tuple of which each is one of the choices."""
+
+    def of_one(owner: str, /, **value: Any) -> Any:
+        return choice(owner, choices, **value)
+
+    return sequence(owner, of_one, **value)
 
 
 def row(

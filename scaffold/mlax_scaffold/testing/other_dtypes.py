@@ -1,0 +1,60 @@
+"""Where generated code computes in another dtype than that of its inputs, in a case of its tests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Container
+from typing import Any
+
+from mlax_scaffold.testing import picks
+from mlax_scaffold.testing.contract import Claim, Contract
+from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
+from mlax_scaffold.testing.programs import Program
+from mlax_scaffold.testing.schedule import ScheduleSituation
+from mlax_scaffold.testing.widening import Widening, widenings
+
+_SECONDS = 3.0
+"""Of the processor's time: so long it is looked for."""
+
+
+def first_widening(
+    contract: Contract[Any], paths: Container[str], *, meant: bool
+) -> Widening | None:
+    """The first expression of some files that computes in another dtype.
+
+    Args:
+        contract: that of the generated tests.
+        paths: the files.
+        meant: whether a layer may compute in wider dtypes, too: what it returns has to be cast back, or
+            what numbers of its input meet.
+    """
+    claims = [c for c in contract.claims if c.check.__name__ == "keep_the_dtype"]
+    end = time.process_time() + _SECONDS
+    for situation, _ in picks.covering(contract.make) if claims else ():
+        if time.process_time() > end:
+            break
+        if any(_keeps(claim, situation) for claim in claims):
+            continue
+        program, dtype, wide = _computed(situation, meant)
+        for found in widenings(program.jaxpr.jaxpr, paths, dtype, meant=wide):
+            return found
+    return None
+
+
+def _computed(situation: Any, meant: bool) -> tuple[Program, Any, bool]:
+    """What is computed there, in which dtype, and whether it may be in wider ones."""
+    match situation:
+        case OptimizerSituation():
+            # Numbers of the step are of the default dtype.
+            return situation.step, situation.dtype, True
+        case ScheduleSituation():
+            return situation.program, situation.dtype, False
+    return situation.forward, situation.compute_dtype, meant
+
+
+def _keeps(claim: Claim[Any], situation: Any) -> bool:
+    try:
+        claim.check(situation)
+    except AssertionError:
+        return False
+    return True
