@@ -91,9 +91,10 @@ def _keeps_apart(what: str, framework: str) -> bool:
     if "in inference too" in what:
         # What PyTorch draws is its mean in the comparison, too.
         return framework != "torch" or not any(d in what for d in _WITH_MEANS)
-    return "is the pair (cell, hidden)" in what
+    return any(said in what for said in _APART)
 
 
+_APART = ("is the pair (cell, hidden)", "is returned as", "are a state of the layer")
 _WITH_MEANS = ("jax.random.normal(", "jax.random.uniform(")
 
 

@@ -29,6 +29,7 @@ from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
 from mlax_scaffold.conversion.forms.counted_whiles import without_counted_whiles
 from mlax_scaffold.conversion.forms.decode_caches import without_decode_caches
+from mlax_scaffold.conversion.forms.derived_linen import without_derived_linen
 from mlax_scaffold.conversion.forms.device_code import without_device_code
 from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.forms.dispatched_rows import without_dispatched_rows
@@ -45,6 +46,7 @@ from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.forms.handed_methods import (
     without_handed_layers_of_methods,
 )
+from mlax_scaffold.conversion.forms.handed_states import without_handed_states
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
 from mlax_scaffold.conversion.forms.input_titles import with_own_titles
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
@@ -88,6 +90,9 @@ from mlax_scaffold.conversion.forms.partial_classes import without_partial_class
 from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_sizes
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
 from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
+from mlax_scaffold.conversion.forms.returned_distributions import (
+    without_returned_distributions,
+)
 from mlax_scaffold.conversion.forms.rotated_heads import without_rotated_heads
 from mlax_scaffold.conversion.forms.rule_locals import without_rule_locals
 from mlax_scaffold.conversion.forms.run_cells import without_runs
@@ -106,6 +111,7 @@ from mlax_scaffold.conversion.forms.sown_values import without_sown
 from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
 from mlax_scaffold.conversion.forms.static_locals import without_static_locals
 from mlax_scaffold.conversion.forms.static_products import with_static_products
+from mlax_scaffold.conversion.forms.strided_lists import without_strided_lists
 from mlax_scaffold.conversion.forms.told_dtypes import without_told_dtypes
 from mlax_scaffold.conversion.forms.told_sizes import with_told_sizes
 from mlax_scaffold.conversion.forms.told_views import without_named_shapes
@@ -127,6 +133,7 @@ from mlax_scaffold.conversion.handed.config_fields import Configured, with_setti
 from mlax_scaffold.conversion.handed.default_functions import without_default_functions
 from mlax_scaffold.conversion.handed.demanded_defaults import without_demanded_defaults
 from mlax_scaffold.conversion.handed.derived_layers import without_derived_layers
+from mlax_scaffold.conversion.handed.field_instances import with_field_instances
 from mlax_scaffold.conversion.handed.fixed_parameters import without_fixed_parameters
 from mlax_scaffold.conversion.handed.functions_of_layers import (
     without_functions_of_layers,
@@ -185,6 +192,7 @@ def with_plain_forms(
     without_partial_classes(origin)
     without_packs(origin)
     without_lazy_values(origin)
+    without_derived_linen(origin)
     without_called_bases(origin)
     without_weight_names(origin)
     with_kept_weights(origin, notes)
@@ -208,6 +216,7 @@ def with_plain_forms(
     without_chosen_classes(origin, LAYERS)
     without_chosen_calls(origin)
     without_wrapped_lists(origin)
+    without_strided_lists(origin)
     without_called_flags(origin, thing)
     without_always_functions(origin, thing, notes)
     if not run:
@@ -226,6 +235,9 @@ def with_plain_forms(
     without_other_names(origin)
     without_handed_layers_of_methods(origin)
     without_given_keys(origin)
+    before = len(notes.found)
+    without_handed_states(origin, notes)
+    leave_others_out(origin, thing, notes, before)
     without_mode_branches(origin)
     without_kept_keys(origin)
     without_scalar_sizes(origin)
@@ -310,13 +322,17 @@ def with_plain_forms(
     with_unpacked_parts(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)
-    without_given_layers(origin, LAYERS, notes)
+    before = len(notes.found)
+    without_given_layers(origin, thing, LAYERS, notes)
+    leave_others_out(origin, thing, notes, before)
+    given |= with_field_instances(origin, thing, LAYERS, notes)
     without_given_instances(origin, LAYERS)
     without_mapped_layers(origin)
     without_scanned_cells(origin)
     without_runs(origin)
     before = len(notes.found)
     without_shown_values(origin, notes)
+    without_returned_distributions(origin, notes)
     leave_others_out(origin, thing, notes, before)
     without_unrolls(origin)
     without_sown(origin, thing, notes)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
 from mlax_scaffold.conversion import Converted, convert
+from mlax_scaffold.conversion.rows.tables.optax import transformations
 
 OPTAX = "from typing import Any, NamedTuple\nimport jax\nimport jax.numpy as jnp\nimport optax\n\n\n"
 
@@ -25,6 +28,47 @@ def thing(learning_rate, b1=0.9):
     return optax.chain(optax.clip(1.0), optax.adam(learning_rate, b1=b1))
 """)
     assert "mu = self.b1 * self.mu + (1 - self.b1) * jnp.clip(grad, -1.0, 1.0)" in text
+
+
+def test_transformations_of_optax_are_given_what_optax_gives_them():
+    optax = pytest.importorskip("optax")
+    for title, node in transformations().items():
+        parameters = inspect.signature(getattr(optax, title)).parameters.values()
+        places = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        given = [a.arg for a in node.args.args]
+        assert given[: len(places)] == places[: len(given)], title
+
+
+def test_the_first_number_of_a_trust_ratio_is_the_least_norm():
+    text = converted("""\
+def thing(learning_rate):
+    return optax.chain(optax.scale_by_trust_ratio(0.01), optax.scale(-learning_rate))
+""")
+    assert "jnp.maximum(l2_norm(param), jnp.maximum(" in text
+    assert "1.0 * weight / (length + 0.0)" in text
+
+
+def test_a_norm_behind_other_stages_is_that_of_what_they_make():
+    text = converted("""\
+def thing(rate, decay=0.1):
+    return optax.chain(
+        optax.trace(0.9),
+        optax.add_decayed_weights(decay),
+        optax.clip_by_global_norm(1.0),
+        optax.scale(-rate),
+    )
+""")
+    made = "lambda grad, own_trace, param: grad + 0.9 * own_trace + self.decay * param"
+    assert f"jax.tree.map({made}, grads, self.trace, params)" in text
+
+
+def test_a_norm_of_what_is_drawn_on_the_way_is_listed():
+    what = "`global_norm(updates)` of trees that are made on the way"
+    given = """\
+def thing(rate):
+    return optax.chain(optax.add_noise(0.1, 0.5, 0), optax.clip_by_global_norm(1.0), optax.sgd(rate))
+"""
+    assert [note.what for note in made(given).notes if note.blocks] == [what]
 
 
 def test_a_mask_of_shapes_says_which_weights_decay():

@@ -924,3 +924,366 @@ class Thing(nn.Module):
         LINEN,
     ).text
     assert "b = self.offset\n        if b is not None:" in text
+
+
+def test_states_of_equinox_that_calls_hand_on_are_those_of_layers():
+    made = converted(
+        """\
+class Block(eqx.Module):
+    conv: eqx.nn.Conv2d
+    norm: eqx.nn.BatchNorm
+
+    def __init__(self, width, key):
+        self.conv = eqx.nn.Conv2d(width, width, 3, padding=1, key=key)
+        self.norm = eqx.nn.BatchNorm(width, "batch", mode="batch")
+
+    def __call__(self, x, state: eqx.nn.State):
+        y, state = self.norm(self.conv(x), state)
+        return x + y, state
+
+
+class Thing(eqx.Module):
+    block: Block
+    out: eqx.nn.Linear
+
+    def __init__(self, width, key):
+        self.block = Block(width, key)
+        self.out = eqx.nn.Linear(width, 3, key=key)
+
+    def __call__(self, x, state):
+        x, state = self.block(x, state)
+        return self.out(jnp.mean(x, axis=(1, 2))), state
+""",
+        EQUINOX,
+    )
+    assert "self.norm = BatchNorm(self.width, momentum=0.99)" in made.text
+    assert "y = self.norm(self.conv(x))\n        return x + y" in made.text
+    assert "return self.out(mean(x, axis=(-2, -1)))" in made.text
+    assert 'Float["batch width' in made.text.replace("'", '"')
+    assert [n.what for n in made.notes] == [
+        "the averages of `eqx.nn.BatchNorm` are a state of the layer"
+    ]
+    assert made.trial is None
+
+
+@pytest.mark.parametrize(
+    ("result", "made"),
+    [
+        ("x.reshape(-1)", "jnp.reshape(x, (*x.shape[:-3], -1))"),
+        ("jnp.ravel(x)", "jnp.reshape(x, (*x.shape[:-3], -1))"),
+        ("jnp.sum(x, (1, 2))", "sum(x, axis=(-2, -1))"),
+    ],
+)
+def test_axes_of_one_example_are_counted_from_the_last_one_beside_averages(
+    result, made
+):
+    text = converted(NORMED.format(result), EQUINOX).text
+    assert made in text
+
+
+def test_an_axis_of_one_example_that_may_be_any_is_listed_beside_averages():
+    text = EQUINOX + NORMED.format("jnp.mean(x, axis=0)")
+    found = convert("thing.py", text, "Thing", "Thing")
+    said = [n.what for n in found.notes if n.blocks]
+    assert "`jnp.mean(x, axis=0)` counts axes of one example from the first one" in said
+
+
+NORMED = """\
+class Thing(eqx.Module):
+    conv: eqx.nn.Conv2d
+    norm: eqx.nn.BatchNorm
+
+    def __init__(self, width, key):
+        self.conv = eqx.nn.Conv2d(width, 4, 3, key=key)
+        self.norm = eqx.nn.BatchNorm(4, "batch")
+
+    def __call__(self, x, state):
+        x, state = self.norm(self.conv(x), state)
+        return {}, state
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "parts", "given"),
+    [
+        ("distrax.Categorical(logits=y)", "y", "`logits`"),
+        (
+            "distrax.MultivariateNormalDiag(y, jnp.exp(y))",
+            "(y, jnp.exp(y))",
+            "`loc` and `scale_diag`",
+        ),
+        (
+            "distrax.Independent(distrax.Normal(y, 1.0), 1)",
+            "(y, 1.0)",
+            "`loc` and `scale`",
+        ),
+        ("tfd.Normal(loc=y, scale=2.0)", "(y, 2.0)", "`loc` and `scale`"),
+    ],
+)
+def test_distributions_that_are_returned_are_the_arrays_they_are_made_of(
+    made, parts, given
+):
+    found = converted(
+        f"""\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        y = nn.Dense(3)(x)
+        dist = {made}
+        return dist, nn.Dense(1)(x)
+""",
+        "import distrax\nimport tensorflow_probability.substrates.jax as tfp\n"
+        "tfd = tfp.distributions\n" + LINEN,
+    )
+    assert f"dist = {parts}\n" in found.text
+    assert "distrax" not in found.text
+    assert given in " ".join(n.what for n in found.notes)
+    assert found.trial is None
+
+
+def test_distributions_that_are_asked_for_something_stay():
+    text = (
+        "import distrax\n"
+        + LINEN
+        + """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        dist = distrax.Categorical(logits=nn.Dense(3)(x))
+        return dist, dist.entropy()
+"""
+    )
+    assert (
+        "distrax.Categorical(logits="
+        in convert("thing.py", text, "Thing", "Thing").text
+    )
+
+
+def test_layers_that_fields_are_given_are_parts():
+    made = converted(
+        """\
+class Tower(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(x)
+
+
+class Thing(nn.Module):
+    query: nn.Module
+    scale: float = 2.0
+    item: nn.Module = None
+
+    def __call__(self, q, i):
+        return self.scale * self.query(q) @ self.item(i).T
+
+
+class Compact(nn.Module):
+    inner: nn.Module
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(2)(self.inner(x))
+
+
+def model():
+    return Thing(Tower(32), item=Tower(width=16)), Compact(nn.Dense(5))
+""",
+        LINEN,
+    )
+    assert "self.query = Tower(self.in_features, width=32)" in made.text
+    assert "self.item = Tower(self.i_features, width=16)" in made.text
+    assert [n.what for n in made.notes] == [
+        "`item` of Thing is `Tower(width=16)`",
+        "`query` of Thing is `Tower(32)`",
+    ]
+    assert made.trial is not None
+    assert dict(made.trial.given) == {"query": "Tower(32)", "item": "Tower(width=16)"}
+
+
+def test_cells_that_are_made_without_a_size_have_that_of_what_they_carry():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    @partial(nn.scan, variable_broadcast="params", in_axes=0, out_axes=0, split_rngs={"params": False})
+    @nn.compact
+    def __call__(self, carry, x):
+        ins, resets = x
+        carry = jnp.where(resets[:, None], self.begin(ins.shape[0], ins.shape[1]), carry)
+        carry, y = nn.GRUCell()(carry, ins)
+        return carry, y
+
+    @staticmethod
+    def begin(batch, size):
+        return nn.GRUCell.initialize_carry(jax.random.PRNGKey(0), (batch,), size)
+""",
+        "from functools import partial\n" + LINEN,
+    ).text
+    assert "self.gru_cell_0 = GRUCell(self.in_features, self.in_features)" in text
+    assert "jnp.where(resets[:, None], jnp.zeros((ins.shape[0], ins.shape[1])" in text
+
+
+@pytest.mark.parametrize("layout", ["", ', data_format="channels_last"'])
+def test_transposed_convolutions_of_haiku_are_read(layout):
+    text = converted(
+        f"""\
+class Thing(hk.Module):
+    def __call__(self, x):
+        x = hk.Conv2D(6, 3{layout})(x)
+        return hk.Conv2DTranspose(4, 5, stride=2{layout})(x)
+""",
+        "import haiku as hk\nimport jax\n\n\n",
+    ).text
+    assert "Conv(2, self.in_channels, 6, 3, channel_last=True)" in text
+    assert "ConvTranspose(2, 6, 4, 5, strides=2, channel_last=True)" in text
+
+
+def test_an_example_has_as_many_patches_as_its_image():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    patch_size: int
+    num_patches: int
+
+    @nn.compact
+    def __call__(self, x):
+        b, h, w, c = x.shape
+        p = self.patch_size
+        x = x.reshape(b, h // p, p, w // p, p, c).transpose(0, 1, 3, 2, 4, 5)
+        x = nn.Dense(8)(x.reshape(b, -1, p * p * c))
+        return x + self.param("table", nn.initializers.zeros, (1, self.num_patches, 8))
+""",
+        LINEN,
+    ).text
+    assert "'patch_size': 2, 'num_patches': 4" in text
+
+
+def test_lists_whose_strides_a_table_says_are_written_out():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    width: int
+
+    def setup(self):
+        self.convs = [nn.Conv(self.width * m, (3, 3), strides=s) for m, s in [(1, 2), (2, 1)]]
+        self.out = nn.Dense(4)
+
+    def __call__(self, x):
+        for conv in self.convs:
+            x = nn.relu(conv(x))
+        return self.out(x.reshape(x.shape[0], -1))
+""",
+        LINEN,
+    ).text
+    assert "Conv(2, self.in_channels, self.width * 1, (3, 3), strides=2, " in text
+    assert (
+        "Linear(-(-self.height // 2) * -(-self.width_2 // 2) * (self.width * 2), 4)"
+        in text
+    )
+
+
+@pytest.mark.parametrize("given", ["*a, **kw", "init, *shape"])
+def test_a_convolution_of_flax_that_changes_its_kernel_is_written_out(given):
+    passed = given
+    text = converted(
+        f"""\
+def centred(w, axis):
+    return w - jnp.mean(w, axis=axis)
+
+
+class Centred(nn.Conv):
+    def param(self, name, {given}):
+        w = super().param(name, {passed})
+        if name == "kernel":
+            w = centred(w, axis=(0, 1, 2))
+        return w
+
+
+class Thing(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return Centred(self.width, (3, 3), strides=(2, 2), use_bias=False)(x)
+""",
+        LINEN,
+    ).text
+    assert (
+        "kernel = self.kernel\n        kernel = centred(kernel, axis=(0, 1, 2))" in text
+    )
+    assert (
+        "jax.lax.conv_general_dilated(inputs, kernel, self.strides, self.padding"
+        in text
+    )
+    assert "(3, 3), strides=(2, 2), use_bias=False)" in text
+
+
+def test_a_dense_layer_of_flax_that_computes_its_product_itself_has_its_fields():
+    text = converted(
+        """\
+class Masked(nn.Dense):
+    every: int = 2
+    use_bias: bool = False
+
+    @nn.compact
+    def __call__(self, x):
+        x = jnp.asarray(x, self.dtype)
+        w = self.param("kernel", self.kernel_init, (x.shape[-1], self.features))
+        w = w * (jnp.arange(x.shape[-1])[:, None] % self.every == 0)
+        y = jax.lax.dot_general(x, w, (((x.ndim - 1,), (0,)), ((), ())), precision=self.precision)
+        if self.use_bias:
+            y = y + self.param("bias", self.bias_init, (self.features,))
+        return y
+
+
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return Masked(6, every=4)(x)
+""",
+        LINEN,
+    ).text
+    assert (
+        "self.kernel = trainable(lecun_normal(), (self.in_features, self.features))"
+        in text
+    )
+    assert "use_bias: bool = False" in text
+    assert "every: Size = 2" in text
+    assert "precision" not in text.replace("precision=None", "")
+
+
+def test_a_layer_of_flax_that_changes_another_weight_is_listed():
+    body = """\
+class Thing(nn.Dense):
+    def param(self, name, *a):
+        w = super().param(name, *a)
+        if name == "bias":
+            w = w * 2
+        return w
+"""
+    made = convert("thing.py", LINEN + body, "Thing", "Thing")
+    assert not made.whole
+
+
+def test_the_example_of_a_part_leaves_the_arrays_of_a_tuple_open():
+    text = converted(
+        """\
+class Step(nn.Module):
+    @partial(nn.scan, variable_broadcast="params", in_axes=0, out_axes=0, split_rngs={"params": False})
+    @nn.compact
+    def __call__(self, carry, x):
+        ins, resets = x
+        carry = jnp.where(resets[:, None], jnp.zeros_like(carry), carry)
+        return nn.GRUCell(features=ins.shape[1])(carry, ins)
+
+
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, hidden, x):
+        obs, dones = x
+        return Step()(hidden, (nn.Dense(16)(obs), dones))
+""",
+        "from functools import partial\n" + LINEN,
+    ).text
+    assert "examples = ({'in_features': 16, 'carry': (2, 16)},)" in text

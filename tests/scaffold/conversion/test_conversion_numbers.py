@@ -314,12 +314,21 @@ OPTAX = {
 }
 
 
-@pytest.mark.parametrize("name", OPTAX)
+RULES = {
+    "factored": {"learning_rate": 0.1},
+    "layerwise": {"learning_rate": 0.1},
+    "clipped_late": {"learning_rate": 0.1},
+    "polyak": {"eps": 0.1},
+}
+
+
+@pytest.mark.parametrize("name", [*OPTAX, *RULES])
 def test_optax(package, name):
-    given = OPTAX[name]
-    source: optax.GradientTransformation = getattr(
-        original("optax_/transformations.py"), name
-    )(**given)
+    given = (OPTAX | RULES)[name]
+    file = "known_rules" if name in RULES else "transformations"
+    make = getattr(original(f"optax_/{file}.py"), name)
+    source: optax.GradientTransformationExtraArgs = make(**given)
+    loss = {"value": 2.5} if name == "polyak" else {}
     camel = "".join(p[0].upper() + p[1:] for p in name.split("_"))
     optimizer = module(package, "optim", f"Optax{camel}")
     weights = {"w": drawn((3, 4)), "b": drawn((4,), 2)}
@@ -329,8 +338,8 @@ def test_optax(package, name):
     ours: Any = jax.jit(optimizer.step)
     for step in range(3):
         gradients = jax.tree.map(lambda w: drawn(w.shape, 10 + step), weights)  # noqa: B023
-        expected, expected_state = theirs(gradients, expected_state, weights)
-        updates, state = ours(gradients, state, weights, hyperparams)
+        expected, expected_state = theirs(gradients, expected_state, weights, **loss)
+        updates, state = ours(gradients, state, weights, hyperparams, **loss)
         for place, update in updates.items():
             np.testing.assert_allclose(update, expected[place], **TOLERANCE)
 

@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.declarations.array_shapes import ArrayShapes
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.inline_weights import Weights
+from mlax_scaffold.conversion.forms.handed_states import averages_over_batches
 from mlax_scaffold.conversion.shapes.derived_sizes import derived_values
 from mlax_scaffold.conversion.shapes.layer_shapes import LayerShapes
 from mlax_scaffold.conversion.shapes.signatures import Signature
@@ -24,6 +25,8 @@ class Reading:
     ):
         self.builder, self.symbols, self.results = builder, symbols, results
         self.layers = LayerShapes(symbols, builder.framework)
+        if builder.framework == "equinox" and averages_over_batches(builder.origin):
+            self.layers.batched = True
         self.arrays = ArrayShapes(symbols, builder.framework)
         self.arrays.single = "vmap" not in ast.unparse(builder.node)
         self.layers.single = self.arrays.single and builder.framework == "equinox"

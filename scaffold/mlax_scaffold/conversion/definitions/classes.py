@@ -47,6 +47,7 @@ from mlax_scaffold.conversion.examples.examples import example
 from mlax_scaffold.conversion.examples.nested_examples import Fitted
 from mlax_scaffold.conversion.examples.trials import drawing, trial
 from mlax_scaffold.conversion.forms.counted_inputs import with_counts
+from mlax_scaffold.conversion.forms.handed_states import refuse_of_one
 from mlax_scaffold.conversion.forms.initial_rules import Rule
 from mlax_scaffold.conversion.forms.literal_locals import sizes_of
 from mlax_scaffold.conversion.forms.numeric_masks import added_inputs
@@ -250,6 +251,7 @@ class ClassReader(ClassMethods):
         if self.framework == "equinox" and is_of_one(
             forward, env.keys(), maps=maps, tuples=pairs
         ):
+            refuse_of_one(builder.origin, call, self.notes)
             for value in flattened(env.values()):
                 if value.lead and len(value.axes) == 1:
                     self.symbols.ranked(value, ("features",))

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from mlax_scaffold.conversion.declarations.parted_inputs import case_of, settings_of
 from mlax_scaffold.conversion.declarations.words import NUMBERED
 from mlax_scaffold.conversion.examples.computing import computed, default_of, is_there
+from mlax_scaffold.conversion.examples.patch_counts import with_patch_counts
+from mlax_scaffold.conversion.examples.required_multiples import multiples
 from mlax_scaffold.conversion.examples.single_axes import with_single_axes
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
@@ -40,7 +42,18 @@ _DEMANDING = (
         "stack",
         "matmul",
     ),
-    *("@word:require", "Embed", " for ", "@own:", "[:", "np.", "take", "Cell", "tile"),
+    *(
+        "conv_general_dilated",
+        "@word:require",
+        "Embed",
+        " for ",
+        "@own:",
+        "[:",
+        "np.",
+        "take",
+        "Cell",
+        "tile",
+    ),
 )
 
 
@@ -89,7 +102,7 @@ def fitting(
         if value is not None:
             values[field.name] = value
     _divide(values, given or {})
-    values |= _multiples(values, setup, given or {})
+    values |= multiples(values, setup, given or {})
     values |= _large_enough(values, setup)
     known = _with_derived(values, setup)
     defaults = {f.name: default_of(f.default) for f in fields if f.default is not None}
@@ -116,6 +129,7 @@ def fitting(
             nested = _nested(symbols, several, known, side, chosen)
             if nested is not None:
                 shapes[name] = nested
+    values = with_patch_counts(values, shapes, given or {})
     return (*values.items(), *with_single_axes(shapes, methods).items())
 
 
@@ -144,34 +158,6 @@ def _asked(symbols: Symbols, array: Array) -> set[str]:
         for part in ast.walk(choice.test)
         if isinstance(part, ast.Attribute)
     }
-
-
-def _multiples(
-    values: Mapping[str, object], setup: Iterable[ast.stmt], given: Mapping[str, object]
-) -> dict[str, object]:
-    """Sizes that setup requires to be multiples of a number: `require(self.height % 16 == 0, ...)`."""
-    found: dict[str, object] = {}
-    for statement in setup:
-        match statement:
-            case ast.Expr(
-                value=ast.Call(
-                    args=[
-                        ast.Compare(
-                            left=ast.BinOp(left=size, op=ast.Mod(), right=by),
-                            ops=[ast.Eq()],
-                            comparators=[ast.Constant(value=0)],
-                        ),
-                        *_,
-                    ]
-                )
-            ):
-                title, number = self_attribute(size) or "", literal(by)
-                value = values.get(title)
-                if title in given or type(value) is not int or type(number) is not int:
-                    continue
-                if number > 0 and value % number:
-                    found[title] = -(-value // number) * number
-    return found
 
 
 def _large_enough(

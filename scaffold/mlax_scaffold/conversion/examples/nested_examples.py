@@ -11,7 +11,7 @@ from mlax_scaffold.conversion.examples.computing import computed
 from mlax_scaffold.conversion.examples.examples import fitting
 from mlax_scaffold.conversion.output.description import Described, Field
 from mlax_scaffold.conversion.shapes.sizes import Symbols
-from mlax_scaffold.conversion.shapes.values import Value
+from mlax_scaffold.conversion.shapes.values import Several, Value
 from mlax_scaffold.conversion.source.trees import literal, replaced
 
 _LARGEST = 16
@@ -31,13 +31,17 @@ class Fitted:
         self, described: Described, given: Mapping[str, object]
     ) -> tuple[tuple[str, object], ...]:
         """An example in which some fields have values that are given."""
-        return fitting(
+        found = fitting(
             self.symbols,
             self.fields,
             self.env,
             described.setup,
             described.methods,
             given,
+        )
+        # Sizes of the arrays of a tuple are drawn by their names.
+        return tuple(
+            (k, v) for k, v in found if not isinstance(self.env.get(k), Several)
         )
 
     def layers(self) -> Iterator[tuple[str, Attribute]]:

@@ -35,8 +35,14 @@ class _Begun(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         func = node.func
+        if isinstance(func, ast.Call):
+            _sized(self.origin, func, node.args)
         if not isinstance(func, ast.Attribute) or func.attr != "initialize_carry":
             return node
+        cell = self.origin.qualified(func.value)
+        if cell.startswith("flax.linen") and len(node.args) == 3:
+            # nn.GRUCell.initialize_carry(key, batch_dims, size), as it was once called.
+            return self._carry(node, cell, node.args[1], node.args[2], ends=False)
         made = self.held.get(ast.unparse(func.value), func.value)
         full = self.origin.qualified(made.func) if isinstance(made, ast.Call) else ""
         if not isinstance(made, ast.Call) or full.rpartition(".")[2] not in _CELLS:
@@ -55,14 +61,52 @@ class _Begun(ast.NodeTransformer):
             shapes.pop(0)
         if not shapes or not sizes:
             return node
-        zeros = _zeros(self.origin, shapes[0], sizes[0])
+        return self._carry(node, full, shapes[0], sizes[0])
+
+    def _carry(
+        self,
+        node: ast.Call,
+        cell: str,
+        shape: ast.expr,
+        size: ast.expr,
+        *,
+        ends: bool = True,
+    ) -> ast.expr:
+        """What a cell begins with; of two arrays, where it keeps two."""
+        zeros = _zeros(self.origin, shape, size, ends=ends)
         pair = ast.Tuple([zeros, copy.deepcopy(zeros)], ast.Load())
-        return ast.copy_location(pair if "LSTM" in full else zeros, node)
+        return ast.copy_location(pair if "LSTM" in cell else zeros, node)
 
 
-def _zeros(origin: Origin, shape: ast.expr, size: ast.expr) -> ast.expr:
-    """Zeros whose last axis is the state's, and whose others are those of an input."""
+def _sized(origin: Origin, made: ast.Call, given: list[ast.expr]) -> None:
+    """Give a cell that is made without its size, `nn.GRUCell()(carry, x)`, that of what it carries."""
+    full = origin.qualified(made.func)
+    named = {k.arg for k in made.keywords}
+    if not full.startswith("flax.linen") or full.rpartition(".")[2] not in _CELLS:
+        return
+    if made.args or named & {"features", None} or len(given) != 2:
+        return
+    text = "c[0].shape[-1]" if "LSTM" in full else "c.shape[-1]"
+    size = expression(text, c=copy.deepcopy(given[0]))
+    made.keywords.insert(0, ast.keyword("features", size))
+
+
+def _zeros(
+    origin: Origin, shape: ast.expr, size: ast.expr, *, ends: bool = True
+) -> ast.expr:
+    """Zeros whose last axis is the state's, and whose others are those of an input.
+
+    Args:
+        origin: the file.
+        shape: the shape of the input, or what stands before its last axis.
+        size: the size of the state.
+        ends: whether the shape has the last axis of the input.
+    """
     match shape:
+        case ast.Tuple(elts=sizes) if not ends:
+            pass
+        case _ if not ends:
+            sizes = [ast.Starred(shape, ast.Load())]
         case ast.Tuple(elts=[*sizes, _]):
             pass
         case ast.BinOp(left=first, op=ast.Add(), right=ast.Tuple(elts=[*more, _])):
@@ -85,7 +129,8 @@ def with_begun_cells(origin: Origin, node: ast.ClassDef) -> None:
     for method in node.body:
         if not isinstance(method, ast.FunctionDef):
             continue
-        if "initialize_carry" not in ast.unparse(method):
+        text = ast.unparse(method)
+        if not any(part in text for part in ("initialize_carry", *_CELLS)):
             continue
         _Begun(origin, made).visit(method)
         result = method.body[-1]

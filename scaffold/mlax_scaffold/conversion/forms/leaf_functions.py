@@ -167,9 +167,9 @@ class Decided(ast.NodeTransformer):
             ):
                 return constant((value is None) == isinstance(operator, ast.Is))
             case ast.Compare(
-                left=ast.Constant(str(value)),
+                left=ast.Constant(str() | int() | float() as value),
                 ops=[ast.Eq() | ast.NotEq() as operator],
-                comparators=[ast.Constant(str(other))],
+                comparators=[ast.Constant(str() | int() | float() as other)],
             ):
                 return constant((value == other) == isinstance(operator, ast.Eq))
         self.generic_visit(node)

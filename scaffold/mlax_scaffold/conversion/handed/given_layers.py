@@ -14,7 +14,9 @@ from mlax_scaffold.conversion.source.trees import self_attribute
 _PARTIAL = ("functools.partial", "jax.tree_util.Partial")
 
 
-def without_given_layers(origin: Origin, layers: Collection[str], notes: Notes) -> None:
+def without_given_layers(
+    origin: Origin, thing: str, layers: Collection[str], notes: Notes
+) -> None:
     """Write into such a class what it is given, in place; it has no such field then."""
     written: dict[str, dict[str, str]] = {}
     for owner in origin.classes.values():
@@ -39,6 +41,12 @@ def without_given_layers(origin: Origin, layers: Collection[str], notes: Notes) 
             if not fields or written.setdefault(other.name, said) != said:
                 continue
             _write(other, {f: given[f] for f in fields})
+            for field in sorted(fields - {*gone}) if other.name == thing else ():
+                notes.remark(
+                    other,
+                    f"`{field}` of {other.name} is {said[field]}",
+                    "write a class for each other one",
+                )
             call.keywords = [k for k in call.keywords if k.arg not in fields]
 
 

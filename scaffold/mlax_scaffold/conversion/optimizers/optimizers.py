@@ -39,6 +39,7 @@ from mlax_scaffold.conversion.optimizers.optimizer_states import States, init_va
 from mlax_scaffold.conversion.optimizers.per_leaf import PerLeaf
 from mlax_scaffold.conversion.optimizers.prepared import settled
 from mlax_scaffold.conversion.optimizers.roots import with_words
+from mlax_scaffold.conversion.optimizers.whole_trees import whole_tree
 from mlax_scaffold.conversion.output.description import (
     Described,
     SpecText,
@@ -98,7 +99,7 @@ def optimizer_definition(
         _method(
             "prepare",
             ["grads", "params"],
-            where_given(with_choices(made.prepare, fields), fields),
+            where_given(with_choices(with_words(made.prepare), fields), fields),
         ),
         _method(
             "update",
@@ -246,6 +247,11 @@ def _result(
         return _pair(made, translator, None, update, known, functions, current)
     if full == "optax.masked" and len(result.args) == 2:
         mask = replaced(result.args[1], known)
+        if literal(mask) is True:
+            inner = replaced(result.args[0], known)
+            return _result(
+                made, translator, node, inner, known, functions, current, path
+            )
         chosen_ = chosen_weights(translator.origin, mask, functions)
         if chosen_ is not None:
             given = (made, translator, node, result.args[0], known, functions)
@@ -371,7 +377,8 @@ def _pair(
             return stepped
 
         leaf = PerLeaf(translator, states, known, functions, made.free, before, nested)
-        updated = leaf.run(update, current)
+        tree = whole_tree(current, made.setup, made.update)
+        updated = leaf.run(update, current, tree)
         if leaf.odd <= odd:
             break
         # It counts something else than steps, and is a state of its own.

@@ -22,16 +22,24 @@ from mlax_scaffold.conversion.source.trees import (
 class PerLeaf(LeafExpressions):
     """Reads one update function."""
 
-    def run(self, function: ast.FunctionDef, current: ast.expr) -> ast.expr | None:
-        """Read it; the update of a leaf."""
+    def run(
+        self, function: ast.FunctionDef, current: ast.expr, tree: ast.expr | None = None
+    ) -> ast.expr | None:
+        """Read it; the update of a leaf.
+
+        Args:
+            function: the update function.
+            current: what a leaf of the updates is that it is given.
+            tree: what all of them are before the leaves are updated; None where they are not there yet.
+        """
         function = over_trees(function, self.full)
         self.used = names(function)
         given = [a.arg for a in function.args.args]
         places = dict(zip(("updates", "state", "params"), given, strict=False))
         updates = places.get("updates", "updates")
         self.leaves[updates] = current
-        if ast.unparse(current) == "grad":
-            self.whole.given[updates] = "grads"
+        if tree is not None:
+            self.whole.locals[updates] = tree
         self.state = places.get("state", "state")
         if "params" in places:
             self.leaves[places["params"]] = name("param")

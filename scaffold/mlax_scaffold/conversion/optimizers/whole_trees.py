@@ -10,9 +10,11 @@ from mlax_scaffold.conversion.rows.rows import MisfitError
 from mlax_scaffold.conversion.rows.tables.optax import TREE_MAPS, of_leaf
 from mlax_scaffold.conversion.source.trees import (
     expression,
+    is_name,
     is_none,
     literal,
     name,
+    self_attribute,
     visited,
 )
 
@@ -161,6 +163,70 @@ class WholeTrees:
         given = {f"t{i}": t for i, t in enumerate(made)}
         text = f"jax.tree.map(f, {', '.join(given)})"
         return expression(text, f=function, **_modules(), **given)
+
+
+_LONGEST = 1000
+"""What is longer, of many stages, is nothing to read."""
+
+
+def whole_tree(
+    current: ast.expr, setup: list[ast.stmt], update: list[ast.stmt]
+) -> ast.expr | None:
+    """What is made of each gradient, as a tree of all, before the leaves are updated.
+
+    Args:
+        current: what is made of it.
+        setup: the declarations of the states that each leaf has.
+        update: what is computed for a leaf before it.
+
+    Returns:
+        The tree; None where it is drawn, not told by straight lines, or long.
+    """
+    if is_name(current, "grad"):
+        return name("grads")
+    made = _Straight(
+        {self_attribute(p) or "" for part in setup for p in ast.walk(part)}
+    )
+    for part in update:
+        match part:
+            case ast.Assign(
+                targets=[ast.Name() | ast.Attribute() as target], value=value
+            ):
+                made.known[ast.unparse(target)] = visited(made, copy.deepcopy(value))
+            case _:
+                return None
+    body = visited(made, copy.deepcopy(current))
+    drawn = any(self_attribute(p) == "key" for p in ast.walk(body))
+    if drawn or not made.trees or len(ast.unparse(body)) > _LONGEST:
+        return None
+    args = [ast.arg(p) for p in made.trees]
+    given = {f"t{i}": expression(t) for i, t in enumerate(made.trees.values())}
+    function = ast.Lambda(ast.arguments([], args, None, [], [], None, []), body)
+    text = f"jax.tree.map(f, {', '.join(given)})"
+    return expression(text, f=function, **_modules(), **given)
+
+
+class _Straight(ast.NodeTransformer):
+    """Writes what is computed for a leaf in terms of its gradient, its weight and its states before."""
+
+    def __init__(self, states: set[str]):
+        self.states, self.known = states - {""}, dict[str, ast.expr]()
+        self.trees: dict[str, str] = {}
+        """What is read of a leaf, and the trees that this is of."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in ("grad", "param"):
+            self.trees[node.id] = f"{node.id}s"
+        return copy.deepcopy(self.known.get(node.id, node))
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        text, attribute = ast.unparse(node), self_attribute(node)
+        if text in self.known:
+            return copy.deepcopy(self.known[text])
+        if attribute in self.states:
+            self.trees[f"own_{attribute}"] = text
+            return name(f"own_{attribute}")
+        return self.generic_visit(node)
 
 
 class _Numbers(ast.NodeTransformer):

@@ -81,7 +81,7 @@ class Calculations(
         return self._hole("last" if self._is_last(data_format) else "second")
 
     def _is_last(self, data_format: Arg) -> bool:
-        return str(literal(data_format)).upper().endswith("C")
+        return str(literal(data_format)).upper().endswith(("C", "CHANNELS_LAST"))
 
     def _channel_last(self, data_format: Arg) -> Arg:
         return constant(self._is_last(data_format))

@@ -61,6 +61,11 @@ _LAYERS = {
         "layer.GroupNorm(groups, channels, use_scale=channelwise_affine, "
         "use_bias=channelwise_affine, epsilon=eps)",
     ),
+    "BatchNorm": Row(
+        "(input_size, eps=1e-5, channelwise_affine=True, momentum=0.99, inference=False)",
+        "layer.BatchNorm(input_size, use_scale=channelwise_affine, use_bias=channelwise_affine, "
+        "momentum=momentum, epsilon=eps)",
+    ),
     "MLP": Row(
         "(in_size, out_size, width_size, depth, activation=_, final_activation=_, use_bias=True, "
         "use_final_bias=True)",
@@ -112,6 +117,7 @@ CALLS = {
         "(f, query, key_, value, mask=_)",
         "calc.attend(f, query, key_, value, _, _, mask)",
     ),
+    "BatchNorm": Row("(f, x, inference=_)", "f(x)"),
     "GRUCell": Row("(f, x, h)", "f(x, h)[0]"),
     "LSTMCell": Row("(f, x, hc)", "f(x, calc.swapped(hc))[1][::-1]"),
     # These take a batch, too.

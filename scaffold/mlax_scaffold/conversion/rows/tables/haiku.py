@@ -18,6 +18,16 @@ def _conv(dims: int) -> Row:
     )
 
 
+def _transposed(dims: int) -> Row:
+    return Row(
+        "(output_channels, kernel_shape, stride=1, output_shape=None, padding='SAME', "
+        f"with_bias=True, w_init=_, b_init=_, data_format='{_FORMATS[dims]}', mask=None)",
+        f"layer.ConvTranspose({dims}, calc.channels(data_format), output_channels, kernel_shape, "
+        "strides=stride, padding=padding, channel_last=calc.channel_last(data_format), "
+        f"use_bias=with_bias, {_KERNEL})",
+    )
+
+
 _FORMATS = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 _LAYERS = {
     "Linear": Row(
@@ -25,6 +35,7 @@ _LAYERS = {
         f"layer.Linear(calc.last(), output_size, use_bias=with_bias, {_KERNEL})",
     ),
     **{f"Conv{n}D": _conv(n) for n in (1, 2, 3)},
+    **{f"Conv{n}DTranspose": _transposed(n) for n in (1, 2, 3)},
     "LayerNorm": Row(
         "(axis, create_scale, create_offset, eps=1e-5, scale_init=_, offset_init=_, "
         "param_axis=-1)",

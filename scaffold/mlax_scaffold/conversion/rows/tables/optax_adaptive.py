@@ -197,4 +197,81 @@ def scale_by_optimistic_gradient(alpha=1.0, beta=1.0):
         step = tree_map(ahead, updates, state.previous)
         return step, OptimisticState(previous=updates, count=state.count + 1)
     return GradientTransformation(init, update)
+
+def scale_by_novograd(
+    b1=0.9, b2=0.25, eps=1e-8, eps_root=0.0, weight_decay=0.0, mu_dtype=None
+):
+    def init(params):
+        return NovogradState(
+            mu=tree_map(jnp.zeros_like, params),
+            nu=tree_map(lambda p: jnp.zeros((), p.dtype), params),
+            count=jnp.zeros([], jnp.int32),
+        )
+    def update(updates, state, params):
+        square = tree_map(lambda g: word_sum(g * g), updates)
+        nu = tree_map(
+            lambda s, v: jnp.where(state.count == 0, s, b2 * v + (1 - b2) * s), square, state.nu
+        )
+        mu = tree_map(
+            lambda g, p, m, v: b1 * m + (g / (jnp.sqrt(v + eps_root) + eps) + weight_decay * p),
+            updates, params, state.mu, nu,
+        )
+        return mu, NovogradState(mu=mu, nu=nu, count=state.count + 1)
+    return GradientTransformation(init, update)
+
+def scale_by_factored_rms(
+    factored=True, decay_rate=0.8, step_offset=0, min_dim_size_to_factor=128, epsilon=1e-30
+):
+    def init(params):
+        def row(p):
+            axes = sorted(range(p.ndim), key=lambda axis: p.shape[axis])[-2:]
+            large = factored and p.ndim > 1 and p.shape[axes[0]] >= min_dim_size_to_factor
+            rest = tuple(size for axis, size in enumerate(p.shape) if axis != axes[-1])
+            return jnp.zeros(rest if large else (1,), p.dtype)
+        def col(p):
+            axes = sorted(range(p.ndim), key=lambda axis: p.shape[axis])[-2:]
+            large = factored and p.ndim > 1 and p.shape[axes[0]] >= min_dim_size_to_factor
+            rest = tuple(size for axis, size in enumerate(p.shape) if axis != axes[0])
+            return jnp.zeros(rest if large else (1,), p.dtype)
+        def whole(p):
+            axes = sorted(range(p.ndim), key=lambda axis: p.shape[axis])[-2:]
+            large = factored and p.ndim > 1 and p.shape[axes[0]] >= min_dim_size_to_factor
+            return jnp.zeros((1,) if large else p.shape, p.dtype)
+        return FactoredState(
+            v_row=tree_map(row, params),
+            v_col=tree_map(col, params),
+            v=tree_map(whole, params),
+            count=jnp.zeros([], jnp.int32),
+        )
+    def update(updates, state, params=None):
+        decay = 1.0 - (state.count - step_offset + 1.0) ** (-decay_rate)
+        square = tree_map(
+            lambda g: g * g + jnp.maximum(jnp.finfo(g.dtype).tiny, epsilon), updates
+        )
+        def row(s, v):
+            axes = sorted(range(s.ndim), key=lambda axis: s.shape[axis])[-2:]
+            large = factored and s.ndim > 1 and s.shape[axes[0]] >= min_dim_size_to_factor
+            return decay * v + (1.0 - decay) * word_mean(s, axis=axes[-1]) if large else v
+        def col(s, v):
+            axes = sorted(range(s.ndim), key=lambda axis: s.shape[axis])[-2:]
+            large = factored and s.ndim > 1 and s.shape[axes[0]] >= min_dim_size_to_factor
+            return decay * v + (1.0 - decay) * word_mean(s, axis=axes[0]) if large else v
+        def whole(s, v):
+            axes = sorted(range(s.ndim), key=lambda axis: s.shape[axis])[-2:]
+            large = factored and s.ndim > 1 and s.shape[axes[0]] >= min_dim_size_to_factor
+            return v if large else decay * v + (1.0 - decay) * s
+        v_row = tree_map(row, square, state.v_row)
+        v_col = tree_map(col, square, state.v_col)
+        v = tree_map(whole, square, state.v)
+        def scaled(g, r, c, v):
+            axes = sorted(range(g.ndim), key=lambda axis: g.shape[axis])[-2:]
+            large = factored and g.ndim > 1 and g.shape[axes[0]] >= min_dim_size_to_factor
+            if large:
+                within = axes[0] - 1 if axes[0] > axes[1] else axes[0]
+                rows = lax.rsqrt(r / word_mean(r, axis=within, keepdims=True))
+                return g * jnp.expand_dims(rows, axes[1]) * jnp.expand_dims(lax.rsqrt(c), axes[0])
+            return g * lax.rsqrt(v)
+        step = tree_map(scaled, updates, v_row, v_col, v)
+        return step, FactoredState(v_row=v_row, v_col=v_col, v=v, count=state.count + 1)
+    return GradientTransformation(init, update)
 """

@@ -140,11 +140,14 @@ def scale_by_belief(b1=0.9, b2=0.999, eps=1e-16, eps_root=1e-16, *, nesterov=Fal
         return step, BeliefState(mu=mu, nu=nu, count=count)
     return GradientTransformation(init, update)
 
-def scale_by_trust_ratio(trust_coefficient=1.0, eps=0.0):
+def scale_by_trust_ratio(min_norm=0.0, trust_coefficient=1.0, eps=0.0):
     def update(updates, state, params):
+        def norm(x):
+            least = jnp.maximum(jnp.finfo(x.dtype).tiny, min_norm)
+            return word_l2_norm(x) if min_norm == 0.0 else jnp.maximum(word_l2_norm(x), least)
         def scaled(g, p):
-            weight = word_l2_norm(p)
-            length = word_l2_norm(g)
+            weight = norm(p)
+            length = norm(g)
             ratio = trust_coefficient * weight / (length + eps)
             none = (weight == 0.0) | (length == 0.0)
             return g * jnp.where(none, 1.0, ratio)
@@ -211,4 +214,59 @@ def scale_by_param_block_rms(min_scale=1e-3):
         )
         return step, state
     return GradientTransformation(init_empty_state, update)
+
+def normalize_by_update_norm(scale_factor=1.0, eps=1e-6):
+    def update(updates, state, params=None):
+        norm = (global_norm(updates) + eps) / scale_factor
+        return tree_map(lambda g: g / norm, updates), state
+    return GradientTransformation(init_empty_state, update)
+
+def add_noise(eta, gamma, key=None, *, seed=None):
+    def init(params):
+        return AddNoiseState(count=jnp.zeros([], jnp.int32), rng_key=jax.random.PRNGKey(0))
+    def update(updates, state, params=None):
+        count = state.count + 1
+        deviation = jnp.sqrt(eta / count**gamma)
+        rng_key, noise_key = jax.random.split(state.rng_key)
+        step = tree_map(
+            lambda g: g + deviation * jax.random.normal(noise_key, g.shape, g.dtype), updates
+        )
+        return step, AddNoiseState(count=count, rng_key=rng_key)
+    return GradientTransformation(init, update)
+
+def scale_by_polyak(f_min=0.0, max_learning_rate=1.0, eps=0.0, variant="sps"):
+    def update(updates, state, params=None, *, value):
+        square = optax.tree.norm(updates, squared=True) + eps
+        gap = value - f_min if variant == "sps" else jnp.maximum(value - f_min, 0.0)
+        flat = square <= 2.0**-52
+        least = jnp.minimum(gap / jnp.where(flat, 1.0, square), max_learning_rate)
+        step = jnp.where(flat, 0.0, least)
+        return tree_map(lambda g: step * g, updates), state
+    return GradientTransformation(init_empty_state, update)
+
+def adaptive_grad_clip(clipping, eps=1e-3, axis=None):
+    def update(updates, state, params):
+        def clipped(g, p):
+            few = len([s for s in p.shape if s > 1]) < 2
+            several = tuple(range(p.ndim - 1)) if p.ndim > 3 else 0
+            axes = axis if axis is not None else (None if few else several)
+            norm = word_l2_norm(g, axis=axes, keepdims=True)
+            most = clipping * jnp.maximum(word_l2_norm(p, axis=axes, keepdims=True), eps)
+            return jnp.where(norm < most, g, g * (most / jnp.maximum(norm, 1e-6)))
+        return tree_map(clipped, updates, params), state
+    return GradientTransformation(init_empty_state, update)
+
+def apply_every(k=1):
+    def init(params):
+        return ApplyEvery(
+            grad_acc=tree_map(jnp.zeros_like, params), count=jnp.zeros([], jnp.int32)
+        )
+    def update(updates, state, params=None):
+        place = state.count % k
+        acc = tree_map(
+            lambda g, old: jnp.where(place == 0, g, old + g), updates, state.grad_acc
+        )
+        step = tree_map(lambda a: jnp.where(place == k - 1, a, jnp.zeros_like(a)), acc)
+        return step, ApplyEvery(grad_acc=acc, count=state.count + 1)
+    return GradientTransformation(init, update)
 """

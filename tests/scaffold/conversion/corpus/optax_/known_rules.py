@@ -41,3 +41,30 @@ def ahead(learning_rate):
 
 def believing(learning_rate):
     return optax.adabelief(learning_rate, nesterov=True)
+
+
+def factored(learning_rate):
+    return optax.adafactor(
+        learning_rate, min_dim_size_to_factor=3, momentum=0.9, weight_decay_rate=0.1
+    )
+
+
+def layerwise(learning_rate):
+    return optax.chain(
+        optax.adaptive_grad_clip(0.1),
+        optax.novograd(1.0, weight_decay=0.01),
+        optax.lars(learning_rate, nesterov=True),
+    )
+
+
+def clipped_late(learning_rate):
+    return optax.chain(
+        optax.clip(0.5),
+        optax.trace(0.9),
+        optax.clip_by_global_norm(1.0),
+        optax.scale_by_learning_rate(learning_rate),
+    )
+
+
+def polyak(eps=0.1):
+    return optax.chain(optax.scale_by_trust_ratio(0.01), optax.polyak_sgd(0.5, eps=eps))

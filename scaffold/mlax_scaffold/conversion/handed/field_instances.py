@@ -1,0 +1,190 @@
+"""Layers that fields of flax are given, `TwoTower(query=Tower(32))`, as parts that the class makes.
+
+What is converted has those that the first call of the file gives it.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Collection
+
+from mlax_scaffold.conversion.rows.rows import MisfitError, bind
+from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    is_none,
+    name,
+    names,
+    self_attribute,
+    statement,
+    without_docstring,
+)
+
+
+def with_field_instances(
+    origin: Origin, thing: str, layers: Collection[str], notes: Notes
+) -> dict[str, str]:
+    """Make them there, in place.
+
+    Args:
+        origin: the file.
+        thing: the class that is converted.
+        layers: the full names of the layers of libraries.
+        notes: where to tell what a field is.
+
+    Returns:
+        What the original is given for the fields of what is converted that are gone.
+    """
+    given: dict[str, str] = {}
+    for node in list(origin.classes.values()):
+        if not is_layer_class(origin, node) or framework_of(origin, node) != "flax":
+            continue
+        found = _instances(origin, node, layers)
+        places = [_title(f) for f in _fields(node)]
+        for field, value in found.items():
+            _make(node, field, value)
+            if node.name == thing:
+                given[field] = ast.unparse(value)
+                notes.remark(
+                    node,
+                    f"`{field}` of {thing} is `{ast.unparse(value)}`",
+                    "write a class for each other one",
+                )
+        if found:
+            _leave_out(origin, node, places, found)
+    ast.fix_missing_locations(origin.tree)
+    return given
+
+
+def _fields(node: ast.ClassDef) -> list[ast.AnnAssign]:
+    return [
+        part
+        for part in node.body
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+    ]
+
+
+def _title(field: ast.AnnAssign) -> str:
+    assert isinstance(field.target, ast.Name)
+    return field.target.id
+
+
+def _arguments(node: ast.ClassDef) -> ast.arguments:
+    """What the class is made with, as flax has it."""
+    fields = _fields(node)
+    places = [ast.arg(_title(f)) for f in fields]
+    # One without a default behind others is none of the language.
+    defaults = [f.value or ast.Constant(None) for f in fields]
+    return ast.arguments([], places, None, [], [], None, defaults)
+
+
+def _instances(
+    origin: Origin, node: ast.ClassDef, layers: Collection[str]
+) -> dict[str, ast.Call]:
+    """The layers that the first call gives to fields that the class calls."""
+    called = {self_attribute(p.func) for p in ast.walk(node) if isinstance(p, ast.Call)}
+    fields = {
+        _title(f)
+        for f in _fields(node)
+        if _title(f) in called and (f.value is None or is_none(f.value))
+    }
+    if not fields:
+        return {}
+    inside = {id(p) for p in ast.walk(node)}
+    for call in ast.walk(origin.tree):
+        if not isinstance(call, ast.Call) or not is_name(call.func, node.name):
+            continue
+        try:
+            bound = bind(_arguments(node), call)
+        except MisfitError:
+            continue
+        found = {
+            k: v
+            for k, v in bound.items()
+            if k in fields
+            and isinstance(v, ast.Call)
+            and _is_layer(origin, v, layers)
+            and id(call) not in inside
+        }
+        if found:
+            return found
+    return {}
+
+
+def _is_layer(origin: Origin, call: ast.Call, layers: Collection[str]) -> bool:
+    """Whether a call makes a layer of what the file itself says."""
+    own = origin.classes.get(getattr(call.func, "id", ""))
+    known = own is not None and is_layer_class(origin, own)
+    if not known and origin.qualified(call.func) not in layers:
+        return False
+    beside = {*origin.classes, *origin.functions, *origin.imports, *origin.assigned}
+    read = {
+        n.id
+        for n in ast.walk(call)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    }
+    return read <= beside
+
+
+def _make(node: ast.ClassDef, field: str, value: ast.expr) -> None:
+    """Make a layer in the class, in the place of a field."""
+    node.body = [
+        p
+        for p in node.body
+        if not (isinstance(p, ast.AnnAssign) and _title(p) == field)
+    ]
+    methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+    start = next((m for m in methods if m.name == "setup"), None)
+    reading = [
+        m for m in methods if any(self_attribute(p) == field for p in ast.walk(m))
+    ]
+    compact = any(
+        "compact" in ast.unparse(d) for m in methods for d in m.decorator_list
+    )
+    if start is None and compact and len(reading) == 1:
+        [method] = reading
+        taken = {p.arg for p in ast.walk(method) if isinstance(p, ast.arg)} | names(
+            method
+        )
+        local = field if field not in taken else f"{field}_layer"
+        _Read(field, local).visit(method)
+        at = len(method.body) - len(without_docstring(method.body))
+        method.body.insert(
+            at, ast.Assign([ast.Name(local, ast.Store())], copy.deepcopy(value))
+        )
+        return
+    if start is None:
+        made = statement("def setup(self):\n    pass")
+        assert isinstance(made, ast.FunctionDef)
+        start, made.body = made, []
+        node.body.insert(
+            node.body.index(methods[0]) if methods else len(node.body), start
+        )
+    target = ast.Attribute(name("self"), field, ast.Store())
+    start.body.insert(0, ast.Assign([target], copy.deepcopy(value)))
+
+
+class _Read(ast.NodeTransformer):
+    """Reads a local where a field was read."""
+
+    def __init__(self, field: str, local: str):
+        self.field, self.local = field, local
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if self_attribute(node) == self.field:
+            return ast.copy_location(name(self.local), node)
+        return self.generic_visit(node)
+
+
+def _leave_out(
+    origin: Origin, node: ast.ClassDef, places: list[str], gone: Collection[str]
+) -> None:
+    """Give calls of the class no such layers."""
+    for call in ast.walk(origin.tree):
+        if isinstance(call, ast.Call) and is_name(call.func, node.name):
+            kept = zip(places, call.args, strict=False)
+            call.args = [value for place, value in kept if place not in gone]
+            call.keywords = [k for k in call.keywords if k.arg not in gone]
