@@ -137,6 +137,7 @@ from mlax_scaffold.conversion.handed.given_functions import without_given_functi
 from mlax_scaffold.conversion.handed.given_inputs import with_given_inputs
 from mlax_scaffold.conversion.handed.given_instances import without_given_instances
 from mlax_scaffold.conversion.handed.given_layers import without_given_layers
+from mlax_scaffold.conversion.handed.given_spaces import without_given_spaces
 from mlax_scaffold.conversion.handed.handed_layers import without_handed_layers
 from mlax_scaffold.conversion.handed.handed_sizes import without_handed_sizes
 from mlax_scaffold.conversion.handed.making_functions import without_making_functions
@@ -202,6 +203,7 @@ def with_plain_forms(
     with_parameter_lists(origin)
     without_methods_of_sizes(origin)
     without_size_pairs(origin)
+    without_given_spaces(origin)
     without_python_draws(origin, thing, notes)
     with_image_ranks(origin)
     without_chosen_functions(origin)

@@ -727,6 +727,10 @@ class Thing(Base):
         ("np.random.rand()", "jax.random.uniform(self.key(), (), x.dtype)"),
         ("torch.rand(1).item()", "jax.random.uniform(self.key(), (1,), x.dtype).reshape(())"),
         (
+            "np.random.normal(0, 2, (x.size(0), 1))",
+            "jax.random.normal(self.key(), (x.shape[0], 1), x.dtype) * 2 + 0",
+        ),
+        (
             "random.uniform(0.5, 2)",
             "jax.random.uniform(self.key(), (), x.dtype) * (2 - 0.5) + 0.5",
         ),
@@ -860,3 +864,22 @@ class Thing(nn.Module):
         return self.fc(x)
 """).text
     assert "Linear(self.dim, " in text
+
+
+def test_a_network_that_is_given_an_environment_is_given_its_sizes():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, env, width=16):
+        super().__init__()
+        self.first = nn.Linear(np.array(env.single_observation_space.shape).prod(), width)
+        self.last = nn.Linear(width, env.single_action_space.n)
+
+    def forward(self, x):
+        return self.last(self.first(x))
+""",
+        f"import numpy as np\n{TORCH}",
+    ).text
+    assert "action_space_n: Size\n    observation_space_shape: Sizes" in text
+    assert "Linear(np.prod(self.observation_space_shape), self.width)" in text
+    assert "'observation_space_shape': (8, 8), 'width': 8, 'x': (2, 64)" in text

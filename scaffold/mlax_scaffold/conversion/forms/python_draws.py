@@ -46,7 +46,9 @@ class _Draws(ast.NodeTransformer):
         full = self.origin.qualified(node.func)
         if not full.startswith(_MODULES):
             return node
-        made = None if node.keywords else self._drawn(full, node.args)
+        args = [*node.args, *(k.value for k in node.keywords if k.arg == "size")]
+        named = [k for k in node.keywords if k.arg != "size"]
+        made = None if named else self._drawn(full, args)
         if made is None:
             self.notes.refuse(
                 node,
@@ -57,15 +59,23 @@ class _Draws(ast.NodeTransformer):
         return ast.copy_location(made, node)
 
     def _drawn(self, full: str, args: list[ast.expr]) -> ast.expr | None:
-        module = name(self.torch)
-        uniform = expression("t.rand(())", t=module)
+        one: ast.expr = ast.Tuple([], ast.Load())
         match args:
             case [] if full in (*_UNIFORM, "numpy.random.uniform"):
-                return uniform
+                return self._tensor("rand", [one])
             case [] if full in (*_STANDARD, "numpy.random.normal"):
-                return expression("t.randn(())", t=module)
-            case [low, high] if full in _BETWEEN:
-                return expression("u * (b - a) + a", u=uniform, a=low, b=high)
-            case [mean, deviation] if full in _NORMAL:
-                return expression("t.randn(()) * s + m", t=module, s=deviation, m=mean)
+                return self._tensor("randn", [one])
+            case [_, *_] if full in ("numpy.random.rand", *_STANDARD):
+                kind = "randn" if full in _STANDARD else "rand"
+                return self._tensor(kind, args)
+            case [low, high, *shape] if full in _BETWEEN and len(shape) < 2:
+                drawn = self._tensor("rand", shape or [one])
+                return expression("u * (b - a) + a", u=drawn, a=low, b=high)
+            case [mean, deviation, *shape] if full in _NORMAL and len(shape) < 2:
+                drawn = self._tensor("randn", shape or [one])
+                return expression("u * s + m", u=drawn, s=deviation, m=mean)
         return None
+
+    def _tensor(self, kind: str, sizes: list[ast.expr]) -> ast.expr:
+        func = ast.Attribute(name(self.torch), kind, ast.Load())
+        return ast.Call(func, sizes, [])
