@@ -89,6 +89,7 @@ from mlax_scaffold.conversion.forms.parameter_lists import with_parameter_lists
 from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
 from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_sizes
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
+from mlax_scaffold.conversion.forms.python_draws import without_python_draws
 from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
 from mlax_scaffold.conversion.forms.returned_distributions import (
     without_returned_distributions,
@@ -106,6 +107,7 @@ from mlax_scaffold.conversion.forms.shape_sums import without_shape_sums
 from mlax_scaffold.conversion.forms.shardings import without_shardings
 from mlax_scaffold.conversion.forms.shown_values import without_shown_values
 from mlax_scaffold.conversion.forms.single_indices import without_single_indices
+from mlax_scaffold.conversion.forms.size_pairs import without_size_pairs
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
 from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
@@ -142,6 +144,7 @@ from mlax_scaffold.conversion.handed.given_functions import without_given_functi
 from mlax_scaffold.conversion.handed.given_inputs import with_given_inputs
 from mlax_scaffold.conversion.handed.given_instances import without_given_instances
 from mlax_scaffold.conversion.handed.given_layers import without_given_layers
+from mlax_scaffold.conversion.handed.given_spaces import without_given_spaces
 from mlax_scaffold.conversion.handed.handed_layers import without_handed_layers
 from mlax_scaffold.conversion.handed.handed_sizes import without_handed_sizes
 from mlax_scaffold.conversion.handed.making_functions import without_making_functions
@@ -207,6 +210,9 @@ def with_plain_forms(
     without_counted_whiles(origin)
     with_parameter_lists(origin)
     without_methods_of_sizes(origin)
+    without_size_pairs(origin)
+    without_given_spaces(origin)
+    without_python_draws(origin, thing, notes)
     with_image_ranks(origin)
     without_chosen_functions(origin)
     without_unread_lambdas(origin)

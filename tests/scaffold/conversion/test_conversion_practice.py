@@ -588,3 +588,298 @@ class Thing(nn.Module):
         "Thing",
     )
     assert any("several others are handed" in n.what for n in made.notes if n.blocks)
+
+
+PAIRS = {
+    "a maker of functions": """\
+def several(n):
+    def parse(x):
+        if isinstance(x, collections.abc.Iterable):
+            return x
+        return tuple(repeat(x, n))
+    return parse
+
+
+both = several(2)
+""",
+    "a function": """\
+def both(x):
+    return x if isinstance(x, (tuple, list)) else (x, x)
+""",
+    "a library": "from timm.models.layers import to_2tuple as both\n",
+}
+
+
+@pytest.mark.parametrize("helper", PAIRS)
+@pytest.mark.parametrize("default", ["4", "(4, 4)"])
+def test_a_size_for_each_axis_is_one_where_one_is_given(helper, default):
+    text = converted(
+        PAIRS[helper]
+        + f"""\
+
+
+class Thing(nn.Module):
+    def __init__(self, dim, patch_size={default}):
+        super().__init__()
+        patch_size = both(patch_size)
+        self.area = patch_size[0] * patch_size[1]
+        self.proj = nn.Conv2d(3, dim, kernel_size=patch_size, stride=patch_size)
+
+    def forward(self, x):
+        return self.proj(x).flatten(2) / self.area
+""",
+        TORCH.replace(
+            "import torch\n",
+            "import collections.abc\nfrom itertools import repeat\nimport torch\n",
+        ),
+    ).text
+    one = default == "4"
+    assert f"patch_size: {'Size' if one else 'Sizes'} = {default}" in text
+    assert ("self.patch_size * self.patch_size" in text) is one
+    assert ("self.patch_size[0] * self.patch_size[1]" in text) is not one
+    assert "several" not in text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "size = (size, size) if isinstance(size, int) else size",
+        "size = size if isinstance(size, tuple) else (size, size)",
+        "if isinstance(size, int):\n            size = (size, size)",
+        "if not isinstance(size, (tuple, list)):\n            size = (size, size)",
+    ],
+)
+def test_sizes_that_are_asked_for_their_kind_are_one(line):
+    text = converted(f"""\
+class Part(nn.Module):
+    def __init__(self, dim, size=8):
+        super().__init__()
+        {line}
+        self.size = size
+        self.fc = nn.Linear(size[0] * size[1], dim)
+
+    def forward(self, x):
+        assert x.shape[2] == self.size[0]
+        return self.fc(x.flatten(2))
+
+
+class Thing(nn.Module):
+    def __init__(self, dim, size=8):
+        super().__init__()
+        {line}
+        self.part = Part(dim, size)
+
+    def forward(self, x):
+        return self.part(x)
+""").text
+    assert text.count("size: Size = 8") == 2
+    assert "self.part = Part(self.dim, self.size)" in text
+    assert "isinstance" not in text
+
+
+def test_an_image_is_as_large_as_the_layer_behind_it_asks_for():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 6, 5)
+        self.fc = nn.Linear(6 * 12 * 12, 10)
+
+    def forward(self, x):
+        x = F.max_pool2d(self.conv(x), 2)
+        return self.fc(x.view(-1, 6 * 12 * 12))
+""").text
+    assert "'x': (2, 3, 28, 28)" in text
+    assert "-> Float['batch 10']" in text
+
+
+def test_a_base_that_computes_nothing_is_not_told_of():
+    made = convert(
+        "thing.py",
+        f"""\
+{TORCH}class Base(nn.Module):
+    def __init__(self):
+        super(Base, self).__init__()
+
+    def forward(self, x):
+        raise NotImplementedError
+
+
+class Thing(Base):
+    def __init__(self, dim):
+        super(Thing, self).__init__()
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return torch.sparse.mm(self.fc(x), x)
+""",
+        "Thing",
+        "FromThing",
+    )
+    [note] = [n for n in made.notes if n.blocks]
+    assert "`torch.sparse.mm`" in note.what
+
+
+@pytest.mark.parametrize(
+    ("draw", "becomes"),
+    [
+        ("random.random()", "jax.random.uniform(self.key(), (), x.dtype)"),
+        ("np.random.rand()", "jax.random.uniform(self.key(), (), x.dtype)"),
+        ("torch.rand(1).item()", "jax.random.uniform(self.key(), (1,), x.dtype).reshape(())"),
+        (
+            "np.random.normal(0, 2, (x.size(0), 1))",
+            "jax.random.normal(self.key(), (x.shape[0], 1), x.dtype) * 2 + 0",
+        ),
+        (
+            "random.uniform(0.5, 2)",
+            "jax.random.uniform(self.key(), (), x.dtype) * (2 - 0.5) + 0.5",
+        ),
+    ],
+)  # fmt: skip
+def test_what_python_draws_is_drawn_with_keys(draw, becomes):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        if self.training and {draw} < 0.7:
+            x = x * 2
+        return self.fc(x)
+""",
+        f"import random\nimport numpy as np\n{TORCH}",
+    ).text
+    assert f"if self.training and {becomes} < 0.7:" in text
+    assert "import random" not in text
+
+
+def test_what_python_chooses_is_told_with_what_to_do():
+    made = convert(
+        "thing.py",
+        f"""\
+import random
+{TORCH}class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(dim, dim) for _ in range(3)])
+
+    def forward(self, x):
+        return x * random.randint(1, 3)
+
+    def pick(self):
+        return random.choice(self.layers)
+""",
+        "Thing",
+        "FromThing",
+    )
+    [note] = [n for n in made.notes if n.blocks]
+    assert note.line == 13
+    assert "`random.randint` draws by itself" in note.what
+    assert "`self.key()`" in note.todo
+
+
+SEQUENCES = """\
+class Decoder(nn.Module):
+    def __init__(self, vocab, dim):
+        super().__init__()
+        self.vocab = vocab
+        self.embed = nn.Embedding(vocab, dim)
+        self.fc = nn.Linear(dim, vocab)
+
+    def forward(self, ids):
+        return self.fc(self.embed(ids))
+
+
+class Thing(nn.Module):
+    def __init__(self, vocab, dim):
+        super().__init__()
+        self.decoder = Decoder(vocab, dim)
+
+    def forward(self, target):
+        n, b = target.shape[0], target.shape[1]
+        out = torch.zeros(n, b, self.decoder.vocab)
+        ids = target[0, :]
+        for t in range(1, n):
+            out[t] = self.decoder(ids)
+            ids = out[t].argmax(1)
+        return out
+"""
+
+
+def test_arrays_that_are_made_of_indices_are_in_the_dtype_of_a_part():
+    text = converted(SEQUENCES).text
+    assert "target: Int['batch axis1']" in text
+    assert "self.decoder.vocab), self.decoder.embed.embedding.dtype)" in text
+
+
+def test_a_table_that_is_added_to_indices_keeps_its_dtype():
+    text = converted(
+        SEQUENCES.split("class Thing")[0]
+        + """\
+class Thing(nn.Module):
+    def __init__(self, vocab, dim):
+        super().__init__()
+        self.register_buffer("start", torch.tensor([0, 3, 5]))
+        self.decoder = Decoder(vocab, dim)
+
+    def forward(self, ids):
+        return self.decoder(ids + self.start)
+"""
+    ).text
+    assert "self.decoder(ids + self.start)" in text
+
+
+def test_a_layer_that_may_be_given_and_is_not_is_told_where_it_is_called():
+    made = convert(
+        "thing.py",
+        f"""\
+{TORCH}class Thing(nn.Module):
+    def __init__(self, dim, shared=None):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+        self.shared = shared
+
+    def forward(self, x):
+        return self.fc(x) + self.shared(x)
+""",
+        "Thing",
+        "FromThing",
+    )
+    assert not made.whole
+
+
+def test_an_empty_list_that_stands_for_none_is_filled():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim, sizes=None):
+        super().__init__()
+        if sizes is None:
+            sizes = []
+        sizes = sizes + [dim]
+        self.fc = nn.Linear(dim, sizes[0])
+
+    def forward(self, x):
+        return self.fc(x)
+""").text
+    assert "Linear(self.dim, " in text
+
+
+def test_a_network_that_is_given_an_environment_is_given_its_sizes():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, env, width=16):
+        super().__init__()
+        self.first = nn.Linear(np.array(env.single_observation_space.shape).prod(), width)
+        self.last = nn.Linear(width, env.single_action_space.n)
+
+    def forward(self, x):
+        return self.last(self.first(x))
+""",
+        f"import numpy as np\n{TORCH}",
+    ).text
+    assert "action_space_n: Size\n    observation_space_shape: Sizes" in text
+    assert "Linear(np.prod(self.observation_space_shape), self.width)" in text
+    assert "'observation_space_shape': (8, 8), 'width': 8, 'x': (2, 64)" in text

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.declarations.building import Attribute
+from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
 
 _WEIGHTS = {
@@ -18,11 +19,19 @@ _WEIGHTS = {
     "@layer:SimpleCell": "kernel",
 }
 _ARRAYS = ("asarray", "array")
+_DRAWN = ("uniform", "normal")
 _FILLED = ("zeros", "ones", "full", "empty")
 
 
-def weight_of(attributes: Mapping[str, Attribute]) -> str | None:
-    """A weight of a layer that is there: that of an embedding, otherwise of the first that has one."""
+def weight_of(
+    attributes: Mapping[str, Attribute], classes: Mapping[str, Interface]
+) -> str | None:
+    """A weight of a layer that is there: that of an embedding, otherwise of the first that has one.
+
+    Args:
+        attributes: what a class has.
+        classes: the classes of the file that it may be made of.
+    """
     there = [
         (name, known.layer)
         for name, known in attributes.items()
@@ -34,7 +43,16 @@ def weight_of(attributes: Mapping[str, Attribute]) -> str | None:
     if there:
         return f"self.{there[0][0]}.{_WEIGHTS[there[0][1]]}"
     own = next((n for n, known in attributes.items() if _is_weight(known)), None)
-    return None if own is None else f"self.{own}"
+    if own is not None:
+        return f"self.{own}"
+    inside = (
+        (name, classes[title].weight)
+        for name, known in attributes.items()
+        if known.kind == "layer" and known.condition is None
+        if (title := known.layer.removeprefix("@own:")) in classes
+    )
+    paths = [(name, weight) for name, weight in inside if weight is not None]
+    return paths[0][1].replace("self.", f"self.{paths[0][0]}.", 1) if paths else None
 
 
 def _is_weight(known: Attribute) -> bool:
@@ -42,11 +60,17 @@ def _is_weight(known: Attribute) -> bool:
 
 
 def in_dtype_of(
-    forward: ast.FunctionDef, first: str, dtype: ast.expr, *, arrays: bool
+    forward: ast.FunctionDef,
+    first: str,
+    dtype: ast.expr,
+    *,
+    arrays: bool,
+    casts: bool = True,
 ) -> None:
     """Let a method give a dtype to what it makes of indices, `first`, in place.
 
-    Where `dtype=` of arrays is one that the class is told, that is another one, too.
+    Where `dtype=` of arrays is one that the class is told, that is another one, too; what is cast keeps
+    its dtype without `casts`.
     """
     made_so = (*_FILLED, *_ARRAYS) if arrays else _FILLED
     for part in ast.walk(forward):
@@ -57,7 +81,10 @@ def in_dtype_of(
         cast = last in _ARRAYS and len(part.args) == 2
         cast |= last == "astype" and len(part.args) == 1
         filled = last in _FILLED and len(part.args) == 2 + (last == "full")
-        if (cast or filled) and ast.unparse(part.args[-1]) == f"{first}.dtype":
+        drawn = last in _DRAWN and len(part.args) == 3
+        if ((cast and casts) or filled or drawn) and ast.unparse(
+            part.args[-1]
+        ) == f"{first}.dtype":
             part.args[-1] = copy.deepcopy(dtype)
         for keyword in part.keywords:
             made = last in made_so and keyword.arg == "dtype"

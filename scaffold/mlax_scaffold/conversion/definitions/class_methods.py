@@ -159,7 +159,7 @@ class ClassMethods(AddedFields):
         calculations = self.builder.calculations
         first = calculations.first_input
         attributes = around.attributes
-        own_weight = weight_of(self.builder.attributes)
+        own_weight = weight_of(self.builder.attributes, {})
         if (inputs or own_weight) and first not in {a.arg for a in inputs}:
             arrays = [a.arg for a in inputs if not counts(function, a.arg)]
             calculations.first_input = (*arrays, own_weight or inputs[0].arg)[0]

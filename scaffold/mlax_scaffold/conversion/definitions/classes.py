@@ -273,13 +273,17 @@ class ClassReader(ClassMethods):
         self, forward: ast.FunctionDef, env: dict[str, Value]
     ) -> None:
         """Give arrays the dtype of a weight where the first input holds indices."""
-        first = self.builder.calculations.first_input
-        value = env.get(first)
-        weight = weight_of(self.builder.attributes)
-        if isinstance(value, Array) and value.kind == "Int" and weight is not None:
-            others = self.framework != "torch"
-            in_dtype_of(forward, first, expression(f"{weight}.dtype"), arrays=others)
-        elif isinstance(value, Array) and value.kind == "Int":
+        value = env.get(first := self.builder.calculations.first_input)
+        if not isinstance(value, Array) or value.kind != "Int":
+            return
+        weight = weight_of(self.builder.attributes, {})
+        inner = weight_of(self.builder.attributes, self.builder.own)
+        if inner is not None:
+            # Tables are added to indices where layers of other classes look these up.
+            own = weight is not None
+            dtype, others = expression(f"{inner}.dtype"), self.framework != "torch"
+            in_dtype_of(forward, first, dtype, arrays=own and others, casts=own)
+        if weight is None:
             # Who casts to that dtype says so; a setting that tells one is another.
             for method in (forward, *self.builder.methods):
                 original = self.methods.get(method.name.lstrip("_")) or self.call
@@ -368,6 +372,7 @@ class ClassReader(ClassMethods):
             parameters,
             builder.fixed,
             decays=frozenset(f.name for f in fields if f.word == "Decay"),
+            weight=weight_of(builder.attributes, builder.own),
         )
         self.fitted = Fitted(builder, self.symbols, tuple(fields), env)
         self.results[builder.name] = Signature(

@@ -191,12 +191,15 @@ class Program:
 
 def _used(node: ast.ClassDef) -> list[str]:
     """The names that a class reads; what it is derived from it has itself."""
-    found: dict[str, None] = {}
-    for statement in node.body:
-        for part in ast.walk(statement):
-            if isinstance(part, ast.Name):
-                found[part.id] = None
-    return list(found)
+    parts = [part for statement in node.body for part in ast.walk(statement)]
+    # `super(Base, self)` says whose methods are called, and makes nothing.
+    owners = {
+        id(part.args[0])
+        for part in parts
+        if isinstance(part, ast.Call) and is_name(part.func, "super") and part.args
+    }
+    found = [p.id for p in parts if isinstance(p, ast.Name) and id(p) not in owners]
+    return list(dict.fromkeys(found))
 
 
 def beside_of(

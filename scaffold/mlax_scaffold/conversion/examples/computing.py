@@ -71,6 +71,10 @@ def computed(node: ast.expr, values: Mapping[str, object]) -> object:
         case ast.Call(func=ast.Name(id="len"), args=[inner]):
             value = computed(inner, values)
             return len(value) if isinstance(value, tuple) else None
+        case ast.Call(func=ast.Attribute(attr="prod"), args=[inner]):
+            value = computed(inner, values)
+            whole = isinstance(value, tuple) and all(type(v) is int for v in value)
+            return math.prod(value) if isinstance(value, tuple) and whole else None
     return None
 
 

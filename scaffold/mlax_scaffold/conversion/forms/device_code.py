@@ -7,7 +7,11 @@ import ast
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
 
-_FALSE = ("torch.cuda.is_available", "torch.backends.mps.is_available")
+_FALSE = (
+    *("torch.cuda.is_available", "torch.backends.mps.is_available"),
+    *("torch.jit.is_scripting", "torch.jit.is_tracing", "torch.onnx.is_in_onnx_export"),
+    *("torch.is_autocast_enabled", "torch.compiler.is_compiling"),
+)
 _PARALLEL = (
     "torch.nn.parallel.data_parallel",
     "torch.nn.DataParallel",

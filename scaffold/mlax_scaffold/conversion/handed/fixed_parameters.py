@@ -57,8 +57,10 @@ def _fallback(origin: Origin, node: ast.stmt) -> tuple[str, ast.expr] | None:
             made = (
                 full.startswith("torch.nn.") and full.rpartition(".")[2][:1].isupper()
             )
-            flags = isinstance(value, ast.List) and all(
-                isinstance(literal(e), bool) for e in value.elts
+            flags = (
+                isinstance(value, ast.List)
+                and bool(value.elts)
+                and all(isinstance(literal(e), bool) for e in value.elts)
             )
             return (local, value) if made or flags else None
     return None
@@ -161,7 +163,8 @@ class _Values(ast.NodeTransformer):
         self.generic_visit(node)
         at = literal(node.slice)
         if isinstance(node.value, ast.List) and type(at) is int:
-            return node.value.elts[at]
+            count = len(node.value.elts)
+            return node.value.elts[at] if -count <= at < count else node
         return node
 
     def visit_If(self, node: ast.If) -> ast.stmt | list[ast.stmt]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from mlax_scaffold.conversion.output.description import Described, Function, SpecText
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.trees import is_name, is_none, self_attribute
 from mlax_scaffold.conversion.source.vocabulary import CHAINED
 from mlax_scaffold.reader.remedies.foreign import LIBRARIES
 
@@ -36,6 +36,7 @@ def refuse_leftovers(origin: Origin, notes: Notes, spec: SpecText) -> None:
         for node in _parts(definition):
             _names(origin, notes, node, known | _locals(definition), told)
             _marks(notes, node, told)
+        _calls_nothing(notes, definition)
         if isinstance(definition, Described):
             _computed_names(notes, definition, told)
             _given_layers(notes, definition, told)
@@ -122,6 +123,18 @@ def _marks(notes: Notes, node: ast.AST, told: set[int]) -> None:
                 "a sequence of layers is made where none is read",
                 "make it an attribute in the constructor",
             )
+
+
+def _calls_nothing(notes: Notes, definition: Described | Function) -> None:
+    """Calls of what is None where nothing is given, as a layer that may be handed is."""
+    for node in _parts(definition):
+        for part in ast.walk(node):
+            if isinstance(part, ast.Call) and is_none(part.func):
+                notes.refuse(
+                    part,
+                    "what is called here is None where the class is given nothing",
+                    "make the layer in the constructor, or leave the call out",
+                )
 
 
 def _changes_in_place(notes: Notes, definition: Described, told: set[int]) -> None:

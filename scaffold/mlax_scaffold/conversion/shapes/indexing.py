@@ -124,7 +124,10 @@ class Indexing(ShapeFunctions):
             if cut and one and value.lead:
                 # The one axis of one example.
                 self.symbols.ranked(value, ("features",))
-            return self._indexed(value, _counted(index_node, index))
+            found = self._indexed(value, _counted(index_node, index))
+            if isinstance(found, Array) and found is not value:
+                found.source = found.source or value
+            return found
         return None
 
     def _indexed(self, array: Array, index: ast.expr) -> Value:
@@ -193,6 +196,9 @@ class Indexing(ShapeFunctions):
         if not self.vectors and not array.axes and _is_first_or_last(parts):
             # `hidden[:, 0]`: of each sequence that of one position.
             return self.symbols.ranked(array, ("batch", "positions", "features"))
+        if _names_all(parts) and not array.axes:
+            names = ("batch", *(f"axis{i}" for i in range(1, len(parts))))
+            return self.symbols.ranked(array, names)
         if not widened and (len(numbers) < 2 or len(numbers) < len(parts)):
             return False
         names = ("batch", *(f"axis{i}" for i in range(1, len(old))))
@@ -242,6 +248,13 @@ class Indexing(ShapeFunctions):
         if isinstance(step, int) and step > 1 and low in (0, 1) and part.upper is None:
             return folded(expression("a // b", a=axis, b=ast.Constant(step)))
         return self.symbols.fresh("_")
+
+
+def _names_all(parts: Sequence[ast.expr]) -> bool:
+    """Whether indices stand for all axes, as in `x[0, :]`: who writes the last one has no other."""
+    last = parts[-1] if parts else None
+    whole = isinstance(last, ast.Slice) and not (last.lower or last.upper or last.step)
+    return whole and any(isinstance(literal(p), int) for p in parts)
 
 
 def _picks(parts: Sequence[ast.expr]) -> bool:

@@ -10,6 +10,8 @@ from mlax_scaffold.conversion.shapes.size_equations import is_symbol, product
 from mlax_scaffold.conversion.shapes.values import Array, Number, Shape, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
 
+_PLACES = ("height", "width", "depth", "time")
+
 
 def _axes_of(value: Value) -> list[ast.expr]:
     """The sizes of a shape, where all are known."""
@@ -109,7 +111,11 @@ class Reshaping(Growing):
                     others.append(size)
                 else:
                     matched = False
-            if matched:
+            if matched and others and open_ == [0] and self._of_images(array):
+                # `x.view(-1, 16 * 5 * 5)`: all of each image, which is as large as that asks for.
+                self.symbols.demands.append((product(array.axes[1:]), product(others)))
+                sizes[0] = array.axes[0]
+            elif matched:
                 size = product(rest)
                 if others:
                     size = folded(expression("a // b", a=size, b=product(others)))
@@ -128,6 +134,15 @@ class Reshaping(Growing):
         other = Array(made, False, array.kind)
         other.source = array
         return other
+
+    def _of_images(self, array: Array) -> bool:
+        """Whether the last axis of an array is one of places, behind those of channels."""
+        hints = self.symbols.hints
+        last = self.symbols.find(array.axes[-1])
+        return len(array.axes) > 2 and any(
+            isinstance(part, ast.Name) and hints.get(part.id) in _PLACES
+            for part in ast.walk(last)
+        )
 
     def _with_new_axes(
         self, array: Array, sizes: list[ast.expr | None], open_: list[int]

@@ -70,7 +70,9 @@ class Signature:
                 ]
                 wanted = Array(axes, expected.lead, expected.kind)
                 numeric = (wanted.kind, actual.kind) == ("Float", "Bool")
-                if wanted.kind == "Int" or numeric:
+                if wanted.kind == "Int":
+                    actual.of_integers()
+                elif numeric:
                     actual.kind = wanted.kind
                 if not wanted.lead and actual.lead:
                     symbols.ranked(actual, ["_"] * len(wanted.axes))

@@ -25,3 +25,5 @@ class Interface:
     """Fields for rates below one."""
     method: str = "forward"
     stateful: bool = False
+    weight: str | None = None
+    """A weight that it has in any case, as it reads it: `self.embed.embedding`."""

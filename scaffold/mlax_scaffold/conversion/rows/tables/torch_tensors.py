@@ -73,6 +73,7 @@ def _windows(dims: int) -> dict[str, Row]:
 
 
 METHODS = {
+    "item": Row("(x)", "x.reshape(())"),
     "new_zeros": Row(
         "(x, *size, dtype=_)", "calc.filled_like('zeros', x, size, dtype)"
     ),
