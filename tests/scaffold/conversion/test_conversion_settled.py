@@ -255,4 +255,5 @@ class Thing(nn.Module):
         return self.patches(x) + self.places
 """
     text = convert("thing.py", TORCH + body, "Thing", "FromThing", run=2).text
-    assert "trainable(zeros, (1, 16, 16))" in text
+    count = "self.image // self.patch * (self.image // self.patch)"
+    assert f"trainable(zeros, (1, {count}, self.dim))" in text

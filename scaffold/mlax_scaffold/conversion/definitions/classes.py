@@ -256,7 +256,7 @@ class ClassReader(ClassMethods):
                 if value.lead and len(value.axes) == 1:
                     self.symbols.ranked(value, ("features",))
                 with_all_axes(self.symbols, value)
-        self._in_dtype_of_weights(forward, env)
+        self._cast_to_weight(forward, env)
         with_guessed_sums(self.symbols, env)
         if (tried := builder.origin.tried.get(builder.node.name)) is not None:
             with_tried_sizes(self.symbols, env, tried)
@@ -269,9 +269,7 @@ class ClassReader(ClassMethods):
             self.symbols.settle_examples()
         return self._described(call, forward, inputs, env, result)
 
-    def _in_dtype_of_weights(
-        self, forward: ast.FunctionDef, env: dict[str, Value]
-    ) -> None:
+    def _cast_to_weight(self, forward: ast.FunctionDef, env: dict[str, Value]) -> None:
         """Give arrays the dtype of a weight where the first input holds indices."""
         value = env.get(first := self.builder.calculations.first_input)
         if not isinstance(value, Array) or value.kind != "Int":
