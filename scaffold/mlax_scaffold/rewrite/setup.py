@@ -107,10 +107,10 @@ class _Setup(Transformer):
         if self.context.definition.kind is Kind.OPTIMIZER:
             return f"{name} = {self._kept(declaration, value)}"
         if declaration.role is Role.DERIVED:
-            frozen = name in self.read_later
-            return (
-                f"{name} = {f'arrays.frozen({code(value)})' if frozen else code(value)}"
-            )
+            text = code(value)
+            if name in self.read_later:
+                text = f"arrays.frozen({text})"
+            return f"{name} = {text}"
         if code(value) == "None":
             return f"{self._targets(declaration)} = {self._nothing(declaration)}"
         if declaration.several:
