@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ from graph_models import start
 from jax.nn.initializers import ones, zeros
 
 import mlax.graph as bx
+from mlax import block
 from mlax.graph._block import BlockModule
 
 X = jnp.ones((2, 3, 4))
@@ -261,3 +263,100 @@ def test_pairs_have_no_place_for_weights_that_change():
         bx.pair_to_params(model, unlike, state, params)
     after = bx.pair_to_params(model, doubled, state, params)
     assert after["model", "module", "weight"].value == 2
+
+
+class Tally(bx.Module):
+    """x plus the number of calls before."""
+
+    def __call__(self, params, x, is_training=True):
+        count, params = self.get_param(params, "count", (), zeros, trainable=False)
+        return x + count, self.set_param(params, "count", count + 1)
+
+
+def block_of(calls: Callable[[Any, Any], Any]) -> type[bx.Module]:
+    """A block whose output and last state this makes of a call and the first state."""
+
+    def fwd(x, trainables, non_trainables, hyperparams, inference_mode, key=None):
+        def call(state):
+            return hyperparams.layer.apply(
+                x, trainables.layer, state, inference_mode, key
+            )
+
+        y, state = calls(call, non_trainables.layer)
+        return y, non_trainables._replace(layer=state)
+
+    functions = SimpleNamespace(init=block.residual.init, fwd=fwd)
+    return type("Of", (bx.Residual,), {"functions": functions, "__call__": _called})
+
+
+def _called(self, params, x, is_training=True):
+    return self.call(self.functions.fwd, params, x, is_training)
+
+
+def drops(call, state):
+    return call(state)[0], state
+
+
+def drops_twice(call, state):
+    y, _ = call(state)
+    z, _ = call(state)
+    return y + z, state
+
+
+def keeps_after_dropping(call, state):
+    call(state)
+    return call(state)
+
+
+def drops_after_keeping(call, state):
+    _, kept = call(state)
+    y, _ = call(kept)
+    return y, kept
+
+
+def keeps_the_first_of_two(call, state):
+    _, first = call(state)
+    y, _ = call(state)
+    return y, first
+
+
+def drops_before_a_loop(call, state):
+    call(state)
+    return jax.lax.scan(lambda s, _: call(s)[::-1], state, None, 2)[::-1]
+
+
+@pytest.mark.parametrize(
+    ("calls", "y", "count"),
+    [
+        (drops, 0, 0),
+        (drops_twice, 0, 0),
+        (keeps_after_dropping, 0, 1),
+        (drops_after_keeping, 1, 1),
+        (keeps_the_first_of_two, 0, 1),
+        (drops_before_a_loop, [0, 1], 2),
+    ],
+)
+def test_state_that_a_block_drops_is_as_it_was(calls, y, count):
+    graph, _, params = start()
+    model = block_of(calls)(graph.child("of"), Tally(graph.child("tally")))
+    x = jnp.zeros(())
+    _, params = model(params, x)
+    path = "model", "tally", "count"
+    params = params.update({path: jnp.zeros(())})
+    got, after = model(params, x)
+    np.testing.assert_array_equal(got, y)
+    assert after[path].value == count
+
+
+def test_state_that_is_dropped_is_that_of_another_place():
+    graph, _, params = start()
+    tally = Tally(graph.child("tally"))
+    kept = bx.Residual(graph.child("kept"), tally)
+    model = bx.Series(
+        graph.child("all"), [kept, block_of(drops)(graph.child("of"), tally), tally]
+    )
+    x = jnp.zeros(())
+    _, params = model(params, x)
+    path = "model", "tally", "count"
+    y, after = model(params.update({path: jnp.zeros(())}), x)
+    assert (y, after[path].value) == (0 + 1 + 1, 2)

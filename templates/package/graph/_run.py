@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -27,6 +28,7 @@ class Run:
         self.params = params.locked()
         self.carried = carried
         self.looked_at: dict[Path, Any] = {}
+        self.changed_by: dict[Path, Running] = {}
 
     def layer(self, module: Module, stacked: bool) -> tuple[Slot, Slot, Running]:
         """A module as an initialized layer."""
@@ -37,7 +39,34 @@ class Run:
         if not self.carried.isdisjoint(parts[0]):
             parts = own.split(lambda path, p: p.trainable and path not in self.carried)
         weights, state = parts
-        return Slot(weights, self), Slot(state, self), Running(module, self)
+        layer = Running(module, self)
+        return Slot(weights, layer), Slot(state, layer), layer
+
+    def brought_to(self, slot: Slot) -> dict[Path, Any]:
+        """Make the parameters those of a slot, and return their values.
+
+        What its layer was the last to change is as it was in the slot: a block may drop the
+        state that a call returns. What another layer changed since, of a module that both
+        have, is as that left it.
+        """
+        slot.values = {
+            path: slot.values[path]
+            if path in slot.values and self.changed_by.get(path) is slot.layer
+            else self.params.value(path)
+            for path in slot.params
+        }
+        self.params = self.params.update(slot.values)
+        return slot.values
+
+    def after(self, slot: Slot, params: Params) -> Slot:
+        """The state of a layer after a call that made these parameters of those in a slot."""
+        assert slot.layer is not None
+        self.params = params
+        values = {path: params.value(path) for path in slot.params}
+        for path, value in values.items():
+            if value is not slot.values[path]:
+                self.changed_by[path] = slot.layer
+        return Slot(slot.params, slot.layer, values)
 
     def finished(self, owner: Module, non_trainables: Any) -> Params:
         """The params after the run, of which the block returned this state.
@@ -50,7 +79,8 @@ class Run:
             non_trainables, is_leaf=lambda node: isinstance(node, Slot)
         )
         for slot in slots:
-            if slot.run is not None:
+            if slot.layer is not None:
+                self.brought_to(slot)
                 continue
             for path in slot.params:
                 if self.params.value(path) is not self.looked_at.get(path):
@@ -71,16 +101,23 @@ class Slot:
     arrays, as they are at that moment.
     """
 
-    def __init__(self, params: Params, run: Run | None = None) -> None:
+    def __init__(
+        self,
+        params: Params,
+        layer: Running | None = None,
+        values: Mapping[Path, Any] | None = None,
+    ) -> None:
         self.params = params
-        self.run = run
+        self.layer = layer
+        self.values = dict(values or {})
 
     def now(self) -> Params:
         """The parameters as they are."""
-        if self.run is None:
+        if self.layer is None:
             return self.params
-        values = {path: self.run.params.value(path) for path in self.params}
-        self.run.looked_at |= values
+        run = self.layer.run
+        values = run.brought_to(self)
+        run.looked_at |= values
         return self.params.update(values)
 
     def tree_flatten(self) -> tuple[tuple[Params], None]:
@@ -111,11 +148,12 @@ class Running(Applied):
     ) -> tuple[Any, Any]:
         """What a block calls, with slots."""
         run = self.run
-        if trainables.run is run is non_trainables.run:
-            y, run.params = self.module._run(
+        if trainables.layer is not None and non_trainables.layer is not None:
+            run.brought_to(non_trainables)
+            y, params = self.module._run(
                 run.params, x, not inference_mode, key, **inputs
             )
-            return y, non_trainables
+            return y, run.after(non_trainables, params)
         y, state = super().apply(
             x, trainables.now(), non_trainables.now(), inference_mode, key, **inputs
         )
