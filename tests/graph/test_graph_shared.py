@@ -14,7 +14,7 @@ from graph_models import start
 from jax.nn.initializers import ones, zeros
 
 import mlax.graph as bx
-from mlax import block
+from mlax.block import residual
 from mlax.graph._block import BlockModule
 
 X = jnp.ones((2, 3, 4))
@@ -273,8 +273,8 @@ class Tally(bx.Module):
         return x + count, self.set_param(params, "count", count + 1)
 
 
-def block_of(calls: Callable[[Any, Any], Any]) -> type[bx.Module]:
-    """A block whose output and last state this makes of a call and the first state."""
+def block_of(calls: Callable[[Any, Any], Any]) -> Any:
+    """The class of a block whose output and last state this makes of a call and the first state."""
 
     def fwd(x, trainables, non_trainables, hyperparams, inference_mode, key=None):
         def call(state):
@@ -285,7 +285,7 @@ def block_of(calls: Callable[[Any, Any], Any]) -> type[bx.Module]:
         y, state = calls(call, non_trainables.layer)
         return y, non_trainables._replace(layer=state)
 
-    functions = SimpleNamespace(init=block.residual.init, fwd=fwd)
+    functions = SimpleNamespace(init=residual.init, fwd=fwd)
     return type("Of", (bx.Residual,), {"functions": functions, "__call__": _called})
 
 
