@@ -17,6 +17,7 @@ from mlax_scaffold.model.word import Word
 from mlax_scaffold.model.words import vocabulary
 from mlax_scaffold.project.plugins import Plugin, find_plugins
 from mlax_scaffold.project.progress import plural, progress
+from mlax_scaffold.project.readings import Readings
 from mlax_scaffold.project.settings import FLAGS, find_project
 from mlax_scaffold.project.strays import strays
 from mlax_scaffold.reader.files import (
@@ -177,13 +178,18 @@ class Workspace:
 
     def read_files(self, files: Iterable[SpecFile]) -> Library:
         """The definitions of these specs, as the project's."""
-        with vocabulary(self.words):
-            return read_library(
-                tuple(files),
-                self.built_in,
-                document_fields=self.project.document_fields,
-                foreign=not self.is_library,
-            )
+        readings = Readings()
+        try:
+            with vocabulary(self.words):
+                return read_library(
+                    tuple(files),
+                    self.built_in,
+                    document_fields=self.project.document_fields,
+                    foreign=not self.is_library,
+                    shelf=readings,
+                )
+        finally:
+            readings.save()
 
     def generate(self, *added: SpecFile) -> Generation:
         """Render everything, in memory.

@@ -1,10 +1,11 @@
-"""Reads each text once: `watch`, and commands that read the specs again, meet most of them unchanged."""
+"""Reads each text once: `watch`, and commands that follow each other, meet most of them unchanged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Protocol
 
 from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition
@@ -41,8 +42,22 @@ Found = tuple[tuple[Definition, ...], tuple[Diagnostic, ...]]
 _Answers = dict[_Place, str | None]
 """The texts of other specs that were asked for."""
 
-_Readings = list[tuple[_Answers, tuple[Definition, ...]]]
+_Reading = tuple[_Answers, tuple[Definition, ...]]
 """Definitions, with the answers that they follow from."""
+
+_Readings = list[_Reading]
+
+
+class Shelf(Protocol):
+    """Where readings are kept for the next process."""
+
+    def take(self, source: object) -> _Reading | None:
+        """What was put for the same source, or None."""
+        ...
+
+    def put(self, source: object, reading: _Reading) -> None:
+        """Keep a reading."""
+        ...
 
 
 @lru_cache(maxsize=1024)
@@ -63,12 +78,14 @@ def read_once(
     *,
     foreign: bool = False,
     files: Mapping[_Place, str] = MappingProxyType({}),
+    shelf: Shelf | None = None,
 ) -> Found:
     """What `read_specs` returns, read again only where it could be something else.
 
     A text with findings is read each time: hints tell of other files, too.
     """
-    [found] = read_all([(path, text)], words, foreign=foreign, files=files)
+    given = [(path, text)]
+    [found] = read_all(given, words, foreign=foreign, files=files, shelf=shelf)
     return found
 
 
@@ -78,10 +95,19 @@ def read_all(
     *,
     foreign: bool = False,
     files: Mapping[_Place, str] = MappingProxyType({}),
+    shelf: Shelf | None = None,
 ) -> list[Found]:
     """What `read_once` returns of each path and its text."""
     own = frozenset(word for word in WORDS.values() if word.module != SPEC)
+    if own:
+        # The words of plugins are code, which the name of the generator does not tell.
+        shelf = None
+    sources = [(path, text, sorted(words), foreign) for path, text in texts]
     kept = [_readings(path, text, words, foreign, own) for path, text in texts]
+    if shelf is not None:
+        for source, readings in zip(sources, kept, strict=True):
+            if not readings and (reading := shelf.take(source)):
+                readings.append(reading)
     known = [_known(readings, files) for readings in kept]
 
     def read(share: Sequence[tuple[str, str]]) -> list[tuple[_Answers, Found]]:
@@ -95,15 +121,21 @@ def read_all(
     unknown = [text for text, found in zip(texts, known, strict=True) if found is None]
     fresh = iter(divided(read, unknown))
 
-    def found(readings: _Readings, definitions: tuple[Definition, ...] | None) -> Found:
+    def found(
+        source: object,
+        readings: _Readings,
+        definitions: tuple[Definition, ...] | None,
+    ) -> Found:
         if definitions is not None:
             return definitions, ()
         asked, (read, problems) = next(fresh)
         if read and not problems:
             readings[:] = [(asked, read)]
+            if shelf is not None:
+                shelf.put(source, (asked, read))
         return read, problems
 
-    return [found(*each) for each in zip(kept, known, strict=True)]
+    return [found(*each) for each in zip(sources, kept, known, strict=True)]
 
 
 def _known(

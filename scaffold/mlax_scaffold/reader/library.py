@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from mlax_scaffold.errors import Diagnostic, SpecError, did_you_mean
@@ -28,7 +28,7 @@ from mlax_scaffold.reader.checks.results import check_results
 from mlax_scaffold.reader.checks.shapes import check_shapes
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile
 from mlax_scaffold.reader.homes import module_name
-from mlax_scaffold.reader.kept import read_all, read_once
+from mlax_scaffold.reader.kept import Found, Shelf, read_all, read_once
 from mlax_scaffold.reader.keywords import MODULES
 from mlax_scaffold.reader.remedies.elsewhere import imported_from_home
 from mlax_scaffold.reader.smooth import check_smooth_at
@@ -57,6 +57,7 @@ def read_library(
     *,
     document_fields: bool = False,
     foreign: bool = False,
+    shelf: Shelf | None = None,
 ) -> Library:
     """Read the project's specs, with those of the built-in library that they are built on.
 
@@ -65,6 +66,7 @@ def read_library(
         built_in: those of the library.
         document_fields: whether a field of the project's specs must have a comment.
         foreign: whether the project's specs may import other modules than jax and NumPy.
+        shelf: where readings are kept for the next process.
 
     Raises:
         SpecError: with every error of every spec.
@@ -77,7 +79,7 @@ def read_library(
     others = [f for f in built_in if f.origin]
     texts = {(f.section, Path(f.path).stem): f.text for f in (*others, *own)}
     given = [(file.path, file.text) for file in own]
-    readings = read_all(given, words, foreign=foreign, files=texts)
+    readings = read_all(given, words, foreign=foreign, files=texts, shelf=shelf)
     for file, (read, found) in zip(own, readings, strict=True):
         diagnostics += found
         if not read:
@@ -96,7 +98,8 @@ def read_library(
                 diagnostics.append(_twice(definition, other))
             definitions.setdefault(definition.reference, definition)
     available = {(f.section, Path(f.path).stem): f for f in built_in}
-    _add_built_in(definitions, available, words, foreign)
+    read = partial(read_once, words=words, foreign=foreign, shelf=shelf)
+    _add_built_in(definitions, available, read)
     packs = {f.path: ".".join(f.path.split("/")[:-2]) for f in built_in if f.origin}
     known = set(definitions) | {Reference(section, stem) for section, stem in available}
     for definition in definitions.values():
@@ -131,8 +134,7 @@ def _said_by_its_code(definition: Definition) -> Definition:
 def _add_built_in(
     definitions: dict[Reference, Definition],
     available: Mapping[tuple[str, str], SpecFile],
-    words: frozenset[str],
-    foreign: bool,
+    read: Callable[[str, str], Found],
 ) -> None:
     """Add the built-in specs that the definitions are built on, directly or not."""
     pending = list(definitions.values())
@@ -144,10 +146,10 @@ def _add_built_in(
             file = available.get((reference.section, module_name(reference.name)))
             if file is None:
                 continue
-            read, problems = read_once(file.path, file.text, words, foreign=foreign)
-            if not read:
+            found, problems = read(file.path, file.text)
+            if not found:
                 raise SpecError(problems)
-            definition = read[-1]
+            definition = found[-1]
             definitions[reference] = definition
             pending.append(definition)
 

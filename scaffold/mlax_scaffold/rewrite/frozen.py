@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import libcst as cst
-import libcst.matchers as m
 
 from mlax_scaffold.model.definition import Role
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import local_names, self_attribute
+from mlax_scaffold.rewrite.traversal import parts
 
 
 def read_later(setup: cst.FunctionDef, context: Context) -> frozenset[str]:
     """The names of derived values that may be of NumPy, and that functions and lambdas of `setup` read."""
     derived = {d.name for d in context.definition.declared(Role.DERIVED)}
-    functions = m.findall(setup.body, m.FunctionDef() | m.Lambda())
+    functions = (
+        part
+        for part in parts(setup.body)
+        if isinstance(part, cst.FunctionDef | cst.Lambda)
+    )
     read = {name for f in functions for name in _attributes(f)} & derived
     return frozenset(read & _of_numpy(setup, context)) if read else frozenset()
 
@@ -42,9 +46,9 @@ def _of_numpy(setup: cst.FunctionDef, context: Context) -> set[str]:
 
 
 def _assigned(setup: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpression]]:
-    pattern = m.Assign() | m.AnnAssign() | m.AugAssign()
-    for node in m.findall(setup.body, pattern):
-        assert isinstance(node, cst.Assign | cst.AnnAssign | cst.AugAssign)
+    for node in parts(setup.body):
+        if not isinstance(node, cst.Assign | cst.AnnAssign | cst.AugAssign):
+            continue
         if node.value is None:
             continue
         targets = (
@@ -59,5 +63,4 @@ def _assigned(setup: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpression]
 
 def _attributes(node: cst.CSTNode) -> set[str]:
     """The attributes of `self` in it."""
-    found = m.findall(node, m.Attribute())
-    return {n for a in found if (n := self_attribute(a)) is not None}
+    return {name for p in parts(node) if (name := self_attribute(p)) is not None}
