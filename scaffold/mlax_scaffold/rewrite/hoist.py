@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import libcst as cst
 
@@ -29,7 +30,7 @@ Emit = Callable[[cst.Call, str], list[str]]
 
 @dataclass(frozen=True)
 class _Hoisted:
-    call: cst.Call
+    value: cst.Call | cst.Attribute | cst.Subscript
     name: str
 
 
@@ -42,6 +43,8 @@ class Hoister(Transformer):
 
     Where a call is not evaluated exactly when its statement is, as in a lambda, an expression stands in its
     place, which `inline` gives.
+
+    What must be read before such a call, `reads` with their names, is hoisted likewise.
     """
 
     def __init__(
@@ -51,9 +54,11 @@ class Hoister(Transformer):
         taken: set[str],
         inline: Callable[[cst.Call], str] | None = None,
         returned: str = "y",
+        reads: Mapping[cst.CSTNode, str] = MappingProxyType({}),
     ):
         super().__init__()
         self.returned = returned
+        self.reads = reads
         self.wanted = wanted
         self.emit = emit
         self.taken = taken
@@ -79,8 +84,25 @@ class Hoister(Transformer):
             return updated_node
         if self.inline is not None and original_node in self.later:
             return expression(self.inline(updated_node))
+        return self._hoisted(updated_node, name)
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        name = self.reads.get(original_node)
+        return updated_node if name is None else self._hoisted(updated_node, name)
+
+    def leave_Subscript(
+        self, original_node: cst.Subscript, updated_node: cst.Subscript
+    ) -> cst.BaseExpression:
+        name = self.reads.get(original_node)
+        return updated_node if name is None else self._hoisted(updated_node, name)
+
+    def _hoisted(
+        self, value: cst.Call | cst.Attribute | cst.Subscript, name: str
+    ) -> cst.Name:
         temporary = fresh(name, self.taken)
-        self.pending[-1].append(_Hoisted(updated_node, temporary))
+        self.pending[-1].append(_Hoisted(value, temporary))
         return cst.Name(temporary)
 
     def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> None:
@@ -98,10 +120,10 @@ class Hoister(Transformer):
         last = hoisted[-1]
         match updated_node.body:
             case [cst.Assign(targets=[target], value=cst.Name(value=last.name))]:
-                direct = _Hoisted(last.call, _target(target.target))
+                direct = _Hoisted(last.value, _target(target.target))
                 return self._placed([*hoisted[:-1], direct], updated_node, None)
             case [cst.Expr(value=cst.Name(value=last.name))]:
-                ignored = _Hoisted(last.call, "_")
+                ignored = _Hoisted(last.value, "_")
                 return self._placed([*hoisted[:-1], ignored], updated_node, None)
         if len(hoisted) == 1:
             hoisted, updated_node = self._renamed(last, updated_node)
@@ -123,7 +145,7 @@ class Hoister(Transformer):
             case _:
                 return [only], node
         renamed = node.visit(Renamer({only.name: name}))
-        return [_Hoisted(only.call, name)], cst.ensure_type(
+        return [_Hoisted(only.value, name)], cst.ensure_type(
             renamed, cst.SimpleStatementLine
         )
 
@@ -159,8 +181,13 @@ class Hoister(Transformer):
         statements: list[cst.BaseStatement] = []
         first_of_last = 0
         for h in hoisted:
-            made = [statement(text) for text in self.emit(h.call, h.name)]
-            made[0] = with_comments(made[0], missing_comments(h.call, made))
+            texts = (
+                self.emit(h.value, h.name)
+                if isinstance(h.value, cst.Call)
+                else [f"{h.name} = {code(h.value)}"]
+            )
+            made = [statement(text) for text in texts]
+            made[0] = with_comments(made[0], missing_comments(h.value, made))
             statements += made
             first_of_last = len(statements) - len(made)
         if remaining is not None:

@@ -31,6 +31,7 @@ from mlax_scaffold.rewrite.nodes import (
     self_attribute,
     with_prelude,
 )
+from mlax_scaffold.rewrite.order import read_before, with_plain_sums
 from mlax_scaffold.rewrite.repeats import cast_once, casts_all, dtype_of, used_again
 from mlax_scaffold.rewrite.traversal import Transformer
 
@@ -42,6 +43,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
         return function
     function = cst.ensure_type(function.visit(_Values(context)), cst.FunctionDef)
     function = cst.ensure_type(function.visit(_Pure(context)), cst.FunctionDef)
+    function = with_plain_sums(function, context)
     taken = local_names(function) | context.taken
     # Each state is written back at once, so that its name can serve again.
     states: dict[str, str] = {}
@@ -80,7 +82,8 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
         return f"{text.removeprefix('_, _ = ')}[0]"
 
     result = "result" if "y" in context.globals else "y"
-    hoister = Hoister(wanted, emit, taken, inline, result)
+    reads = read_before(function, context)
+    hoister = Hoister(wanted, emit, taken, inline, result, reads)
     function = cst.ensure_type(function.visit(hoister), cst.FunctionDef)
     whole = casts_all(context)
     again = [*context.sub_layers] if whole else used_again(context)

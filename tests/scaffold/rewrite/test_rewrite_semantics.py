@@ -127,6 +127,27 @@ LAYERS = {
                 total["a"]
             ) + total["b"][0] * total["b"][-1]
         """,
+    "states_that_are_read_before_a_call_changes_them": """
+        def setup(self):
+            self.total = state(zeros, ())
+            self.counter = Counter()
+            self.counters = [Counter(), Counter()]
+            self.totals = [state(zeros, ()), state(ones, ())]
+
+        def step(self, x):
+            self.total = self.total + 1.0
+            self.totals[0] = self.totals[0] + 2.0
+            return self.counter(x) + self.counters[1](x)
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            y = self.total * x + self.step(x) * self.total + self.step(self.total + x)
+            self.total, y = self.total + 1.0, y + self.step(x)
+            self.total += jnp.max(self.step(x))
+            self.totals[0] = self.totals[0] + self.totals[1] * jnp.max(self.step(x))
+            before, y = [self.total, self.stored.total], self.step(y)
+            y = y + self.counter.count * self.counter(x) + before[0] * before[1]
+            return {"a": self.total, "b": self.step(x)}["b"] + y
+        """,
     "input_bound_again": """
         def setup(self):
             self.kernel = trainable(normal(1.0), (3,))

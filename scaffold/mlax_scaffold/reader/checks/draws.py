@@ -1,4 +1,4 @@
-"""Where keys may be drawn: sub-layers that draw in a while loop would get the same key in every pass."""
+"""Where keys may be drawn: what draws in a while loop would get the same key in every pass."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from mlax_scaffold.errors import Diagnostic, Fix
 from mlax_scaffold.model.definition import Definition, Import
 from mlax_scaffold.model.library import Library
+from mlax_scaffold.model.needs import draws
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.numbering import loop_fields
@@ -26,6 +27,8 @@ def check_draws(definition: Definition, library: Library) -> list[Diagnostic]:
         name for name, traits in library.sub_layers(definition).items() if traits.draws
     }
     drawing |= {h.name for h in definition.structural()}
+    methods = {m.name: m for m in definition.methods}
+    drawing |= {name for name in methods if draws(definition, library, methods, name)}
     reads = {name for method in definition.methods for name in method.reads}
     if not drawing & reads or "while" not in definition.core:
         return []

@@ -1,0 +1,159 @@
+"""States that a statement reads before it calls what changes them, in the order in which Python evaluates.
+
+Calls of layers and methods are moved to statements before their own, and so are these reads:
+`self.total + self.step(x)` becomes `old_total = self.total` and `y = self.step(x)` before `old_total + y`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import libcst as cst
+
+from mlax_scaffold.model.definition import Role
+from mlax_scaffold.rewrite.chains import called_member, chain_of
+from mlax_scaffold.rewrite.closures import STATE, takes
+from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.nodes import code, expression, operand, self_attribute
+from mlax_scaffold.rewrite.traversal import Transformer, children, parts
+
+
+def with_plain_sums(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
+    """`self.total += self.step(x)` as an assignment, whose state is read before the call."""
+    return cst.ensure_type(function.visit(_Plain(context)), cst.FunctionDef)
+
+
+def read_before(
+    function: cst.FunctionDef, context: Context
+) -> Mapping[cst.CSTNode, str]:
+    """The reads of states that stand before a call that changes them, in its statement, each with a name."""
+    found: dict[cst.CSTNode, str] = {}
+    for line in parts(function):
+        if not isinstance(line, cst.SimpleStatementLine):
+            continue
+        events = [e for small in line.body for e in _evaluated(small, context)]
+        for place, event in enumerate(events):
+            if isinstance(event, _Read) and any(
+                isinstance(other, _Change)
+                and event.state in other.states
+                and event not in other.given
+                for other in events[place + 1 :]
+            ):
+                found[event.node] = f"old_{event.name}"
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """A state is read."""
+
+    node: cst.CSTNode
+    state: str
+    """The attribute of self that it is, or that it is a state of."""
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Change:
+    """A call may change states."""
+
+    states: frozenset[str]
+    given: tuple[_Read | _Change, ...]
+    """What its arguments read and change, which stay in the statement of the call."""
+
+
+def _evaluated(node: cst.CSTNode, context: Context) -> Iterator[_Read | _Change]:
+    """What reads and changes states in a statement, in the order of evaluation."""
+    match node:
+        case cst.Lambda():
+            return
+        case cst.Assign() | cst.AnnAssign() | cst.AugAssign():
+            if node.value is not None:
+                yield from _evaluated(node.value, context)
+            return
+        case cst.Call():
+            states = changed(node, context)
+            if states is not None:
+                given = [e for a in node.args for e in _evaluated(a, context)]
+                yield from given
+                yield _Change(states, (*given,))
+                return
+    read = _read(node, context)
+    if read is not None:
+        yield read
+        return
+    for child in children(node):
+        yield from _evaluated(child, context)
+
+
+def _read(node: cst.CSTNode, context: Context) -> _Read | None:
+    match node:
+        case cst.Attribute(value=owner, attr=cst.Name(value=name)):
+            if self_attribute(owner) == "stored":
+                return _Read(node, name, name)
+            chain = chain_of(owner)
+            if chain is not None and context.renews(chain.name):
+                return _Read(node, chain.name, name)
+    chain = chain_of(node)
+    if chain is None or chain.name not in context.declared(Role.STATE) | context.trees:
+        return None
+    return _Read(node, chain.name, chain.name.lstrip("_"))
+
+
+def changed(call: cst.Call, context: Context) -> frozenset[str] | None:
+    """The attributes whose states a call may change; None where it is none of a layer or a method."""
+    if takes(call, STATE):
+        return _all(context)
+    name = self_attribute(call.func)
+    if name is not None and name in context.needs:
+        return frozenset(_by_method(name, context))
+    if name is not None and name in context.sub_layers:
+        return frozenset({name} if context.renews(name) else ())
+    member = called_member(call, context)
+    return None if member is None else frozenset({member.name})
+
+
+def _all(context: Context) -> frozenset[str]:
+    states = context.declared(Role.STATE) | context.trees
+    layers = {*context.traits, *context.dynamic, *context.sequences}
+    return frozenset(states | {name for name in layers if context.renews(name)})
+
+
+def _by_method(name: str, context: Context) -> set[str]:
+    """What a method, or those that it calls, may change."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    pending = [name]
+    while pending:
+        method = context.definition.method(pending.pop())
+        if method is None or method.name in seen:
+            continue
+        seen.add(method.name)
+        found |= {*method.assigns}
+        found |= {name for name in method.reads if context.renews(name)}
+        pending += [
+            m.name for m in context.definition.methods if m.name in method.reads
+        ]
+    return found
+
+
+class _Plain(Transformer):
+    def __init__(self, context: Context):
+        super().__init__()
+        self.context = context
+
+    def leave_AugAssign(
+        self, original_node: cst.AugAssign, updated_node: cst.AugAssign
+    ) -> cst.AugAssign | cst.Assign:
+        chain = chain_of(original_node.target)
+        if chain is None or not any(
+            isinstance(event, _Change) and chain.name in event.states
+            for event in _evaluated(original_node.value, self.context)
+        ):
+            return updated_node
+        target, operator = updated_node.target, code(updated_node.operator).strip()
+        value = (
+            f"{code(target)} {operator.removesuffix('=')} {operand(updated_node.value)}"
+        )
+        return cst.Assign([cst.AssignTarget(target)], expression(value))
