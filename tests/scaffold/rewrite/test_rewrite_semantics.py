@@ -148,6 +148,22 @@ LAYERS = {
             y = y + self.counter.count * self.counter(x) + before[0] * before[1]
             return {"a": self.total, "b": self.step(x)}["b"] + y
         """,
+    "choices_of_what_functions_call": """
+        used: bool = True  #: whether the counter counts
+
+        def setup(self):
+            self.counter = Counter()
+            self.other = Counter()
+            self.noise = Noise()
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            def step(y, _):
+                y = self.counter(y) if self.used else self.noise(y)
+                z = y if self.training else self.other(y)
+                return z * self.other.count, y
+            y, rows = jax.lax.scan(step, x, None, length=3)
+            return y + rows[0] + rows[2]
+        """,
     "input_bound_again": """
         def setup(self):
             self.kernel = trainable(normal(1.0), (3,))

@@ -229,7 +229,7 @@ class _Places:
             case (
                 ast.Assign(targets=[ast.Name()], value=ast.IfExp() as chosen)
                 | ast.Return(value=ast.IfExp() as chosen)
-            ) if not self.depth:
+            ) if isinstance(node, ast.Assign) or not self.depth:
                 self._statement(node)
                 self._branches(chosen)
                 return
