@@ -76,6 +76,7 @@ def effects_in(
     effects: Mapping[str, Effect],
     sequences: Collection[str],
     states: Collection[str],
+    at: Callable[[ast.Subscript, Effect], Effect],
 ) -> Effects:
     """What the calls and values of a method do.
 
@@ -84,6 +85,7 @@ def effects_in(
         effects: of a call of each attribute of self, and of the layers of a list.
         sequences: the attributes that are lists.
         states: those that can be assigned.
+        at: what a call of what stands at a place of a container does, by what those of all of it do.
     """
     variables = {
         name: self_attribute(iterated) or ""
@@ -99,7 +101,8 @@ def effects_in(
             case ast.Call(func=ast.Name(id=variable)):
                 name = variables.get(variable, "")
             case ast.Call(func=ast.Subscript() as called):
-                name = indexed_attribute(called) or ""
+                whole = effects.get(indexed_attribute(called) or "", NONE)
+                return at(called, whole)
             case ast.Call(func=called):
                 name = self_attribute(called) or ""
             case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):

@@ -318,7 +318,7 @@ def call_draws(
             return list_draws(owner, self_attribute(call.func.value) or "")
     kind = declarations(owner).get(name) if name else None
     if isinstance(kind, Tree):
-        return any(map(_member_draws, members_at(kind, call.func)))
+        return any(map(member_draws, members_at(kind, call.func)))
     return isinstance(kind, type) and draws(kind)
 
 
@@ -357,7 +357,7 @@ def kinds_at(tree: Tree, node: ast.expr) -> list[type[Layer]]:
     return list(dict.fromkeys(m.what for m in members_at(tree, node)))
 
 
-def _member_draws(member: Member) -> bool:
+def member_draws(member: Member) -> bool:
     """Whether a layer in a container draws; of a block, its layers say it."""
     return any(map(_draws_itself, (member.what, *member.nested)))
 
@@ -366,7 +366,7 @@ def layer_draws(declared: Declared) -> bool:
     """Whether one of the layers that are declared draws."""
     if isinstance(declared, Tree):
         return any(
-            _member_draws(m) for m in declared.members if isinstance(m.what, type)
+            member_draws(m) for m in declared.members if isinstance(m.what, type)
         )
     return any(draws(kind) for kind in kinds_of(declared) if isinstance(kind, type))
 

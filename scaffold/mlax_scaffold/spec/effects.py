@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlax_scaffold.reader.closures import Closures, closures, effects_in, inside
 from mlax_scaffold.reader.constructs import Effect
-from mlax_scaffold.reader.source import self_attribute
+from mlax_scaffold.reader.source import indexed_attribute, self_attribute
 from mlax_scaffold.spec.declared import (
     Several,
     Tree,
@@ -16,6 +16,8 @@ from mlax_scaffold.spec.declared import (
     holds,
     kinds_of,
     layer_draws,
+    member_draws,
+    members_at,
     methods,
     reaches,
 )
@@ -62,7 +64,18 @@ def _closures(
     )
     found |= called
     found |= dict.fromkeys(("key", "keys"), Effect(draws=True))
-    return closures(method, effects_in(method, found, lists, states))
+    at = functools.partial(_at, owner)
+    return closures(method, effects_in(method, found, lists, states, at))
+
+
+def _at(owner: type[Layer], called: ast.Subscript, whole: Effect) -> Effect:
+    """What a call of the layer at a place of a container does."""
+    kind = declarations(owner).get(indexed_attribute(called) or "")
+    if not isinstance(kind, Tree):
+        return whole
+    members = members_at(kind, called)
+    changes = any(holds(m.what, "state") for m in members)
+    return Effect(changes, any(map(member_draws, members)), changes)
 
 
 def casts_weights(owner: type[Layer], method: ast.FunctionDef) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from mlax_scaffold.model.places import STRUCTURAL, Member, meets
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.closures import Closures, closures, effects_in
-from mlax_scaffold.reader.constructs import Effect, construct, functions_of
+from mlax_scaffold.reader.constructs import NONE, Effect, construct, functions_of
 from mlax_scaffold.reader.containers.declared import step_of
 from mlax_scaffold.reader.evaluation import COMPREHENSIONS, REPEATED, parts
 from mlax_scaffold.reader.looping import loop_layers
@@ -62,15 +63,9 @@ def check_places(definition: Definition, library: Library) -> list[Diagnostic]:
         return []
     source = source_of(definition)
     sequences = _sequences(definition)
-    held = {
-        d.name: {
-            m: library.member(m) for m in d.members if isinstance(m.what, Reference)
-        }
-        for d in definition.declared(Role.SUB_LAYER)
-        if d.members
-    }
+    held = _held(definition, library)
     for method in _methods(definition):
-        found = _closures(definition, method, effects)
+        found = _closures(definition, method, effects, held)
         _Places(
             source, method, effects, sequences, found, held, _fields(definition)
         ).check()
@@ -89,10 +84,11 @@ def marks_of(definition: Definition, library: Library) -> Mapping[str, Marks]:
     if not _threads(definition.kind) or not _FUNCTION.search(definition.core):
         return {}
     effects = effects_of(definition, library)
+    held = _held(definition, library)
     return {
         method.name: marks(method, found)
         for method in _methods(definition)
-        if (found := _closures(definition, method, effects))
+        if (found := _closures(definition, method, effects, held))
     }
 
 
@@ -134,12 +130,44 @@ def _sequences(definition: Definition) -> set[str]:
     return _fields(definition) | {d.name for d in layers if d.several or d.members}
 
 
+_Held = Mapping[str, Mapping[Member, Traits]]
+"""The layers in each container."""
+
+
+def _held(definition: Definition, library: Library) -> _Held:
+    return {
+        d.name: {
+            m: library.member(m) for m in d.members if isinstance(m.what, Reference)
+        }
+        for d in definition.declared(Role.SUB_LAYER)
+        if d.members
+    }
+
+
+def _at(held: _Held, called: ast.expr, whole: Effect) -> Effect:
+    """What a call of the layer at a place of a container does, where the text tells it."""
+    name = indexed_attribute(called)
+    if name not in held:
+        return whole
+    steps = []
+    while isinstance(called, ast.Subscript):
+        steps.insert(0, step_of(called.slice))
+        called = called.value
+    found = [t for m, t in held[name or ""].items() if meets(m, steps)]
+    changes = any(t.stateful for t in found)
+    return Effect(changes, any(t.draws for t in found), changes)
+
+
 def _closures(
-    definition: Definition, method: ast.FunctionDef, effects: Mapping[str, Effect]
+    definition: Definition,
+    method: ast.FunctionDef,
+    effects: Mapping[str, Effect],
+    held: _Held,
 ) -> Closures:
     declared = definition.declarations if definition.kind.is_layer else ()
     states = {d.name for d in declared if d.role is Role.STATE or d.holds(Role.STATE)}
-    found = effects_in(method, effects, _sequences(definition), states)
+    at = functools.partial(_at, held)
+    found = effects_in(method, effects, _sequences(definition), states, at)
     return closures(method, found)
 
 
@@ -169,7 +197,7 @@ class _Places:
     effects: Mapping[str, Effect]
     sequences: set[str]
     closures: Closures
-    held: Mapping[str, Mapping[Member, Traits]]
+    held: _Held
     """What each layer in a container is."""
     structural: set[str]
     """The fields among the sequences."""
@@ -290,20 +318,8 @@ class _Places:
         if (run := self.closures.calls.get(id(node))) is not None:
             return run.runs and run.effect.changes
         name = self_attribute(node.func) or indexed_attribute(node.func)
-        effect = self._at(node.func, self.effects.get(name or ""))
-        return effect is not None and effect.changes
-
-    def _at(self, called: ast.expr, whole: Effect | None) -> Effect | None:
-        """What a call of the layer at a place of a container does, where the text tells it."""
-        name = indexed_attribute(called)
-        if name not in self.held:
-            return whole
-        steps = []
-        while isinstance(called, ast.Subscript):
-            steps.insert(0, step_of(called.slice))
-            called = called.value
-        found = [t for m, t in self.held[name or ""].items() if meets(m, steps)]
-        return Effect(any(t.stateful for t in found), any(t.draws for t in found))
+        whole = self.effects.get(name or "", NONE)
+        return _at(self.held, node.func, whole).changes
 
     def _call(self, node: ast.expr, called: ast.expr, context: str) -> None:
         name = self_attribute(called) or ""
@@ -321,7 +337,7 @@ class _Places:
                 context = context or REPEATED[0]
                 if not self.effects[name].changes:
                     return
-        effect = self._at(called, self.effects.get(name))
+        effect = _at(self.held, called, self.effects.get(name, NONE))
         if effect and not (name in ("key", "keys") and context not in REPEATED):
             self._effect(node, called, effect, context)
 

@@ -1,0 +1,231 @@
+"""Draws layers whose methods read and change states, draw, and call layers, in statements within statements."""
+
+from __future__ import annotations
+
+import random
+import textwrap
+from collections.abc import Callable, Sequence
+
+SUB_LAYERS = {
+    "tick": '''
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size, ones, state, trainable, zeros
+
+
+class Tick(Layer):
+    """Adds the number of its calls, and what it got last in training."""
+
+    width: Size  #: size of the last axis
+
+    def setup(self):
+        self.scale = trainable(ones, (self.width,))
+        self.count = state(zeros, ())
+        self.last = state(zeros, (self.width,))
+
+    def forward(self, x: Float["batch width"]) -> Float["batch width"]:
+        y = x * self.scale + self.count + 0.1 * self.last
+        self.count = self.count + 1.0
+        if self.training:
+            self.last = 0.5 * self.last + jnp.tanh(x[0])
+        return y
+''',
+    "noise": '''
+import jax
+
+from mlax_scaffold.spec import Float, Layer, Size, ones, trainable
+
+
+class Noise(Layer):
+    """Adds scaled noise in training."""
+
+    width: Size  #: size of the last axis
+
+    def setup(self):
+        self.scale = trainable(ones, (self.width,))
+
+    def forward(self, x: Float["batch width"]) -> Float["batch width"]:
+        if not self.training:
+            return x
+        return x + self.scale * jax.random.normal(self.key(), x.shape, x.dtype)
+''',
+}
+"""Layers that change states, and that draw."""
+
+_CLASS = '''
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from mlax_scaffold.spec import Float, Layer, Size, mean, ones, state, trainable, zeros
+from specs.nn.noise import Noise
+from specs.nn.tick import Tick
+
+
+class {name}(Layer):
+    """A drawn layer."""
+
+    width: Size = 3  #: size of the last axis
+    depth: Size = 2  #: number of layers in lists
+    flag: bool = True  #: what branches ask for
+
+    def setup(self):
+        self.w = trainable(ones, (self.width,))
+        self.s = state(zeros, ())
+        self.m = state(zeros, (self.width,))
+        self.tick = Tick(self.width)
+        self.noise = Noise(self.width)
+        self.ticks = [Tick(self.width) for _ in range(self.depth)]
+        self.parts = {{"a": Tick(self.width), "b": Noise(self.width)}}
+        self.counts = [state(zeros, ()) for _ in range(self.depth)]
+
+    def bump(self):
+        self.s = 0.5 * self.s + 1.0
+
+    def drawn(self, h):
+        return h + 0.1 * jax.random.normal(self.key(), h.shape, h.dtype)
+
+    def helper(self, h):
+{helper}
+        return h
+
+    def forward(self, x: Float["batch width"]) -> Float["batch width"]:
+        h = x
+{forward}
+        return h
+'''
+
+_VALUES = (
+    *("{h} * self.w", "jnp.tanh({h})", "{h} - 0.5 * self.m", "{h} + self.s"),
+    *("{h} + self.counts[0]", "{h} * self.tick.count", "0.5 * {h} + 1.0"),
+    *("self.tick({h})", "self.noise({h})", "self.drawn({h})", "self.ticks[0]({h})"),
+    *("self.parts['a']({h})", "self.parts['b']({h})", "self.helper({h})"),
+    *("self.s * {h} + self.helper({h})", "self.tick({h}) + self.tick.count * {h}"),
+    "self.tick({h}) - self.tick({h})",
+    "self.noise(self.tick({h}))",
+    "self.tick(self.noise({h}))",
+    "0.5 * sum([self.noise({h}) for _ in range(2)])",
+    "0.5 * sum([tick({h}) for tick in self.ticks])",
+    "(lambda q: self.noise(q))({h})",
+    "{h} + 0.1 * jax.random.normal(self.key(), {h}.shape, {h}.dtype)",
+)
+_CHANGES = (
+    *("self.s = 0.5 * self.s + 0.1 * mean({h})", "self.m = 0.5 * self.m + {h}[0]"),
+    *("self.counts[1] = self.counts[1] + 1.0", "self.s += 1.0", "self.bump()"),
+    "self.s += 0.1 * mean(self.helper({h}))",
+)
+
+
+def drawn_layer(name: str, seed: int) -> str:
+    """The text of a spec."""
+    drawing = _Statements(seed)
+    helper = drawing.block("h", 1, in_helper=True)
+    forward = drawing.block("h", 3) + drawing.block("h", 2)
+    return _CLASS.format(
+        name=name, helper=_indented(helper, 8), forward=_indented(forward, 8)
+    )
+
+
+class _Statements:
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.names = 0
+
+    def block(self, h: str, depth: int, in_helper: bool = False) -> list[str]:
+        """One to three statements that change what a variable holds."""
+        made: list[str] = []
+        for _ in range(self.random.randint(1, 3)):
+            made += self._statement(h, depth)
+        if in_helper:
+            made = [line.replace("self.helper(", "self.tick(") for line in made]
+        return made
+
+    def _statement(self, h: str, depth: int) -> list[str]:
+        simple = (self._assigned, self._summed, self._changed, self._bound, self._kept)
+        nested = (
+            *(self._if_training, self._if_flag, self._repeated, self._over_layers),
+            *(self._function, self._scan, self._fori, self._cond, self._chosen),
+        )
+        kinds: Sequence[Callable[[str, int], list[str]]] = simple
+        if depth > 0 and self.random.random() < 0.6:
+            kinds = nested
+        return self.random.choice(kinds)(h, depth - 1)
+
+    def _value(self, h: str) -> str:
+        return self.random.choice(_VALUES).format(h=h)
+
+    def _name(self, stem: str) -> str:
+        self.names += 1
+        return f"{stem}{self.names}"
+
+    def _assigned(self, h: str, depth: int) -> list[str]:
+        return [f"{h} = {self._value(h)}"]
+
+    def _summed(self, h: str, depth: int) -> list[str]:
+        return [f"{h} += {self._value(h)}"]
+
+    def _changed(self, h: str, depth: int) -> list[str]:
+        return [self.random.choice(_CHANGES).format(h=h)]
+
+    def _bound(self, h: str, depth: int) -> list[str]:
+        # Names that generated code uses, too.
+        name = self.random.choice(("key", "dtype", "trainables", self._name("v")))
+        return [f"{name} = {self._value(h)}", f"{h} = {h} + 0.3 * {name}"]
+
+    def _kept(self, h: str, depth: int) -> list[str]:
+        return [f"self.s, {h} = self.s + 1.0, {self._value(h)}"]
+
+    def _if_training(self, h: str, depth: int) -> list[str]:
+        return self._if("self.training", h, depth)
+
+    def _if_flag(self, h: str, depth: int) -> list[str]:
+        return self._if("self.flag", h, depth)
+
+    def _if(self, test: str, h: str, depth: int) -> list[str]:
+        made = [f"if {test}:", *_below(self.block(h, depth))]
+        if self.random.random() < 0.5:
+            made += ["else:", *_below(self.block(h, depth))]
+        return made
+
+    def _repeated(self, h: str, depth: int) -> list[str]:
+        i, body = self._name("i"), self.block(h, depth)
+        if self.random.random() < 0.3:
+            leave = self.random.choice(("continue", "break"))
+            body += [f"if {i} == 1:", f"    {leave}", *self._assigned(h, 0)]
+        return [f"for {i} in range(self.depth):", *_below(body)]
+
+    def _over_layers(self, h: str, depth: int) -> list[str]:
+        i, tick = self._name("i"), self._name("tick")
+        count = f"self.counts[{i}] = self.counts[{i}] + 1.0"
+        body = [f"{h} = {tick}({h}) + {i}", count, *self._changed(h, 0)]
+        return [f"for {i}, {tick} in enumerate(self.ticks):", *_below(body)]
+
+    def _function(self, h: str, depth: int) -> list[str]:
+        f = self._name("f")
+        made = [f"def {f}(q):", *_below(self.block("q", depth)), "    return q"]
+        return [*made, f"{h} = {f}({h})", f"{h} = 0.5 * {f}({h})"]
+
+    def _scan(self, h: str, depth: int) -> list[str]:
+        step = self._name("step")
+        body = [*self.block("c", depth), "return c, None"]
+        called = f"{h}, _ = lax.scan({step}, {h}, None, length=2)"
+        return [f"def {step}(c, _):", *_below(body), called]
+
+    def _fori(self, h: str, depth: int) -> list[str]:
+        return [f"{h} = lax.fori_loop(0, 2, lambda i, c: {self._value('c')}, {h})"]
+
+    def _cond(self, h: str, depth: int) -> list[str]:
+        one, other = (f"lambda c: {self._value('c')}" for _ in range(2))
+        return [f"{h} = lax.cond(mean({h}) > 0, {one}, {other}, {h})"]
+
+    def _chosen(self, h: str, depth: int) -> list[str]:
+        test = self.random.choice(("self.flag", "self.training"))
+        return [f"{h} = {self._value(h)} if {test} else {self._value(h)}"]
+
+
+def _below(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _indented(lines: Sequence[str], width: int) -> str:
+    return textwrap.indent("\n".join(lines), " " * width)
