@@ -26,14 +26,14 @@ def by_their_names(source: Source, call: ast.Call) -> Fix | None:
     setup = next((m for m in methods if m.name == "setup"), None)
     if owner is None or setup is None:
         return None
-    made = [n for n in walk(owner) if _is(n, "setattr", 3)]
-    read = [n for n in walk(owner) if _is(n, "getattr", 2)]
+    calls = [n for n in walk(owner) if isinstance(n, ast.Call)]
+    made = [c for c in calls if _is(c, "setattr", 3)]
+    read = [c for c in calls if _is(c, "getattr", 2)]
     stated = [s.value for s in walk(setup) if isinstance(s, ast.Expr)]
     parts = next((n for n in _NAMES if n not in _known(owner)), None)
     if parts is None or not all(c in stated for c in made):
         return None
-    others = [n for n in walk(owner) if isinstance(n, ast.Call) and n not in made]
-    if any(_name_of(n) == "setattr" for n in others):
+    if any(_name_of(c) == "setattr" for c in calls if c not in made):
         return None
     patterns = {_pattern(c.args[1]) for c in made if not _written(c.args[1])}
     edits: list[Edit] = []
@@ -106,7 +106,7 @@ def _known(owner: ast.ClassDef) -> set[str]:
     return stored | fields | every | {m.name for m in _methods(owner)}
 
 
-def _is(node: ast.AST, function: str, count: int) -> bool:
+def _is(node: ast.Call, function: str, count: int) -> bool:
     match node:
         case ast.Call(
             func=ast.Name(id=name), args=[ast.Name(id="self"), *others], keywords=[]
