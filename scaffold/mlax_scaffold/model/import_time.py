@@ -347,8 +347,11 @@ def _named(node: ast.expr, meanings: Mapping[str, str]) -> Any:
         if owner in _OWNERS and not name.startswith("_"):
             return _Opaque()
         own = path.split(".")[1:2] if path.startswith(".") else []
-        # `from package.nn.rbf import Kernel`, as modules of `graph` do.
+        # `from package.nn.rbf import Kernel, squared`, as modules of `graph` do.
         package = len(path.split(".")) == 5 and own and own != ["here"]
+        beside = len(path.split(".")) == 4 and own and name.islower()
+        if isinstance(node, ast.Name) and beside:
+            return _Opaque()  # a function beside the definition
         own_class = meanings[root] if package else None
         if isinstance(node, ast.Name) and path == f".here.{name}":
             return _Opaque()  # a function of the module itself

@@ -19,6 +19,7 @@ from mlax_scaffold.reader.remedies.examples import with_example
 from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.widening import (
     as_floating,
+    by_numpy,
     narrowed,
     of_one_dtype,
     wide_operand,
@@ -185,7 +186,9 @@ def _widened(
     whole = failure.message == "array"
     operand = node if whole else wide_operand(node, failure.wide)
     met = node if failure.meets else None
-    fix = narrowed(source, operand, met) if operand is not None else None
+    fix = by_numpy(source, node)
+    if fix is None and operand is not None:
+        fix = narrowed(source, operand, met)
     what = f"`{source.text_of(operand)}` is" if operand is not None else "an operand is"
     source.report(
         operand or node,

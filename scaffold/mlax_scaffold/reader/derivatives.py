@@ -59,7 +59,12 @@ _STEPS = frozenset(
 
 
 def stops_gradients(nodes: Iterable[ast.AST], meanings: Mapping[str, str]) -> bool:
-    """Whether code calls `jax.lax.stop_gradient`, or gives a derivative to what jumps or changes nothing."""
+    """Whether code stops gradients, or gives a derivative to what jumps, iterates or changes nothing.
+
+    That of what iterates until it converges is the derivative of the limit, which no number of passes has.
+    """
+    nodes = [*nodes]
+    functions = {n.name: n for n in nodes if isinstance(n, ast.FunctionDef)}
     for tree in nodes:
         for node in walk(tree):
             match node:
@@ -70,6 +75,7 @@ def stops_gradients(nodes: Iterable[ast.AST], meanings: Mapping[str, str]) -> bo
                     if any(_gives_rule(d, meanings) for d in decorators) and (
                         any(_steps(part, meanings) for part in walk(node))
                         or _changes_nothing(node)
+                        or _iterates(node, functions, meanings)
                     ):
                         return True
     return False
@@ -83,6 +89,29 @@ def _changes_nothing(function: ast.FunctionDef) -> bool:
         case ast.Return(value=ast.Name(id=name)) if name in arguments:
             return all(isinstance(s, ast.Expr) for s in before)
     return False
+
+
+def _iterates(
+    function: ast.FunctionDef,
+    functions: Mapping[str, ast.FunctionDef],
+    meanings: Mapping[str, str],
+) -> bool:
+    """Whether a function, or one beside it that it reads, loops as often as values say."""
+    pending, seen = [function], {function.name}
+    while pending:
+        for node in walk(pending.pop()):
+            if not isinstance(node, ast.Attribute | ast.Name):
+                continue
+            if meaning(node, meanings) in _LOOPS:
+                return True
+            name = getattr(node, "id", "")
+            if name in functions and name not in seen:
+                seen.add(name)
+                pending.append(functions[name])
+    return False
+
+
+_LOOPS = ("jax.lax.fori_loop", "jax.lax.while_loop")
 
 
 def _gives_rule(decorator: ast.expr, meanings: Mapping[str, str]) -> bool:

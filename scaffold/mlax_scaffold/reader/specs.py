@@ -45,7 +45,6 @@ from mlax_scaffold.reader.plain_types import read_result_type
 from mlax_scaffold.reader.remedies.bodies import removed
 from mlax_scaffold.reader.remedies.configurations import as_fields
 from mlax_scaffold.reader.remedies.docstrings import documented
-from mlax_scaffold.reader.remedies.own_defaults import none_for_function
 from mlax_scaffold.reader.remedies.trees import named_tuple
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
@@ -186,7 +185,6 @@ class _Reader:
             )
         self.names = _names(first)
         read = self._with_constants(first)
-        self._check_defaults(read)
         if isinstance(read, ast.FunctionDef):
             return self._function(read, doc)
         found = ClassReader(self.source, self.known).read(read)
@@ -237,22 +235,6 @@ class _Reader:
     def known(self) -> dict[str, Import]:
         """What names of the module stand for: its imports, and the functions in it."""
         return self.helpers.known
-
-    def _check_defaults(self, node: _Definition) -> None:
-        """Report functions of the module as defaults, which other modules show, too."""
-        body = [] if isinstance(node, ast.FunctionDef) else node.body
-        values = [s.value for s in body if isinstance(s, ast.AnnAssign)]
-        if isinstance(node, ast.FunctionDef):
-            values += node.args.kw_defaults
-        for value in values:
-            if isinstance(value, ast.Name) and value.id in self.helpers.functions:
-                self.source.report(
-                    value,
-                    f"`{value.id}`, beside the definition, cannot be a default",
-                    f"Make it a spec of its own, functional/{value.id}.py, and import "
-                    f"it; or let the default be None, and use `{value.id}` for None.",
-                    fix=none_for_function(self.source, value),
-                )
 
     def _with_constants(self, node: _Definition) -> _Definition:
         """The definition with the values of constants in it, as pages and signatures show them."""
@@ -390,10 +372,13 @@ def _documented(tree: ast.Module) -> int:
 def _names(node: _Definition) -> set[str]:
     """The names that the generated code of a definition may read: not those of its fields."""
     found: set[str] = set()
-    parts = node.body
+    parts: list[ast.AST] = [*node.body]
+    if isinstance(node, ast.FunctionDef):
+        parts += filter(None, node.args.kw_defaults)
     for part in parts:
         if isinstance(node, ast.FunctionDef) or isinstance(part, ast.FunctionDef):
             found |= {n.id for n in walk(part) if isinstance(n, ast.Name)}
-        elif isinstance(part, ast.AnnAssign) and isinstance(part.annotation, ast.Name):
-            found.add(part.annotation.id)
+        elif isinstance(part, ast.AnnAssign):
+            given = (part.annotation, part.value)
+            found |= {n.id for n in given if isinstance(n, ast.Name)}
     return found

@@ -582,6 +582,38 @@ def test_a_method_that_is_given_integers_alone_gets_the_dtype(project: ProjectFo
     assert "self.share(self.steps, x.dtype)" in mended
 
 
+DECAYING = """\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size
+
+
+class Decaying(Layer):
+    \"\"\"A spec of a test.\"\"\"
+
+    heads: Size = 2
+
+    @property
+    def decays(self):
+        return 1 - jnp.exp(jnp.linspace(jnp.log(1 / 32), jnp.log(1 / 512), self.heads))
+
+    def forward(self, x: Float["*batch heads"]) -> Float["*batch heads"]:
+        return x * self.decays
+"""
+
+
+def test_a_property_that_makes_arrays_makes_them_by_numpy(project: ProjectFolder):
+    error = refused(project, "decaying", DECAYING)
+    assert "wider than half-precision input" in error["message"]
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    mended = project.text("specs/nn/decaying.py")
+    expected = DECAYING.replace("jnp.l", "np.l").replace("jnp.e", "np.e")
+    expected = expected.replace(
+        "x * self.decays", "x * jnp.asarray(self.decays, x.dtype)"
+    )
+    assert mended == expected.replace("as jnp\n", "as jnp\nimport numpy as np\n")
+
+
 def test_what_is_meant_to_be_wide_is_taken(project: ProjectFolder):
     result = "(x.astype(jnp.float32) * table).astype(x.dtype) * float(table[0])"
     text = WIDE.format(table="slopes(n)", result=result)

@@ -75,6 +75,20 @@ import jax.numpy as jnp
 from mlax_scaffold.spec import Float, Layer
 
 
+def solved(x):
+    def unsure(pair):
+        return jnp.max(jnp.abs(pair[0] - pair[1])) > 1e-3
+
+    def step(pair):
+        return pair[1], jnp.cos(pair[1] + x)
+
+    return jax.lax.while_loop(unsure, step, (x, x + 1.0))[1]
+
+
+def doubly(x):
+    return 2 * solved(x)
+
+
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
 def fired(x, slope):
     return {value}
@@ -110,9 +124,11 @@ class Fired(Layer):
         ("jnp.asarray(x > 0, x.dtype)", True),
         ("x", True),
         ("jnp.log1p(jnp.exp(x))", False),
+        ("doubly(x)", True),
+        ("jax.lax.fori_loop(0, 9, lambda i, y: (y + x / y) / 2, x)", True),
     ],
 )
-def test_the_rule_of_what_jumps_or_changes_nothing_is_no_derivative(
+def test_the_rule_of_what_jumps_iterates_or_changes_nothing_is_no_derivative(
     value: str, expected: bool
 ):
     file = SpecFile("specs/nn/fired.py", "nn", RULE.format(value=value))

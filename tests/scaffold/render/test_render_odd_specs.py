@@ -29,7 +29,8 @@ HEAD = """import math
 
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Axis, Float, Layer, Optimizer, Positive, PyTree, Schedule
+from mlax_scaffold.spec import Activation, Axis, Float, Function, Layer, Mask, Optimizer
+from mlax_scaffold.spec import Positive, PyTree, Schedule
 from mlax_scaffold.spec import Size, ones, require, sum, trainable, zeros
 
 
@@ -252,3 +253,73 @@ def test_a_page_understands_little_and_quickly(condition):
     assert len(setup.text(definition.declarations[0].shape)) < 10_000
     with pytest.raises(Unknown):
         setup.value(definition.requirements[0].condition, {"size": 3})
+
+
+BESIDE = {
+    "nn": '''
+def squared(x):
+    return x * x
+
+
+class Example(Layer):
+    """A spec of a test."""
+
+    size: Size
+    activation: Activation | None = squared
+
+    def forward(self, x: Float["size"]) -> Float["size"]:
+        return x if self.activation is None else self.activation(x)
+''',
+    "optim": '''
+def matrices(path, leaf):
+    return leaf.ndim == 2 and "norm" not in path
+
+
+class Example(Optimizer):
+    """A spec of a test."""
+
+    mask: Mask | None = matrices
+
+    def update(self, grad, param):
+        return grad - param if self.mask else grad
+''',
+    "schedule": '''
+def root(x):
+    return x**0.5
+
+
+class Example(Schedule):
+    """A spec of a test."""
+
+    bend: Function = root
+
+    def value(self, step):
+        return self.bend(step)
+''',
+}
+
+
+@pytest.mark.parametrize("section", BESIDE)
+def test_functions_beside_a_definition_are_defaults(section):
+    made = module(BESIDE[section], section)
+    match section:
+        case "nn":
+            _, _, hyperparams = made.init(2)
+            assert hyperparams.activation is made.squared
+            graph = rendered(BESIDE[section])["mlax/graph/nn/example.py"]
+            assert "from mlax.nn.example import squared" in graph
+        case "optim":
+            weights = {
+                "a": jnp.ones((2, 2)),
+                "norm": jnp.ones((2, 2)),
+                "b": jnp.ones(2),
+            }
+            state, hyperparams = made.init(weights)
+            updates, _ = made.step(weights, state, weights, hyperparams)
+            assert {k: float(u.sum()) for k, u in updates.items()} == {
+                "a": 0.0,
+                "norm": 4.0,
+                "b": 2.0,
+            }
+        case _:
+            assert made.Example()(jnp.float32(4.0)) == 2.0

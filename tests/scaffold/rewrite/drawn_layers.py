@@ -1,4 +1,4 @@
-"""Draws layers whose methods read and change states, draw, and call layers, in statements within statements."""
+"""Draws layers whose methods read and change states, draw, and call layers, in nested statements."""
 
 from __future__ import annotations
 

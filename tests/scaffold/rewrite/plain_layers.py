@@ -32,7 +32,8 @@ class Layer:
     training = True
 
     def __init__(self, *given: Any, **named: Any) -> None:
-        for name, value in [*zip(type(self).__annotations__, given), *named.items()]:
+        fields = zip(type(self).__annotations__, given, strict=False)
+        for name, value in [*fields, *named.items()]:
             setattr(self, name, value)
         self.setup()
 

@@ -58,6 +58,22 @@ def check_layer_arguments(definition: Definition, library: Library) -> list[Diag
                 _check_made(source, call, made)
             else:
                 _check_called(source, call, called)
+    own = _in_functions(definition, made)
+    told = {d.message for d in own}
+    # What a function beside the class makes is read where it is called, and is mended in the function.
+    found = [d for d in source.diagnostics if d.fix or d.message not in told]
+    return [*own, *found]
+
+
+def _in_functions(
+    definition: Definition, made: Mapping[str, Definition]
+) -> list[Diagnostic]:
+    """What is found in functions beside the class, as they stand there."""
+    source = Source(definition.source, definition.text)
+    for node in source.tree.body if definition.resolved is not None else ():
+        if isinstance(node, ast.FunctionDef):
+            for call in (n for n in walk(node) if isinstance(n, ast.Call)):
+                _check_made(source, call, made)
     return source.diagnostics
 
 

@@ -26,9 +26,8 @@ from mlax_scaffold.reader.evaluation import REPEATED, parts
 from mlax_scaffold.reader.looping import loop_layers
 from mlax_scaffold.reader.remedies.bodies import (
     INSTEAD,
-    debug_breakpoint,
     imported_above,
-    printed,
+    other_call,
     typed_like,
 )
 from mlax_scaffold.reader.remedies.names import near, renamed
@@ -207,7 +206,7 @@ class BodyChecker:
                 node.func,
                 f"`{function}` cannot be called in the body of a spec",
                 INSTEAD.get(function, ""),
-                fix=self._other_call(function, node),
+                fix=other_call(self.source, function, node),
             )
         name = self_attribute(node.func)
         optimizer = self.attributes.get(name or "") == "optimizer"
@@ -236,14 +235,6 @@ class BodyChecker:
                     "the same key",
                     several_keys(self.attributes),
                 )
-
-    def _other_call(self, function: str, node: ast.Call) -> Fix | None:
-        match function:
-            case "print":
-                return printed(self.source, node)
-            case "breakpoint":
-                return debug_breakpoint(self.source, node)
-        return None
 
     def _if(self, node: ast.If, context: str, test_context: str) -> None:
         self._visit(node.test, test_context)

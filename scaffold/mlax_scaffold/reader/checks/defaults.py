@@ -18,7 +18,7 @@ from mlax_scaffold.model.import_time import (
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.classes import chosen, listed
 from mlax_scaffold.reader.remedies.foreign import known
-from mlax_scaffold.reader.remedies.own_defaults import none_for_function
+from mlax_scaffold.reader.remedies.own_defaults import function_for_lambda
 from mlax_scaffold.reader.remedies.types import or_none
 from mlax_scaffold.reader.source import Source, is_none
 
@@ -151,7 +151,7 @@ def _check(
         if unknown is None:
             fix = listed(source, refused.node)
             if isinstance(default, ast.Lambda):
-                fix = none_for_function(source, default)
+                fix = function_for_lambda(source, default)
             if "makes an initializer" in str(refused):
                 end = source.end(refused.node)
                 fix = Fix((source.replace(end, end, "()"),))

@@ -11,6 +11,7 @@ from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.needs import draws
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.numbering import loop_fields
 from mlax_scaffold.reader.source import (
     Source,
@@ -110,3 +111,30 @@ def several_keys(attributes: Mapping[str, str]) -> str:
         "self.keys(n)" if "keys" in attributes else "jax.random.split(self.key(), n)"
     )
     return f"Take a key for each before: `draws = {taken}`, and loop, map or scan over them."
+
+
+def check_fixed_keys(
+    source: Source,
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+    imports: Mapping[str, Import],
+) -> None:
+    """Report `jax.random.key(0)` in a body, of which every call draws the same numbers."""
+    for node in walk(method):
+        match node:
+            case ast.Call(func=made, args=[ast.Constant(value=int())], keywords=[]) if (
+                qualified(made, imports) in _KEYS
+            ):
+                drawn = "key" in attributes and not method.decorator_list
+                source.report(
+                    node,
+                    "a key of a fixed number draws the same in every call",
+                    "Write `self.key()`. What is meant to stay the same is a state, which an initializer "
+                    "draws, or has a number of its own: `seed: int = 0`, and `self.seed` here."
+                    if "key" in attributes
+                    else "Take a key as an input: `key: Key`.",
+                    fix=Fix((source.edit(node, "self.key()"),)) if drawn else None,
+                )
+
+
+_KEYS = ("jax.random.PRNGKey", "jax.random.key")

@@ -11,6 +11,7 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.likeness import array_given, floating_of
 from mlax_scaffold.reader.checks.ranges import ranges_without_dtype
 from mlax_scaffold.reader.checks.widening import untyped_call
+from mlax_scaffold.reader.named_dtypes import named_dtypes
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _WITHOUT = ("setup", "setup_tree", "forward")
@@ -33,6 +34,9 @@ def check_given_dtype(
         and untyped_call(n, source.tree, imports, method, attributes)
     ]
     made += ranges_without_dtype(source, method, imports)
+    if made and named_dtypes([method], {n: i.meaning for n, i in imports.items()}):
+        _check_results(source, method, made[0], imports)
+        return
     handed = handed_dtype(source, method, imports) if made else None
     if handed is None:
         return
@@ -44,6 +48,34 @@ def check_given_dtype(
         f"Give `{method.name}` the dtype: `{first}`.",
         fix=Fix(tuple(edits)),
     )
+
+
+def _check_results(
+    source: Source,
+    function: ast.FunctionDef,
+    made: ast.Call,
+    imports: Mapping[str, Import],
+) -> None:
+    """Report calls of a function that computes in a dtype that it names, and whose result nothing casts."""
+    cast = [
+        n.value
+        for n in walk(source.tree)
+        if isinstance(n, ast.Attribute) and n.attr == "astype"
+    ]
+    edits = []
+    for caller, call in _calls(source, function):
+        dtype = _dtype(source.tree, caller, imports)
+        if dtype is not None and call not in cast:
+            end = source.end(call)
+            edits.append(source.replace(end, end, f".astype({dtype})"))
+    returned = [n.value for n in walk(function) if isinstance(n, ast.Return)]
+    if edits and not any(isinstance(r, ast.Tuple) for r in returned):
+        source.report(
+            made,
+            f"`{function.name}` computes in a dtype that it names, and nothing casts what it returns",
+            "Cast it where it is called: to the dtype of the input.",
+            fix=Fix(tuple(edits)),
+        )
 
 
 def handed_dtype(

@@ -19,6 +19,7 @@ from mlax_scaffold.reader.checks.likeness import (
     exact_arguments,
     floating_of,
 )
+from mlax_scaffold.reader.named_dtypes import named_dtypes
 from mlax_scaffold.reader.remedies.bodies import typed_like
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, dotted
@@ -151,7 +152,12 @@ def _report_callers(
     imports: Mapping[str, Import],
     attributes: Mapping[str, str],
 ) -> None:
-    """`share(labels)`, of which a function that is given no other array makes floats."""
+    """`share(labels)`, of which a function that is given no other array makes floats.
+
+    One that names the dtype that it computes in takes integers as they are.
+    """
+    if named_dtypes([function], {n: i.meaning for n, i in imports.items()}):
+        return
     for parameter in function.args.args:
         for caller, given in handed_by_callers(parameter.arg, function, source.tree):
             like = _like(source, caller)

@@ -12,7 +12,7 @@ from mlax_scaffold.reader.imports import DECLARING
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
-_NUMPY = frozenset(
+ALSO_OF_NUMPY = frozenset(
     [
         *("abs", "arange", "arccos", "arcsin", "arctan", "arctan2", "argmax", "argmin"),
         *("argsort", "array", "asarray", "broadcast_to", "ceil", "clip", "concatenate"),
@@ -24,7 +24,16 @@ _NUMPY = frozenset(
         *("round", "sign", "sin", "sinc", "sinh", "sort", "sqrt", "square", "squeeze"),
         *("stack", "sum", "tan", "tanh", "tile", "trace", "transpose", "tri", "tril"),
         *("triu", "unique", "vstack", "where", "zeros", "zeros_like", "ones_like"),
-        *("hanning", "hamming", "blackman", "bartlett", "kaiser", "deg2rad"),
+        *(
+            "hanning",
+            "hamming",
+            "blackman",
+            "bartlett",
+            "kaiser",
+            "deg2rad",
+            "expm1",
+            "pi",
+        ),
     ]
 )
 """Functions of `jax.numpy` that NumPy has, too, with the same arguments."""
@@ -59,7 +68,7 @@ def check_setup_arrays(
         return
     numpy = of_jax(source, "np")
     names = [_name(c, imports) for c in made]
-    plain = all(name in _NUMPY for name in names)
+    plain = all(name in ALSO_OF_NUMPY for name in names)
     updated = any(isinstance(n, ast.Attribute) and n.attr == "at" for n in _own(setup))
     edits = [
         source.edit(c.func, f"{numpy.bound}.{name}")

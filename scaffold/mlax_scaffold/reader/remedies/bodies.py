@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.remedies.named_attributes import by_their_names
 from mlax_scaffold.reader.remedies.names import SPEC, of_jax
 from mlax_scaffold.reader.remedies.unrolling import items_of
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
@@ -38,6 +39,18 @@ INSTEAD = {
     "super": "The class is based on no layer that has such a method: leave it out.",
 }
 """What to write for statements and calls that no body holds."""
+
+
+def other_call(source: Source, function: str, node: ast.Call) -> Fix | None:
+    """What stands for a call that no body holds; None where there is nothing."""
+    match function:
+        case "print":
+            return printed(source, node)
+        case "breakpoint":
+            return debug_breakpoint(source, node)
+        case "setattr":
+            return by_their_names(source, node)
+    return None
 
 
 def printed(source: Source, call: ast.Call) -> Fix | None:

@@ -1,43 +1,45 @@
-"""A function beside the definition as the default of a field: None stands for it, where it is read, too."""
+"""A lambda as the default of a field: a function beside the definition, by its name."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from mlax_scaffold.errors import Fix, Needed
+from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.remedies.names import SPEC, uses_of_self
 from mlax_scaffold.reader.source import Source
 
-_Owner = tuple[ast.expr, ast.expr, list[ast.expr]]
-"""The type of a field, its default, and where it is read."""
+_Field = tuple[ast.stmt, str, ast.expr, ast.expr]
+"""A definition, the name of one of its fields, its type, and its default."""
 
 
-def none_for_function(source: Source, default: ast.expr) -> Fix | None:
-    """`activation: Activation = own` as `Activation | None = None`, and `(self.activation or own)` for it.
+def function_for_lambda(source: Source, default: ast.Lambda) -> Fix | None:
+    """`activation: Activation = lambda x: x * x` with `def default_activation(x):` above the class.
 
-    None where the field may be None already, or is an initializer.
+    None where the field is an initializer, or where what the function would be called has a meaning.
     """
-    for annotation, value, uses in _owners(source.tree):
+    for owner, field, annotation, value in _fields(source.tree):
         if source.start(value) != source.start(default):
             continue
-        kind, text = source.text_of(annotation), source.text_of(value)
-        if any(word in kind for word in ("None", "Optional", "Initializer")):
+        name = f"default_{field}"
+        taken = {n.id for n in walk(source.tree) if isinstance(n, ast.Name)}
+        if "Initializer" in source.text_of(annotation) or name in taken:
             return None
-        imports: tuple[Needed, ...] = ()
-        if "Callable" in kind:
-            kind, imports = "Activation", (Needed(SPEC, "Activation", "Activation"),)
-        text = f"({text})" if isinstance(value, ast.Lambda) else text
-        edits = [source.edit(annotation, f"{kind} | None"), source.edit(value, "None")]
-        edits += [
-            source.edit(use, f"({source.text_of(use)} or {text})") for use in uses
-        ]
-        return Fix(tuple(edits), imports)
+        body = source.text_of(default.body)
+        body = f"({body})" if "\n" in body else body
+        given = ast.unparse(default.args)
+        above = f"def {name}({given}):\n    return {body}\n\n\n"
+        first = min([owner.lineno, *(d.lineno for d in _decorators(owner))])
+        place = (first, 1)
+        return Fix((source.replace(place, place, above), source.edit(default, name)))
     return None
 
 
-def _owners(tree: ast.Module) -> Iterator[_Owner]:
+def _decorators(node: ast.stmt) -> list[ast.expr]:
+    return getattr(node, "decorator_list", [])
+
+
+def _fields(tree: ast.Module) -> Iterator[_Field]:
     for node in tree.body:
         match node:
             case ast.ClassDef(body=body):
@@ -48,15 +50,9 @@ def _owners(tree: ast.Module) -> Iterator[_Owner]:
                             annotation=annotation,
                             value=ast.expr() as value,
                         ):
-                            yield annotation, value, [*uses_of_self(node, name)]
+                            yield node, name, annotation, value
             case ast.FunctionDef(args=given):
                 pairs = zip(given.kwonlyargs, given.kw_defaults, strict=True)
                 for argument, value in pairs:
                     if argument.annotation is not None and value is not None:
-                        reads = [
-                            n
-                            for statement in node.body
-                            for n in walk(statement)
-                            if isinstance(n, ast.Name) and n.id == argument.arg
-                        ]
-                        yield argument.annotation, value, [*reads]
+                        yield node, argument.arg, argument.annotation, value

@@ -10,8 +10,9 @@ from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.checks.given_dtype import handed_dtype
 from mlax_scaffold.reader.checks.likeness import exact_arguments
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
+from mlax_scaffold.reader.checks.setup_arrays import ALSO_OF_NUMPY
 from mlax_scaffold.reader.remedies.names import of_jax
-from mlax_scaffold.reader.source import Source, self_attribute
+from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 
 def wide_operand(node: ast.AST, place: int | None) -> ast.expr | None:
@@ -63,6 +64,30 @@ def narrowed(
         return None  # it is cast, and what is wide is something else
     text = f"{jnp.bound}.asarray({source.text_of(operand)}, {dtype})"
     return Fix((*edits, source.edit(operand, text)), (jnp,))
+
+
+def by_numpy(source: Source, node: ast.AST) -> Fix | None:
+    """The property that holds a node as what NumPy computes; None where it is in none, or NumPy cannot.
+
+    A property has hyperparameters alone, and so no dtype to compute in: those that read it cast it.
+    """
+    around = [n for n in ast.walk(source.tree) if _holds(n, node)]
+    owner = next((f for f in around if _is_property(f)), None)
+    if owner is None:
+        return None
+    jnp, numpy = of_jax(source, "jnp"), of_jax(source, "np")
+    found = [n for n in ast.walk(owner) if isinstance(n, ast.Attribute)]
+    calls = [n for n in found if dotted(n.value) == jnp.bound]
+    others = any((dotted(n) or "").startswith(("jax.", "lax.")) for n in found)
+    if others or not calls or not all(n.attr in ALSO_OF_NUMPY for n in calls):
+        return None
+    edits = tuple(source.edit(n, f"{numpy.bound}.{n.attr}") for n in calls)
+    return Fix(edits, (numpy,))
+
+
+def _is_property(function: ast.AST) -> bool:
+    given = getattr(function, "decorator_list", [])
+    return [dotted(d) for d in given] == ["property"]
 
 
 def _shaped(

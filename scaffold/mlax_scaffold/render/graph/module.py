@@ -74,6 +74,7 @@ def module_class_imports(
 ) -> tuple[str, ...]:
     """Import statements of a module class; the linter drops those that are not used."""
     place = f"{package}.{definition.section}"
+    defaults = {h.default.text for h in definition.hyperparameters if h.default}
     lines = [
         line
         for line in imports(definition, package)
@@ -86,6 +87,7 @@ def module_class_imports(
         for helper in definition.helpers
         if helper.kind == "Enum"
         or (helper.kind == "NamedTuple" and helper.name not in OTHERS)
+        or helper.name in defaults
     ]
     for d in definition.declared(Role.SUB_LAYER):
         if d.members:

@@ -1,0 +1,134 @@
+"""Attributes with computed names, of `setattr` and `getattr`, as items of a dictionary under these names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection
+
+from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.source import Source, self_attribute
+
+_NAMES = ("parts", "by_name", "named_parts")
+"""What the dictionary is called: the first that the class does not have."""
+
+
+def by_their_names(source: Source, call: ast.Call) -> Fix | None:
+    """`setattr(self, f"layer{i}", made)` as `self.parts[f"layer{i}"] = made`, and so wherever one is read.
+
+    Under a name that is written down it stays an attribute. None where one is made elsewhere than in
+    `setup`, or where `getattr` has a default.
+    """
+    place = source.start(call)
+    owner = next((c for c in _classes(source.tree) if _starts(source, c, place)), None)
+    methods = [] if owner is None else _methods(owner)
+    setup = next((m for m in methods if m.name == "setup"), None)
+    if owner is None or setup is None:
+        return None
+    calls = [n for n in walk(owner) if isinstance(n, ast.Call)]
+    made = [c for c in calls if _is(c, "setattr", 3)]
+    read = [c for c in calls if _is(c, "getattr", 2)]
+    stated = [s.value for s in walk(setup) if isinstance(s, ast.Expr)]
+    parts = next((n for n in _NAMES if n not in _known(owner)), None)
+    if parts is None or not all(c in stated for c in made):
+        return None
+    if any(_name_of(c) == "setattr" for c in calls if c not in made):
+        return None
+    patterns = {_pattern(c.args[1]) for c in made if not _written(c.args[1])}
+    edits: list[Edit] = []
+    for each in made:
+        value = source.text_of(each.args[2])
+        if "\n" in value and not isinstance(each.args[2], ast.Call):
+            value = f"({value})"
+        item = _item(source, each.args[1], parts, patterns)
+        edits.append(source.edit(each, f"{item} = {value}"))
+    edits += [
+        source.edit(each, _item(source, each.args[1], parts, patterns))
+        for each in read
+        if _written(each.args[1]) or _pattern(each.args[1]) in patterns
+    ]
+    known = _known(owner)
+    for node in walk(owner):
+        name = self_attribute(node)
+        if name and name not in known and _fits(name, patterns):
+            edits.append(source.edit(node, f'self.{parts}["{name}"]'))
+    first = next((s for s in setup.body if any(c in walk(s) for c in made)), None)
+    if patterns and first is not None:
+        empty = f"self.{parts} = {{}}\n{' ' * first.col_offset}"
+        edits.append(source.insert(first, empty))
+    return Fix(tuple(edits))
+
+
+def _item(source: Source, name: ast.expr, parts: str, patterns: Collection[str]) -> str:
+    written = _written(name)
+    if written and not _fits(written, patterns):
+        return f"self.{written}"
+    return f"self.{parts}[{source.text_of(name)}]"
+
+
+def _written(name: ast.expr) -> str:
+    match name:
+        case ast.Constant(value=str(text)) if text.isidentifier():
+            return text
+    return ""
+
+
+def _pattern(name: ast.expr) -> str:
+    """What the names are like that an expression makes."""
+    match name:
+        case ast.Constant(value=value):
+            return re.escape(str(value))
+        case ast.JoinedStr(values=parts):
+            return "".join(map(_pattern, parts))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _pattern(left) + _pattern(right)
+    return ".+"
+
+
+def _fits(name: str, patterns: Collection[str]) -> bool:
+    return any(re.fullmatch(pattern, name) for pattern in patterns)
+
+
+def _known(owner: ast.ClassDef) -> set[str]:
+    """Attributes that the class has, and those that every spec has."""
+    stored = {
+        self_attribute(n) or ""
+        for n in walk(owner)
+        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
+    }
+    fields = {
+        n.target.id
+        for n in owner.body
+        if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
+    }
+    every = {"hyperparams", "key", "keys", "stored", "training"}
+    return stored | fields | every | {m.name for m in _methods(owner)}
+
+
+def _is(node: ast.Call, function: str, count: int) -> bool:
+    match node:
+        case ast.Call(
+            func=ast.Name(id=name), args=[ast.Name(id="self"), *others], keywords=[]
+        ):
+            return name == function and len(others) == count - 1
+    return False
+
+
+def _name_of(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def _classes(tree: ast.Module) -> list[ast.ClassDef]:
+    return [n for n in tree.body if isinstance(n, ast.ClassDef)]
+
+
+def _methods(owner: ast.ClassDef) -> list[ast.FunctionDef]:
+    return [n for n in owner.body if isinstance(n, ast.FunctionDef)]
+
+
+def _starts(source: Source, owner: ast.ClassDef, place: tuple[int, int]) -> bool:
+    """Whether a call that begins there is part of a class."""
+    return any(
+        isinstance(n, ast.Call) and source.start(n) == place for n in walk(owner)
+    )
