@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.known_values import Known
+from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, names, self_attribute
 
 
@@ -29,6 +30,13 @@ def without_titles(given: list[ast.expr]) -> list[ast.expr]:
         ):
             return [p.elts[1] for p in pairs]  # type: ignore[attr-defined]
     return given
+
+
+def is_made(origin: Origin, value: ast.expr) -> bool:
+    """Whether what is given is a layer, which is there once; a partial call of a class is a class."""
+    if not isinstance(value, ast.Call):
+        return False
+    return origin.qualified(value.func) != "functools.partial"
 
 
 def is_plain_function(node: ast.FunctionDef) -> bool:
