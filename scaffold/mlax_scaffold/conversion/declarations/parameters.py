@@ -131,6 +131,10 @@ class Parameters:
         given = {a.arg for a in arguments_given(function)}
         found: dict[str, str] = {}
         for node in ast.walk(self.builder.node):
+            if isinstance(node, ast.AugAssign):
+                grown = self_attribute(node.target)
+                if grown in given:
+                    found[grown] = f"{grown}_value"
             if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
                 continue
             places = node.targets if isinstance(node, ast.Assign) else [node.target]

@@ -301,7 +301,9 @@ class Constructor(DerivedValues):
             return
         if self._made_by_method(node, attribute, value, condition):
             return
-        if not self._changes(attribute) and self._same(attribute, value, condition):
+        if not self._changes(attribute, value) and self._same(
+            attribute, value, condition
+        ):
             return
         if is_none(value):
             self._none(node, attribute, condition)
