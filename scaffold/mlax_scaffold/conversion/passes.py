@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.forms.attention_weights import (
     without_attention_pairs,
 )
 from mlax_scaffold.conversion.forms.autograd_functions import without_autograd_functions
+from mlax_scaffold.conversion.forms.buffer_methods import with_inputs_for_buffers
 from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
 from mlax_scaffold.conversion.forms.called_bases import without_called_bases
 from mlax_scaffold.conversion.forms.called_properties import with_called_properties
@@ -48,6 +49,7 @@ from mlax_scaffold.conversion.forms.handed_methods import (
     without_handed_layers_of_methods,
 )
 from mlax_scaffold.conversion.forms.handed_states import without_handed_states
+from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
 from mlax_scaffold.conversion.forms.input_titles import with_own_titles
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
@@ -209,6 +211,7 @@ def with_plain_forms(
     without_dispatched_rows(origin, notes)
     without_masked_rows(origin, notes)
     with_lists_apart(origin)
+    without_helper_objects(origin)
     with_read_arguments(origin)
     without_unread_counters(origin)
     without_changed_numbers(origin)
@@ -239,6 +242,7 @@ def with_plain_forms(
     without_number_tensors(origin)
     with_settled_settings(origin)
     with_called_properties(origin)
+    with_inputs_for_buffers(origin)
     without_other_titles(origin, thing)
     with_function_fields(origin)
     without_weightless_layers(origin, thing)

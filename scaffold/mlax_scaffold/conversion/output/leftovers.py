@@ -240,7 +240,7 @@ def _is_set(node: ast.AST) -> bool:
 
 def _indexed_sequences(notes: Notes, definition: Described, told: set[int]) -> None:
     """Elements of sequences, which are methods here, at places that are not told."""
-    methods = {m.name for m in definition.methods}
+    methods = {m.name for m in definition.methods if not m.decorator_list}
     for method in definition.methods:
         for part in ast.walk(method):
             held = (
