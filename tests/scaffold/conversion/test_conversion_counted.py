@@ -119,3 +119,22 @@ def test_a_method_that_gives_a_size_another_value_is_left_out():
     assert "`set_window` is left out: nothing of the file calls it" in [
         note.what for note in made.notes
     ]
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        "torch.tensor(0)",
+        "torch.tensor(0, dtype=torch.long)",
+        "torch.zeros(1, dtype=torch.int64)",
+    ],
+)
+def test_a_buffer_of_whole_numbers_that_calls_change_is_one(begun):
+    text = thing(COUNTS, begun=f'self.register_buffer("calls", {begun})')
+    assert "jnp.int32)" in text
+    assert "self.calls = state(zeros, (" in text
+
+
+def test_a_buffer_of_a_number_with_a_fraction_that_calls_change_is_one():
+    text = thing(COUNTS, begun='self.register_buffer("calls", torch.tensor(0.0))')
+    assert "self.calls = state(constant(0.0), ())" in text

@@ -10,6 +10,7 @@ from dataclasses import replace
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.modules import Modules
 from mlax_scaffold.conversion.declarations.words import product_by_default, word_of
+from mlax_scaffold.conversion.definitions.assigned import assigned_in_calls
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.rows.translation import Translator
 from mlax_scaffold.conversion.source.requirements import asserted
@@ -131,10 +132,6 @@ class Parameters:
         given = {a.arg for a in arguments_given(function)}
         found: dict[str, str] = {}
         for node in ast.walk(self.builder.node):
-            if isinstance(node, ast.AugAssign):
-                grown = self_attribute(node.target)
-                if grown in given:
-                    found[grown] = f"{grown}_value"
             if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
                 continue
             places = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -146,6 +143,9 @@ class Parameters:
                 node.value, "register_parameter"
             ):
                 found["bias"] = "use_bias"
+        for title in sorted(given & assigned_in_calls(self.builder.node)):
+            # What it is given is what a number begins as that calls change.
+            found.setdefault(title, f"{title}_value")
         for title in sorted(given & _GENERATED):
             found.setdefault(title, f"{title}_value")
         for node in ast.walk(self.builder.node):

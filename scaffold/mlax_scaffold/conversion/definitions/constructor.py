@@ -301,9 +301,8 @@ class Constructor(DerivedValues):
             return
         if self._made_by_method(node, attribute, value, condition):
             return
-        if not self._changes(attribute, value) and self._same(
-            attribute, value, condition
-        ):
+        varies = self._varies(attribute, value)
+        if not varies and self._same(attribute, value, condition):
             return
         if is_none(value):
             self._none(node, attribute, condition)

@@ -80,7 +80,8 @@ class DeclaredWeights(Parameters):
                     f"declare `self.{place} = state(initializer, shape)`",
                 )
                 return
-            builder.declare_weight(place, made.initializer, made.shape, state=True)
+            given = made.initializer, made.shape
+            builder.declare_weight(place, *given, state=True, dtype=made.dtype)
             return
         static = numpy_of(self.translator.expression(value))
         self._without_weights(node, static)
@@ -275,7 +276,7 @@ class DeclaredWeights(Parameters):
             and any(_makes_array(builder.origin, part) for part in ast.walk(value))
         )
 
-    def _changes(self, attribute: str, value: ast.expr) -> bool:
+    def _varies(self, attribute: str, value: ast.expr) -> bool:
         """Whether calls change an attribute of a class that no library keeps states for."""
         plain = self.builder.framework == "plain" and attribute in self.assigned
         return plain or self._is_changed_number(attribute, value)
@@ -285,6 +286,7 @@ class DeclaredWeights(Parameters):
         return (
             self.builder.framework == "torch"
             and attribute in self.assigned
+            and (isinstance(value, ast.Name) or not isinstance(literal(value), ast.AST))
             and self._counted(value) is not None
         )
 
