@@ -294,3 +294,34 @@ class Thing(nn.Module):
     assert text.count("BatchNorm(self.out, epsilon=0.001)") == 2
     assert text.count("return jax.nn.silu(x)") == 1
     assert "nn.relu" not in text
+
+
+def test_an_activation_that_is_handed_on_is_made_where_it_is_called():
+    body = """\
+class Net(nn.Module):
+    def __init__(self, sizes, act=None):
+        super().__init__()
+        layers = []
+        for i, (one, other) in enumerate(zip(sizes[:-1], sizes[1:])):
+            layers.append(nn.Linear(one, other))
+            if i >= len(sizes) - 2:
+                continue
+            act = act if act is not None else nn.ReLU()
+            layers.append(act)
+        self.net = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.net(x)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim=8):
+        super().__init__()
+        self.net = Net([dim, 4 * dim, 2 * dim, 1], act=nn.SiLU())
+
+    def forward(self, x):
+        return self.net(x)
+"""
+    text = convert("thing.py", TORCH + body, "Thing", "FromThing", run=3).text
+    assert text.count("jax.nn.silu(x)") == 2
+    assert "relu" not in text

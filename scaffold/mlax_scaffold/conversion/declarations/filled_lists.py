@@ -194,6 +194,13 @@ class FilledLists:
         bound = {k: before.pop(k) for k in sorted(later) if k in before}
         if not known:
             return False
+        for part in ast.walk(node):
+            if isinstance(part, ast.Break | ast.Continue):
+                self.builder.notes.refuse(
+                    part,
+                    "the loop that makes layers is left early, which decides how many there are",
+                    "write the condition where layers are appended, or the numbers in a list",
+                )
         direct = {id(part) for part, _ in _statements(node.body, None)}
         for part in node.body:
             for inner in ast.walk(part):

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.lists.probed_shapes import (
     of_method,
     probe,
 )
+from mlax_scaffold.conversion.lists.run_leftovers import is_activation
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.arguments_of import beside_self
 from mlax_scaffold.conversion.source.computed_literals import computed
@@ -177,6 +178,8 @@ class RunCalls:
     def is_plain(self, node: ast.expr) -> bool:
         """Whether a value is one of numbers, classes and lists, which may be written twice."""
         if isinstance(node, ast.Lambda) or probe(self.origin, node) is not None:
+            return True
+        if is_activation(self.origin, node):
             return True
         if any(isinstance(p, ast.Name) and p.id in self.fresh for p in ast.walk(node)):
             return False
