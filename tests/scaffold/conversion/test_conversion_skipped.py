@@ -60,3 +60,52 @@ def test_a_loop_that_ends_before_its_last_pass_is_listed(test):
     [note] = [n for n in made.notes if n.blocks]
     assert "is left early" in note.what
     assert given.splitlines()[note.line - 1].strip() == "break"
+
+
+STAGES = """\
+class Block(nn.Module):
+    def __init__(self, width, growth):
+        super().__init__()
+        self.fc = nn.Linear(width, growth)
+        self.out = width + growth
+
+    def forward(self, x):
+        return torch.cat([x, self.fc(x)], -1)
+
+
+class Thing(nn.Module):
+    def __init__(self, width, growth=4, counts={counts}):
+        super().__init__()
+        layers = []
+        for i, n in enumerate(counts):
+            block = Block(width, growth * n)
+            layers.append(block)
+            width = block.out
+            if i != len(counts) - 1:
+                layers.append(nn.Linear(width, width // 2))
+                width = width // 2
+        self.net = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.net(x)
+"""
+
+
+def test_layers_that_some_passes_alone_make_are_written_out_where_it_is_known():
+    made = convert(
+        "thing.py", TORCH + STAGES.format(counts="(1, 2)"), "Thing", "FromThing"
+    )
+    assert made.whole
+    assert "self.net_0 = Block(self.width, self.growth)" in made.text
+    assert "self.net_1 = Linear(" in made.text
+    assert "self.net_2 = Block(" in made.text
+    assert "self.net_3" not in made.text
+
+
+def test_layers_that_are_made_for_nothing_are_told():
+    given = STAGES.replace("counts={counts}", "counts: list[int] = None")
+    given = given.replace("growth=4, counts: list[int] = None", "counts, growth=4")
+    made = convert("thing.py", TORCH + given, "Thing", "FromThing")
+    said = [note.what for note in made.notes if not note.blocks]
+    assert made.whole
+    assert any("is made in each pass of the loop" in what for what in said)

@@ -302,6 +302,8 @@ class RunCalls:
         if shape is not None:
             return expression(repr(shape))
         made = self.set_to(self_attribute(node.value) or "")
+        local = self.fresh.get(getattr(node.value, "id", ""))
+        made = local.value if local is not None else made
         title = getattr(made.func, "id", "") if isinstance(made, ast.Call) else ""
         owner = self.origin.classes.get(title)
         if owner is None or title == self.title or self.inside > 8:
