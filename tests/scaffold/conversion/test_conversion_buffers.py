@@ -89,3 +89,26 @@ class Thing(nn.Module):
     text = converted(body).text
     assert "return 1 - self._scale(t, x=x)" in text
     assert "return x * self._rest(t, x=x)[:, None]" in text
+
+
+@pytest.mark.parametrize(
+    "offsets",
+    [
+        "torch.tensor([0, 3, 8])",
+        "F.pad(torch.tensor([3, 5, 4]), (1, 0), value=0).cumsum(dim=-1)[:-1]",
+    ],
+)
+def test_whole_numbers_that_are_added_to_indices_stay_whole(offsets):
+    body = f"""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.emb = nn.Embedding(12, dim)
+        self.register_buffer("offsets", {offsets})
+
+    def forward(self, x):
+        return self.emb(x + self.offsets)
+"""
+    text = converted(body).text
+    assert "jnp.asarray(self.offsets)" in text
+    assert "embedding.dtype" not in text
