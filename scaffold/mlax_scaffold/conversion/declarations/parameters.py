@@ -10,9 +10,9 @@ from dataclasses import replace
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.modules import Modules
 from mlax_scaffold.conversion.declarations.words import product_by_default, word_of
-from mlax_scaffold.conversion.definitions.assigned import assigned_in_calls
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.rows.translation import Translator
+from mlax_scaffold.conversion.source.assigned import assigned_in_calls
 from mlax_scaffold.conversion.source.requirements import asserted
 from mlax_scaffold.conversion.source.trees import (
     docstring,

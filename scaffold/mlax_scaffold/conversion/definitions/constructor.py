@@ -20,11 +20,11 @@ from mlax_scaffold.conversion.declarations.parameters import (
     documented,
 )
 from mlax_scaffold.conversion.declarations.tied_weights import tied
-from mlax_scaffold.conversion.definitions.assigned import assigned_in_calls
 from mlax_scaffold.conversion.definitions.derived_values import DerivedValues
 from mlax_scaffold.conversion.forms.frozen_weights import freezes
 from mlax_scaffold.conversion.forms.initial_rules import Rule
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
+from mlax_scaffold.conversion.source.assigned import assigned_in_calls
 from mlax_scaffold.conversion.source.requirements import plain_text, refusal, told_test
 from mlax_scaffold.conversion.source.trees import (
     both,

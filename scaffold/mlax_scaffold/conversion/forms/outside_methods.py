@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.declarations.parameters import arguments_given
+from mlax_scaffold.conversion.source.arguments_of import defaults_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.notes import Notes
@@ -59,11 +59,9 @@ def _sizes(node: ast.ClassDef) -> set[str]:
             break
     else:
         return set()
-    given = {a.arg for a in arguments_given(start)}
-    late = start.args.args[len(start.args.args) - len(start.args.defaults) :]
-    pairs = [*zip(late, start.args.defaults, strict=True)]
-    pairs += [*zip(start.args.kwonlyargs, start.args.kw_defaults, strict=True)]
-    given -= {a.arg for a, default in pairs if isinstance(literal(default), float)}
+    given = {a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)}
+    defaults = defaults_of(start.args)
+    given -= {t for t, d in defaults.items() if isinstance(literal(d), float)}
     found = set()
     for part in start.body:
         match part:
