@@ -112,3 +112,20 @@ class Thing(nn.Module):
     text = converted(body).text
     assert "jnp.asarray(self.offsets)" in text
     assert "embedding.dtype" not in text
+
+
+def test_the_rate_of_a_layer_that_drops_is_what_it_was_declared_with():
+    body = """\
+class Thing(nn.Module):
+    def __init__(self, dim, rate=0.1):
+        super().__init__()
+        self.drop = nn.Dropout(rate)
+
+    def forward(self, q, k, v):
+        return F.scaled_dot_product_attention(
+            q, k, v, dropout_p=self.drop.p if self.training else 0.0
+        )
+"""
+    text = converted(body).text
+    assert "drop.p" not in text
+    assert "self.rate" in text
