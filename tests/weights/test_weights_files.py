@@ -256,3 +256,18 @@ def test_paths_are_those_of_the_library():
     names = [path_name(key_names(path)) for path, _ in rows]
     assert names == list(mlax.flatten(tree))
     assert [path_names(n) for n in names] == [key_names(path) for path, _ in rows]
+
+
+@pytest.mark.parametrize("number", [5, 2**40])
+def test_wider_whole_numbers_are_loaded_where_they_fit(number):
+    model = {"steps": jnp.zeros((), jnp.int32)}, None, None
+    arrays = {"steps": np.array(number)}
+    text = 'version = 1\nsource = "mlax"\n[weights]\n"0/steps" = ["int32[]", \'"steps"\']\n'
+    mapping = parse_mapping(text)
+    if number > 2**31:
+        with pytest.raises(FindingsError, match="int64, whose numbers do not fit"):
+            load_mapped(mapping, arrays, model)
+    else:
+        loaded, _, _ = load_mapped(mapping, arrays, model)
+        assert loaded["steps"].dtype == jnp.int32
+        assert loaded["steps"] == number

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
+from mlax_scaffold.conversion.declarations.spare_layers import SPARE
 from mlax_scaffold.conversion.definitions.assumed_axes import (
     AXES,
     DOCUMENTED,
@@ -139,6 +140,7 @@ def convert(
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
     first: Converted | None = None
+    spare: tuple[Converted, int] | None = None
     for further in range(run, (FURTHEST if kind == "LAYER" else run) + 1):
         try:
             made = _converted(path, text, thing, name, kind, taken, run=further)
@@ -146,18 +148,37 @@ def convert(
             if first is None:
                 raise
             continue
+        if made.whole and not any(SPARE in note.what for note in made.notes):
+            return _with_axes(made, path, text, thing, name, kind, taken, further, axes)
         if made.whole:
-            assumed = unknown_inputs(made.text, axes) if axes > 0 else {}
-            if axes == DOCUMENTED:
-                assumed = documented_inputs(text, thing, name)
-            if not assumed:
-                return made
-            return _converted(
-                path, text, thing, name, kind, taken, run=further, assumed=assumed
-            )
+            spare = spare or (made, further)
         first = first or made
+    if spare is not None:
+        return _with_axes(
+            spare[0], path, text, thing, name, kind, taken, spare[1], axes
+        )
     assert first is not None
     return first
+
+
+def _with_axes(
+    made: Converted,
+    path: str,
+    text: str,
+    thing: str,
+    name: str,
+    kind: str,
+    taken: Collection[str],
+    run: int,
+    axes: int,
+) -> Converted:
+    """A spec whose inputs have as many axes as is asked for, where the code does not tell that."""
+    assumed = unknown_inputs(made.text, axes) if axes > 0 else {}
+    if axes == DOCUMENTED:
+        assumed = documented_inputs(text, thing, name)
+    if not assumed:
+        return made
+    return _converted(path, text, thing, name, kind, taken, run=run, assumed=assumed)
 
 
 def _converted(

@@ -18,9 +18,11 @@ from mlax_scaffold.conversion.forms.attention_weights import (
     without_attention_pairs,
 )
 from mlax_scaffold.conversion.forms.autograd_functions import without_autograd_functions
+from mlax_scaffold.conversion.forms.buffer_methods import with_inputs_for_buffers
 from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
 from mlax_scaffold.conversion.forms.called_bases import without_called_bases
 from mlax_scaffold.conversion.forms.called_properties import with_called_properties
+from mlax_scaffold.conversion.forms.changed_numbers import without_changed_numbers
 from mlax_scaffold.conversion.forms.chosen_calls import without_chosen_calls
 from mlax_scaffold.conversion.forms.chosen_classes import without_chosen_classes
 from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_functions
@@ -47,6 +49,7 @@ from mlax_scaffold.conversion.forms.handed_methods import (
     without_handed_layers_of_methods,
 )
 from mlax_scaffold.conversion.forms.handed_states import without_handed_states
+from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
 from mlax_scaffold.conversion.forms.input_titles import with_own_titles
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
@@ -128,6 +131,7 @@ from mlax_scaffold.conversion.forms.unread_locals import without_unread_lambdas
 from mlax_scaffold.conversion.forms.weightless_layers import (
     without_weightless_layers,
 )
+from mlax_scaffold.conversion.forms.written_norms import without_unusual_norms
 from mlax_scaffold.conversion.handed.always_functions import without_always_functions
 from mlax_scaffold.conversion.handed.called_flags import without_called_flags
 from mlax_scaffold.conversion.handed.called_parts import with_called_parts
@@ -186,7 +190,9 @@ def with_plain_forms(
     """
     without_library_decoders(origin)
     without_device_code(origin)
+    before = len(notes.found)
     without_outside_methods(origin, notes)
+    leave_others_out(origin, thing, notes, before)
     without_type_casts(origin)
     without_named_values(origin)
     without_shardings(origin, thing, notes)
@@ -205,8 +211,10 @@ def with_plain_forms(
     without_dispatched_rows(origin, notes)
     without_masked_rows(origin, notes)
     with_lists_apart(origin)
+    without_helper_objects(origin)
     with_read_arguments(origin)
     without_unread_counters(origin)
+    without_changed_numbers(origin)
     without_counted_whiles(origin)
     with_parameter_lists(origin)
     without_methods_of_sizes(origin)
@@ -228,11 +236,13 @@ def with_plain_forms(
     if not run:
         without_parted_sequences(origin)
     without_sampled_images(origin)
+    without_unusual_norms(origin)
     without_distributions(origin)
     without_open_pools(origin)
     without_number_tensors(origin)
     with_settled_settings(origin)
     with_called_properties(origin)
+    with_inputs_for_buffers(origin)
     without_other_titles(origin, thing)
     with_function_fields(origin)
     without_weightless_layers(origin, thing)

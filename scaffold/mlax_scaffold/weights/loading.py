@@ -100,7 +100,12 @@ def _lossy(array: np.ndarray, leaf: Leaf) -> str:
     ]
     if len(kinds) == 2 and kinds[0] is kinds[1]:
         if kinds[0] is jnp.integer and not np.can_cast(array.dtype, dtype):
-            return f"expected {dtype}, got {array.dtype}, whose numbers may not fit"
+            bounds = jnp.iinfo(dtype)
+            if (
+                array.size
+                and not bounds.min <= array.min() <= array.max() <= bounds.max
+            ):
+                return f"expected {dtype}, got {array.dtype}, whose numbers do not fit"
         return ""
     return f"expected {dtype}, got {array.dtype}; quantized weights have to be dequantized first"
 

@@ -76,16 +76,6 @@ def of(head: str, **parts: str) -> Converted:
 
 
 LISTED = {
-    "a norm of PyTorch without moving averages": (
-        TORCH,
-        {"setup": "self.inner = nn.BatchNorm1d(dim, track_running_stats=False)"},
-        "track_running_stats=False",
-    ),
-    "an instance norm with moving averages": (
-        TORCH,
-        {"setup": "self.inner = nn.InstanceNorm2d(dim, track_running_stats=True)"},
-        "track_running_stats=True",
-    ),
     "a softplus that is a line early": (
         TORCH,
         {"setup": "self.inner = nn.Softplus(threshold=2.0)"},

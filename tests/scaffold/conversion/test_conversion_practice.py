@@ -828,7 +828,7 @@ class Thing(nn.Module):
         return self.decoder(ids + self.start)
 """
     ).text
-    assert "self.decoder(ids + self.start)" in text
+    assert "self.decoder(ids + jnp.asarray(self.start))" in text
 
 
 def test_a_layer_that_may_be_given_and_is_not_is_told_where_it_is_called():

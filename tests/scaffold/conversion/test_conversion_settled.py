@@ -257,3 +257,71 @@ class Thing(nn.Module):
     text = convert("thing.py", TORCH + body, "Thing", "FromThing", run=2).text
     count = "self.image // self.patch * (self.image // self.patch)"
     assert f"trainable(zeros, (1, {count}, self.dim))" in text
+
+
+def test_classes_of_layers_are_handed_through_sequences_that_are_classes():
+    body = """\
+from functools import partial
+
+
+class ConvAct(nn.Sequential):
+    def __init__(self, width, out, norm=nn.BatchNorm2d, act=nn.ReLU):
+        super().__init__(nn.Conv2d(width, out, 1), norm(out), act())
+
+
+class Block(nn.Module):
+    def __init__(self, width, norm=nn.BatchNorm2d, act=nn.ReLU):
+        super().__init__()
+        self.first = ConvAct(width, 2 * width, norm=norm, act=act)
+        self.second = ConvAct(2 * width, width, norm=norm, act=nn.Identity)
+
+    def forward(self, x):
+        return x + self.second(self.first(x))
+
+
+class Thing(nn.Module):
+    def __init__(self, width, depth, norm=None, act=None):
+        super().__init__()
+        if norm is None:
+            norm = partial(nn.BatchNorm2d, eps=1e-3)
+        act = act or nn.SiLU
+        self.blocks = nn.Sequential(*[Block(width, norm=norm, act=act) for _ in range(depth)])
+
+    def forward(self, x):
+        return self.blocks(x)
+"""
+    text = converted(body).text
+    assert text.count("BatchNorm(self.out, epsilon=0.001)") == 2
+    assert text.count("return jax.nn.silu(x)") == 1
+    assert "nn.relu" not in text
+
+
+def test_an_activation_that_is_handed_on_is_made_where_it_is_called():
+    body = """\
+class Net(nn.Module):
+    def __init__(self, sizes, act=None):
+        super().__init__()
+        layers = []
+        for i, (one, other) in enumerate(zip(sizes[:-1], sizes[1:])):
+            layers.append(nn.Linear(one, other))
+            if i >= len(sizes) - 2:
+                continue
+            act = act if act is not None else nn.ReLU()
+            layers.append(act)
+        self.net = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.net(x)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim=8):
+        super().__init__()
+        self.net = Net([dim, 4 * dim, 2 * dim, 1], act=nn.SiLU())
+
+    def forward(self, x):
+        return self.net(x)
+"""
+    text = convert("thing.py", TORCH + body, "Thing", "FromThing", run=3).text
+    assert text.count("jax.nn.silu(x)") == 2
+    assert "relu" not in text

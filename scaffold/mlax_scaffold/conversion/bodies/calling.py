@@ -15,7 +15,7 @@ from mlax_scaffold.conversion.shapes.helper_dtypes import (
     casts_to,
     float_named,
 )
-from mlax_scaffold.conversion.shapes.layer_shapes import arguments
+from mlax_scaffold.conversion.shapes.layer_shapes import FIELDS, arguments
 from mlax_scaffold.conversion.shapes.static_arrays import static_shape
 from mlax_scaffold.conversion.shapes.values import (
     Array,
@@ -251,9 +251,7 @@ class Calling(Helping):
             title = "embedding" if layer == "Embed" else "scale"
             title = "kernel" if layer.startswith("Conv") else title
             return expression(f"w.{title}", w=node.value)
-        field = {"embedding_dim": "features", "num_embeddings": "entries"}.get(
-            node.attr, node.attr
-        )
+        field = FIELDS.get(node.attr, node.attr)
         return arguments(layer, known.call).get(field)
 
     def _called(self, node: ast.Call) -> tuple[ast.expr, Value]:

@@ -8,6 +8,7 @@ import copy
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.list_loops import Item, Loop
 from mlax_scaffold.conversion.declarations.modules import Modules
+from mlax_scaffold.conversion.declarations.spare_layers import remark_spare
 from mlax_scaffold.conversion.lists.key_loops import is_split
 from mlax_scaffold.conversion.rows.translation import Translator
 from mlax_scaffold.conversion.source.trees import (
@@ -194,6 +195,13 @@ class FilledLists:
         bound = {k: before.pop(k) for k in sorted(later) if k in before}
         if not known:
             return False
+        for part in ast.walk(node):
+            if isinstance(part, ast.Break | ast.Continue):
+                self.builder.notes.refuse(
+                    part,
+                    "the loop that makes layers is left early, which decides how many there are",
+                    "write the condition where layers are appended, or the numbers in a list",
+                )
         direct = {id(part) for part, _ in _statements(node.body, None)}
         for part in node.body:
             for inner in ast.walk(part):
@@ -209,6 +217,7 @@ class FilledLists:
                         "append it in a loop of its own",
                     )
         for place, loop in known.items():
+            remark_spare(self.builder, node, loop.appended)
             loop.later, loop.bound = later, bound
             self.building[place].append(Item(loop))
             self._noted(place)

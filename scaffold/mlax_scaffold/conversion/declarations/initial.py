@@ -97,11 +97,14 @@ def _dtype(translator: Translator, node: ast.expr) -> ast.expr | None:
             return translator.expression(part)
         if isinstance(part, ast.Name) and part.id in ("int", "bool"):
             return part
-    match node:
-        case ast.Call(func=ast.Attribute(attr="array" | "asarray"), args=[value]) if (
-            type(literal(value)) is int and not node.keywords
-        ):
+        if isinstance(part, ast.Attribute) and ast.unparse(part) == "torch.long":
             return marked("jnp.int32")
+    match node:
+        case ast.Call(
+            func=ast.Attribute(attr="array" | "asarray" | "tensor"), args=[value]
+        ) if type(literal(value)) in (int, bool) and not node.keywords:
+            whole = type(literal(value)) is int
+            return marked("jnp.int32") if whole else ast.Name("bool", ast.Load())
     return None
 
 

@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.declarations.modules import Modules
 from mlax_scaffold.conversion.declarations.words import product_by_default, word_of
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.rows.translation import Translator
+from mlax_scaffold.conversion.source.assigned import assigned_in_calls
 from mlax_scaffold.conversion.source.requirements import asserted
 from mlax_scaffold.conversion.source.trees import (
     docstring,
@@ -142,6 +143,9 @@ class Parameters:
                 node.value, "register_parameter"
             ):
                 found["bias"] = "use_bias"
+        for title in sorted(given & assigned_in_calls(self.builder.node)):
+            # What it is given is what a number begins as that calls change.
+            found.setdefault(title, f"{title}_value")
         for title in sorted(given & _GENERATED):
             found.setdefault(title, f"{title}_value")
         for node in ast.walk(self.builder.node):

@@ -9,6 +9,7 @@ _SHAPED = frozenset(
     (
         *("expand", "view", "reshape", "unsqueeze", "squeeze", "repeat", "contiguous"),
         *("flatten", "stack", "cat", "flip", "roll", "to", "clone", "transpose"),
+        *("cumsum", "pad"),
     )
 )
 """What makes whole numbers of whole numbers."""
@@ -39,14 +40,26 @@ def _is_whole(node: ast.expr) -> bool:
                 return said[0].rpartition(".")[2] in _WHOLE
             return not any(map(_is_broken, given))
         case ast.Call(func=ast.Attribute(value=owner, attr=attr)) if attr in _SHAPED:
-            inner = node.args[0] if attr in ("stack", "cat") and node.args else owner
+            first = attr in ("stack", "cat", "pad") and node.args
+            inner = node.args[0] if first else owner
             parts = inner.elts if isinstance(inner, ast.Tuple | ast.List) else [inner]
             return all(map(_is_whole, parts))
         case ast.Call(func=ast.Attribute(attr="long" | "int"), args=[]):
             return True
+        case ast.Call(
+            func=ast.Attribute(attr="tensor" | "as_tensor"),
+            args=[ast.List(elts=parts) | ast.Tuple(elts=parts)],
+            keywords=[],
+        ):
+            return bool(parts) and all(_is_number(part) for part in parts)
         case ast.Subscript(value=value):
             return _is_whole(value)
     return False
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether a number is whole, by its text."""
+    return isinstance(node, ast.Constant) and type(node.value) is int
 
 
 def _is_broken(node: ast.expr) -> bool:

@@ -10,7 +10,7 @@ from mlax_scaffold.conversion.definitions.added_fields import AddedFields
 from mlax_scaffold.conversion.forms.decorators import refuse_decorators
 from mlax_scaffold.conversion.forms.parts_methods import called_of_parts
 from mlax_scaffold.conversion.lists.key_loops import holds_keys
-from mlax_scaffold.conversion.source.counting import counts
+from mlax_scaffold.conversion.source.counting import counts, indexes
 from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -160,8 +160,15 @@ class ClassMethods(AddedFields):
         first = calculations.first_input
         attributes = around.attributes
         own_weight = weight_of(self.builder.attributes, {})
-        if (inputs or own_weight) and first not in {a.arg for a in inputs}:
-            arrays = [a.arg for a in inputs if not counts(function, a.arg)]
+        mine = first in {a.arg for a in inputs} and not (
+            own_weight and indexes(function, first)
+        )
+        if (inputs or own_weight) and not mine:
+            arrays = [
+                a.arg
+                for a in inputs
+                if not counts(function, a.arg) and not indexes(function, a.arg)
+            ]
             calculations.first_input = (*arrays, own_weight or inputs[0].arg)[0]
             # Arrays have the dtype of what this method is given.
             own = {first: expression(calculations.first_input)}

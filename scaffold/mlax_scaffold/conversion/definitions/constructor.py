@@ -20,11 +20,11 @@ from mlax_scaffold.conversion.declarations.parameters import (
     documented,
 )
 from mlax_scaffold.conversion.declarations.tied_weights import tied
-from mlax_scaffold.conversion.definitions.assigned import assigned_in_calls
 from mlax_scaffold.conversion.definitions.derived_values import DerivedValues
 from mlax_scaffold.conversion.forms.frozen_weights import freezes
 from mlax_scaffold.conversion.forms.initial_rules import Rule
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
+from mlax_scaffold.conversion.source.assigned import assigned_in_calls
 from mlax_scaffold.conversion.source.requirements import plain_text, refusal, told_test
 from mlax_scaffold.conversion.source.trees import (
     both,
@@ -301,7 +301,8 @@ class Constructor(DerivedValues):
             return
         if self._made_by_method(node, attribute, value, condition):
             return
-        if not self._changes(attribute) and self._same(attribute, value, condition):
+        varies = self._varies(attribute, value)
+        if not varies and self._same(attribute, value, condition):
             return
         if is_none(value):
             self._none(node, attribute, condition)

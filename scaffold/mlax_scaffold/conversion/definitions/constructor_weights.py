@@ -9,10 +9,10 @@ from mlax_scaffold.conversion.changes.changed_buffers import (
     is_deep,
     rooted,
 )
+from mlax_scaffold.conversion.declarations.counted_numbers import counted
 from mlax_scaffold.conversion.declarations.initial import (
     Initial,
     initial,
-    of_whole_numbers,
 )
 from mlax_scaffold.conversion.declarations.initial_functions import drawn_by
 from mlax_scaffold.conversion.declarations.inline_weights import typed
@@ -80,7 +80,8 @@ class DeclaredWeights(Parameters):
                     f"declare `self.{place} = state(initializer, shape)`",
                 )
                 return
-            builder.declare_weight(place, made.initializer, made.shape, state=True)
+            given = made.initializer, made.shape
+            builder.declare_weight(place, *given, state=True, dtype=made.dtype)
             return
         static = numpy_of(self.translator.expression(value))
         self._without_weights(node, static)
@@ -221,9 +222,10 @@ class DeclaredWeights(Parameters):
         elif builder.framework in ("torch", "nnx", "flax", "haiku") or (
             builder.framework == "equinox" and is_static(builder.node, attribute)
         ):
-            if not draws(self.translator.origin, value):
+            drawn = draws(self.translator.origin, value)
+            if not drawn and not self._is_changed_number(attribute, value):
                 return False
-            wrapped = state = True
+            wrapped = state = drawn
         listed = isinstance(value, ast.Call) and weights_of(builder.origin, value)
         held = None if wrapped else self._contained().declared(listed or inner)
         if held is not None and condition is None:
@@ -274,23 +276,23 @@ class DeclaredWeights(Parameters):
             and any(_makes_array(builder.origin, part) for part in ast.walk(value))
         )
 
-    def _changes(self, attribute: str) -> bool:
+    def _varies(self, attribute: str, value: ast.expr) -> bool:
         """Whether calls change an attribute of a class that no library keeps states for."""
-        return self.builder.framework == "plain" and attribute in self.assigned
+        plain = self.builder.framework == "plain" and attribute in self.assigned
+        return plain or self._is_changed_number(attribute, value)
+
+    def _is_changed_number(self, attribute: str, value: ast.expr) -> bool:
+        """Whether calls of a module of PyTorch change an attribute that begins as a number."""
+        return (
+            self.builder.framework == "torch"
+            and attribute in self.assigned
+            and (isinstance(value, ast.Name) or not isinstance(literal(value), ast.AST))
+            and self._counted(value) is not None
+        )
 
     def _counted(self, value: ast.expr) -> Initial | None:
         """What a number begins as that calls change: `self.count = 0`."""
-        begins = self.translator.expression(value)
-        known = literal(begins)
-        if isinstance(known, bool) or not isinstance(known, int | float):
-            field = self.builder.fields.get(self_attribute(begins) or "")
-            if field is None or not field.word.startswith(_NUMBERS):
-                return None
-        shape = ast.Tuple([], ast.Load())
-        begun = marked("word_constant(v)", v=begins)
-        if isinstance(known, int):
-            return Initial(of_whole_numbers(begun), shape, marked("jnp.int32"))
-        return Initial(begun, shape)
+        return counted(self.translator.expression(value), self.builder.fields)
 
     def _of_values(self, attribute: str, value: ast.expr) -> Initial | None:
         """What begins as an array that setup computes of hyperparameters, as NumPy does."""
@@ -363,7 +365,6 @@ def _makes_array(origin: Origin, node: ast.AST) -> bool:
     return isinstance(called, str) and called.startswith("jax.numpy.")
 
 
-_NUMBERS = ("float", "Positive", "NonNegative", "Probability", "Decay")
 _TRAINED = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 """Weights that may be told not to be trained, in the second place."""
 

@@ -1,18 +1,20 @@
 """Methods of PyTorch that are for who uses a layer, and change what it is made of: they are left out.
 
 `from_pretrained`, which makes the class, and methods that nothing of the file calls and that change a part,
-`self.config.block_size = block_size`, are nothing that a layer computes.
+`self.config.block_size = block_size`, or give it another size than its constructor was given, are nothing
+that a layer computes.
 """
 
 from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.arguments_of import defaults_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.trees import literal, self_attribute
 
 
 def without_outside_methods(origin: Origin, notes: Notes) -> None:
@@ -31,9 +33,12 @@ def without_outside_methods(origin: Origin, notes: Notes) -> None:
     for node in origin.classes.values():
         if framework_of(origin, node) != "torch":
             continue
+        sizes = _sizes(node)
         for method in [m for m in node.body if isinstance(m, ast.FunctionDef)]:
             made = _makes_class(method) and method.name not in inside
-            if not made and not (method.name in alone and _changes_parts(method)):
+            if not made and not (
+                method.name in alone and _changes_parts(method, sizes)
+            ):
                 continue
             node.body.remove(method)
             notes.remark(
@@ -47,13 +52,32 @@ def _makes_class(method: ast.FunctionDef) -> bool:
     return any(ast.unparse(d) == "classmethod" for d in method.decorator_list)
 
 
-def _changes_parts(method: ast.FunctionDef) -> bool:
-    """Whether a method sets an attribute of an attribute."""
+def _sizes(node: ast.ClassDef) -> set[str]:
+    """The attributes that are what a constructor is given, other than numbers that are no sizes."""
+    for start in node.body:
+        if isinstance(start, ast.FunctionDef) and start.name == "__init__":
+            break
+    else:
+        return set()
+    given = {a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)}
+    defaults = defaults_of(start.args)
+    given -= {t for t, d in defaults.items() if isinstance(literal(d), float)}
+    found = set()
+    for part in start.body:
+        match part:
+            case ast.Assign(targets=[target], value=ast.Name(id=title)):
+                if title in given:
+                    found.add(self_attribute(target) or "")
+    return found - {""}
+
+
+def _changes_parts(method: ast.FunctionDef, sizes: set[str]) -> bool:
+    """Whether a method sets an attribute of an attribute, or a size."""
     if method.name in ("__init__", "forward", "__call__"):
         return False
     return any(
         isinstance(part, ast.Attribute)
         and isinstance(part.ctx, ast.Store)
-        and self_attribute(part.value) is not None
+        and (self_attribute(part.value) is not None or self_attribute(part) in sizes)
         for part in ast.walk(method)
     )

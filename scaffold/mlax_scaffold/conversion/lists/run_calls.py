@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.lists.probed_shapes import (
     of_method,
     probe,
 )
+from mlax_scaffold.conversion.lists.run_leftovers import is_activation
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.arguments_of import beside_self
 from mlax_scaffold.conversion.source.computed_literals import computed
@@ -178,6 +179,8 @@ class RunCalls:
         """Whether a value is one of numbers, classes and lists, which may be written twice."""
         if isinstance(node, ast.Lambda) or probe(self.origin, node) is not None:
             return True
+        if is_activation(self.origin, node):
+            return True
         if any(isinstance(p, ast.Name) and p.id in self.fresh for p in ast.walk(node)):
             return False
         return not any(
@@ -299,6 +302,8 @@ class RunCalls:
         if shape is not None:
             return expression(repr(shape))
         made = self.set_to(self_attribute(node.value) or "")
+        local = self.fresh.get(getattr(node.value, "id", ""))
+        made = local.value if local is not None else made
         title = getattr(made.func, "id", "") if isinstance(made, ast.Call) else ""
         owner = self.origin.classes.get(title)
         if owner is None or title == self.title or self.inside > 8:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.rows.tables.activations import CLASSES
 from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.known_values import Known
+from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, names, self_attribute
 
 
@@ -29,6 +31,23 @@ def without_titles(given: list[ast.expr]) -> list[ast.expr]:
         ):
             return [p.elts[1] for p in pairs]  # type: ignore[attr-defined]
     return given
+
+
+def is_made(origin: Origin, value: ast.expr) -> bool:
+    """Whether what is given is a layer, which is there once; a partial call of a class is a class."""
+    if not isinstance(value, ast.Call) or is_activation(origin, value):
+        return False
+    return origin.qualified(value.func) != "functools.partial"
+
+
+def is_activation(origin: Origin, value: ast.expr) -> bool:
+    """Whether a layer is made that has no weights, and may be made again."""
+    full = origin.qualified(value.func) if isinstance(value, ast.Call) else ""
+    module, _, title = full.rpartition(".")
+    return module == "torch.nn" and title in (*CLASSES, *_MORE)
+
+
+_MORE = ("ELU", "GELU", "Identity", "LeakyReLU", "Hardtanh")
 
 
 def is_plain_function(node: ast.FunctionDef) -> bool:

@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.lists.run_calls import (
 from mlax_scaffold.conversion.lists.run_flow import RunFlow, attribute_set
 from mlax_scaffold.conversion.lists.run_leftovers import (
     finished,
+    is_made,
     is_plain_function,
     without_titles,
 )
@@ -56,7 +57,7 @@ class Run(RunFlow):
         self.available = set(available) - set(fixed)
         given = [a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)]
         self.open = set(given) - set(fixed)
-        held = {k: v for k, v in fixed.items() if isinstance(v, ast.Call)}
+        held = {k: v for k, v in fixed.items() if is_made(origin, v)}
         self.made = copy.deepcopy(held)
         """Parameters that are layers which a function of the file makes."""
         values = {k: copy.deepcopy(v) for k, v in fixed.items() if k not in held}

@@ -34,6 +34,7 @@ def refuse_leftovers(origin: Origin, notes: Notes, spec: SpecText) -> None:
         _makes_layers(notes, node)
     for definition in spec.definitions:
         for node in _parts(definition):
+            _changes_classes(origin, notes, node, told)
             _names(origin, notes, node, known | _locals(definition), told)
             _marks(notes, node, told)
         _calls_nothing(notes, definition)
@@ -108,6 +109,25 @@ def _names(
         else:
             what, todo = f"`{ast.unparse(outer)}` has no counterpart", _ADVICE
         notes.refuse(part, what, todo)
+
+
+def _changes_classes(
+    origin: Origin, notes: Notes, node: ast.AST, told: set[int]
+) -> None:
+    """Attributes of a class that its objects set, `Layer.count += 1`, for all that are made of it."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Attribute(value=ast.Name(id=owner), ctx=ast.Store()):
+                line = getattr(part, "lineno", 0)
+                title = owner.rpartition(":")[2]
+                if title not in origin.classes or line in told:
+                    continue
+                told.add(line)
+                notes.refuse(
+                    line,
+                    f"`{title}.{part.attr}` is set for all objects of {title}",
+                    "give each its own number, as a hyperparameter or by `state`",
+                )
 
 
 def _marks(notes: Notes, node: ast.AST, told: set[int]) -> None:
@@ -220,7 +240,7 @@ def _is_set(node: ast.AST) -> bool:
 
 def _indexed_sequences(notes: Notes, definition: Described, told: set[int]) -> None:
     """Elements of sequences, which are methods here, at places that are not told."""
-    methods = {m.name for m in definition.methods}
+    methods = {m.name for m in definition.methods if not m.decorator_list}
     for method in definition.methods:
         for part in ast.walk(method):
             held = (

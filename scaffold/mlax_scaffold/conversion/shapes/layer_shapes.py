@@ -19,6 +19,10 @@ def _is_sum(size: ast.expr | None) -> bool:
     return isinstance(size, ast.BinOp) and isinstance(size.op, ast.Add)
 
 
+FIELDS = {"embedding_dim": "features", "num_embeddings": "entries", "p": "rate"}
+"""What PyTorch calls the arguments of layers that have other names here, where code reads them."""
+
+
 def arguments(layer: str, call: ast.Call) -> dict[str, ast.expr]:
     """The arguments of a declaration by field."""
     fields = layer_fields(layer)

@@ -17,8 +17,18 @@ def without_class_constants(tree: ast.Module) -> None:
         if isinstance(node, ast.ClassDef)
         for place, value in _constants(node).items()
     }
+    changed = {place for part in ast.walk(tree) if (place := _changed(part))}
+    known = {place: value for place, value in known.items() if place not in changed}
     if known:
         _Reads(known).visit(tree)
+
+
+def _changed(node: ast.AST) -> tuple[str, str] | None:
+    """A number of a class that some line sets anew, `Layer.count += 1`, which is not always the first one."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=owner), attr=place, ctx=ast.Store()):
+            return owner, place
+    return None
 
 
 def _constants(node: ast.ClassDef) -> dict[str, ast.expr]:

@@ -28,6 +28,9 @@ def counts(function: ast.FunctionDef, argument: str) -> bool:
                 given = [e for a in args for e in getattr(a, "elts", [a])]
                 inner = [n for e in given for n in _numbers(e)]
                 found = found or (last in _TAKES and argument in inner)
+            case ast.Slice(lower=lower, upper=upper):
+                ends = [n for e in (lower, upper) if e is not None for n in _numbers(e)]
+                found = found or argument in ends
     return found
 
 
@@ -41,3 +44,20 @@ def _numbers(node: ast.expr) -> list[str]:
             # `zeros((channels, *sides))`
             return _numbers(value)
     return []
+
+
+def indexes(function: ast.FunctionDef, argument: str) -> bool:
+    """Whether an argument holds indices: elements of something else are taken at its places."""
+    return any(_takes_at(part, argument) for part in ast.walk(function))
+
+
+def _takes_at(node: ast.AST, argument: str) -> bool:
+    match node:
+        case ast.Subscript(slice=ast.Name(id=index)):
+            return index == argument
+        case ast.Call(
+            func=ast.Attribute(attr="gather" | "index_select" | "take" | "embedding"),
+            args=[*given],
+        ):
+            return any(isinstance(a, ast.Name) and a.id == argument for a in given)
+    return False

@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.source.deletions import (
 )
 from mlax_scaffold.conversion.source.direct_names import without_direct_names
 from mlax_scaffold.conversion.source.early_returns import without_early_returns
+from mlax_scaffold.conversion.source.skipped_passes import without_skipped_passes
 from mlax_scaffold.conversion.source.spread_keywords import without_spread_keywords
 from mlax_scaffold.errors import UsageError, did_you_mean
 
@@ -76,6 +77,7 @@ class Origin:
         without_class_constants(tree)
         without_direct_names(tree)
         without_early_returns(tree)
+        without_skipped_passes(tree)
         return cls(path, text, tree)
 
     @cached_property
