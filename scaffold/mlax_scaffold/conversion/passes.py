@@ -148,6 +148,7 @@ from mlax_scaffold.conversion.handed.given_spaces import without_given_spaces
 from mlax_scaffold.conversion.handed.handed_layers import without_handed_layers
 from mlax_scaffold.conversion.handed.handed_sizes import without_handed_sizes
 from mlax_scaffold.conversion.handed.making_functions import without_making_functions
+from mlax_scaffold.conversion.handed.making_methods import without_making_methods
 from mlax_scaffold.conversion.handed.named_classes import without_class_names
 from mlax_scaffold.conversion.handed.passed_keywords import without_passed_keywords
 from mlax_scaffold.conversion.handed.settled_numbers import without_settled_numbers
@@ -296,6 +297,7 @@ def with_plain_forms(
     without_given_functions(origin)
     without_functions_of_layers(origin)
     without_making_functions(origin, LAYERS)
+    without_making_methods(origin, thing, LAYERS, notes)
     without_default_functions(origin)
     without_kept_results(origin)
     without_derived_layers(origin)
