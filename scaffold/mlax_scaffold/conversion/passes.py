@@ -55,6 +55,7 @@ from mlax_scaffold.conversion.forms.kept_results import without_kept_results
 from mlax_scaffold.conversion.forms.keyed_weights import without_keyed_weights
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
+from mlax_scaffold.conversion.forms.literal_modes import with_called_modes
 from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
@@ -279,6 +280,7 @@ def with_plain_forms(
     without_mapped_functions(origin)
     without_chosen_lambdas(origin)
     without_mode_rates(origin)
+    with_called_modes(origin)
     without_array_assertions(origin, thing, notes)
     with_plain_classes(origin, notes, thing)
     with_called_parts(origin, thing)
