@@ -92,6 +92,7 @@ from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_size
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
 from mlax_scaffold.conversion.forms.python_draws import without_python_draws
 from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
+from mlax_scaffold.conversion.forms.rematerialized import without_rematerialized
 from mlax_scaffold.conversion.forms.returned_distributions import (
     without_returned_distributions,
 )
@@ -195,6 +196,7 @@ def with_plain_forms(
     without_decode_caches(origin, thing, notes)
     without_module_functions(origin)
     without_partial_classes(origin)
+    without_rematerialized(origin)
     without_packs(origin)
     without_lazy_values(origin)
     without_derived_linen(origin)
@@ -317,6 +319,8 @@ def with_plain_forms(
     without_passed_keywords(origin, thing, notes)
     without_drawing_functions(origin)
     with_unanimous_layers(origin, thing, LAYERS)
+    # What scanned layers are handed is seen once they are in a loop.
+    without_mapped_layers(origin)
     # A class may be given several configurations.
     configured = [with_settings(origin), with_settings(origin)]
     with_truth_parameters(origin)

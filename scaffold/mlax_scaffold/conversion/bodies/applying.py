@@ -79,6 +79,9 @@ class Applying(Scanning):
             signature = self.results.get(layer)
             result = signature.result(self.symbols, call, given) if signature else None
             return node, result
+        if kind == "@layer" and layer != "Embed" and given:
+            # A name such as `tokens` holds indices elsewhere.
+            _of_numbers(given[0])
         if layer == "ConvTranspose" and known.condition is not None and given:
             given = [self._of_any_channels(given[0], call), *given[1:]]
         result = self.layers.result(layer, call, given)
@@ -244,6 +247,12 @@ class Applying(Scanning):
             k for k in node.keywords if not interface.dropped.get(str(k.arg))
         ]
         return node
+
+
+def _of_numbers(value: Value) -> None:
+    """Let what a layer computes with be numbers, where its name says that it has indices."""
+    if isinstance(value, Array) and value.kind == "Int":
+        value.kind = "Float"
 
 
 def _is_key(node: ast.expr) -> bool:
