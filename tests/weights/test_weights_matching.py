@@ -15,6 +15,7 @@ from weights_compare import KEY, made_of, shaped
 from mlax import block, graph, nn
 from mlax_scaffold.errors import UsageError
 from mlax_scaffold.weights import Mapping, load_mapped, map_weights, parse_mapping
+from mlax_scaffold.weights.naming import words
 
 
 def arrays(**shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
@@ -436,3 +437,12 @@ def test_the_only_weight_left_of_a_layer_is_the_only_array_left_of_it():
     for n, part in itertools.product(range(2), ("norm", "last")):
         assert made_of(mapping, f"h/{n}/{part}/weight") == f'"params.{n}.{part}.kernel"'
     assert not mapping.unused
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("ln_zs", "ln_z_0"), ("gates", "gate_3"), ("cross", "cross_1"), ("mass", "mass")],
+)
+def test_a_list_means_what_each_of_its_layers_does(ours, theirs):
+    assert words(ours) == words(theirs)
+    assert words("ln_zs") != words("ln_xs")

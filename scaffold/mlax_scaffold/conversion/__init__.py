@@ -219,8 +219,12 @@ def _converted(
         spec = function_definition(origin, node, notes, name)
         framework = library_of(origin, node)
     elif kind == "OPTIMIZER":
+        from mlax_scaffold.conversion.optimizers.library_rules import library_rule
         from mlax_scaffold.conversion.optimizers.optimizers import optimizer_definition
 
+        ruled = library_rule(origin, node, name)
+        if ruled is not None:
+            return Converted(ruled[0], "optax", tuple(notes.found), ruled[1])
         spec = optimizer_definition(origin, node, notes, name)
         framework = "optax"
     elif isinstance(node, ast.ClassDef) and is_layer_class(origin, node):

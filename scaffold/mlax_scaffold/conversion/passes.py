@@ -58,6 +58,7 @@ from mlax_scaffold.conversion.forms.kept_results import without_kept_results
 from mlax_scaffold.conversion.forms.keyed_weights import without_keyed_weights
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
+from mlax_scaffold.conversion.forms.literal_modes import with_called_modes
 from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
@@ -94,6 +95,7 @@ from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_size
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
 from mlax_scaffold.conversion.forms.python_draws import without_python_draws
 from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
+from mlax_scaffold.conversion.forms.rematerialized import without_rematerialized
 from mlax_scaffold.conversion.forms.returned_distributions import (
     without_returned_distributions,
 )
@@ -152,6 +154,7 @@ from mlax_scaffold.conversion.handed.given_spaces import without_given_spaces
 from mlax_scaffold.conversion.handed.handed_layers import without_handed_layers
 from mlax_scaffold.conversion.handed.handed_sizes import without_handed_sizes
 from mlax_scaffold.conversion.handed.making_functions import without_making_functions
+from mlax_scaffold.conversion.handed.making_methods import without_making_methods
 from mlax_scaffold.conversion.handed.named_classes import without_class_names
 from mlax_scaffold.conversion.handed.passed_keywords import without_passed_keywords
 from mlax_scaffold.conversion.handed.settled_numbers import without_settled_numbers
@@ -199,6 +202,7 @@ def with_plain_forms(
     without_decode_caches(origin, thing, notes)
     without_module_functions(origin)
     without_partial_classes(origin)
+    without_rematerialized(origin)
     without_packs(origin)
     without_lazy_values(origin)
     without_derived_linen(origin)
@@ -288,6 +292,7 @@ def with_plain_forms(
     without_mapped_functions(origin)
     without_chosen_lambdas(origin)
     without_mode_rates(origin)
+    with_called_modes(origin)
     without_array_assertions(origin, thing, notes)
     with_plain_classes(origin, notes, thing)
     with_called_parts(origin, thing)
@@ -306,6 +311,7 @@ def with_plain_forms(
     without_given_functions(origin)
     without_functions_of_layers(origin)
     without_making_functions(origin, LAYERS)
+    without_making_methods(origin, thing, LAYERS, notes)
     without_default_functions(origin)
     without_kept_results(origin)
     without_derived_layers(origin)
@@ -323,6 +329,8 @@ def with_plain_forms(
     without_passed_keywords(origin, thing, notes)
     without_drawing_functions(origin)
     with_unanimous_layers(origin, thing, LAYERS)
+    # What scanned layers are handed is seen once they are in a loop.
+    without_mapped_layers(origin)
     # A class may be given several configurations.
     configured = [with_settings(origin), with_settings(origin)]
     with_truth_parameters(origin)

@@ -76,7 +76,7 @@ def effects_in(
     effects: Mapping[str, Effect],
     sequences: Collection[str],
     states: Collection[str],
-    at: Callable[[ast.Subscript, Effect], Effect],
+    at: Callable[[ast.Subscript, Effect], Effect] = lambda called, whole: whole,
 ) -> Effects:
     """What the calls and values of a method do.
 

@@ -18,11 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mlax_scaffold.testing.built import Built, Run, is_array
+from mlax_scaffold.testing.built import Built, Run
+from mlax_scaffold.testing.plain_objects import PREFIX, put_in_mode, replaced
 from mlax_scaffold.testing.tensors import layer_of_torch
 
-_PREFIX = "original_"
-"""What the modules begin with that are imported here."""
 _OFF = (
     *("train", "training", "is_training", "is_train", "enable_dropout", "update_stats"),
     "test_local_stats",
@@ -96,7 +95,7 @@ class Original:
         if not folders:
             pytest.skip(f"{self.path}, which it was converted from, is not there")
         place = folders[0] / self.path
-        name = _PREFIX + "_".join(place.with_suffix("").parts[-3:])
+        name = PREFIX + "_".join(place.with_suffix("").parts[-3:])
         spec = importlib.util.spec_from_file_location(name, place)
         assert spec is not None
         assert spec.loader is not None
@@ -311,35 +310,15 @@ def _plain(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
         if hasattr(made, name)
     )
     flags = original.given_flags()
+    put_in_mode(made, {**dict.fromkeys(_OFF, False), **dict.fromkeys(_ON, True)})
     weights: dict[str, Any] = {}
-    _replaced(made, "", weights.setdefault)
+    replaced(made, "", weights.setdefault)
 
     def bound(moved: Any) -> Run:
-        _replaced(made, "", lambda name, _: moved[name])
+        replaced(made, "", lambda name, _: moved[name])
         return lambda *x: call(*x, **flags)
 
     return Built(weights, bound)
-
-
-def _replaced(value: Any, name: str, other: Callable[[str, Any], Any]) -> Any:
-    """What an object holds with other arrays, which are named by their places."""
-    if is_array(value):
-        floating = jnp.issubdtype(value.dtype, jnp.floating)
-        return other(name, value) if floating else value
-
-    def inner(key: Any, part: Any) -> Any:
-        return _replaced(part, f"{name}/{key}" if name else str(key), other)
-
-    if isinstance(value, dict):
-        value.update({k: inner(k, part) for k, part in value.items()})
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(inner, getattr(value, "_fields"), value))  # noqa: B009
-    elif isinstance(value, list | tuple):
-        return type(value)(inner(i, part) for i, part in enumerate(value))
-    elif type(value).__module__.startswith(_PREFIX):
-        for key, part in list(vars(value).items()):
-            setattr(value, key, inner(key, part))
-    return value
 
 
 def _pair(thing: Any, original: Original, arguments: Any, arrays: Any) -> Built:

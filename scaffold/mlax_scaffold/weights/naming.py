@@ -71,8 +71,16 @@ def words(part: str, roles: bool = True) -> tuple[str, ...]:
     found: list[str] = []
     for word in _DIGITS.sub("_", text).split("_"):
         if word and word not in _EMPTY:
-            found += _MEANING.get(word, [word]) if word not in _ROLES else [word]
+            known = _MEANING.get(word, [_singular(word)])
+            found += known if word not in _ROLES else [word]
     return tuple(found)
+
+
+def _singular(word: str) -> str:
+    """A word without the ending that a list of layers gives it: `ln_zs` holds what is `ln_z_0` elsewhere."""
+    return (
+        word[:-1] if len(word) > 1 and word.endswith("s") and word[-2] != "s" else word
+    )
 
 
 def meanings(path: Iterable[str], roles: bool = True) -> frozenset[str]:

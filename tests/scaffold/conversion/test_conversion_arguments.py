@@ -101,25 +101,10 @@ LISTED = {
         {"body": "return x - torch.var(x, dim=1, keepdim=True, correction=2)"},
         "a correction of `2`",
     ),
-    "averages in training, too": (
-        LINEN,
-        {"body": "return nn.BatchNorm(use_running_average=True)(x)"},
-        "use_running_average=True",
-    ),
-    "averages in training, told by the call": (
-        LINEN,
-        {"body": "return nn.BatchNorm()(x, use_running_average=True)"},
-        "use_running_average=True",
-    ),
     "moments of the batch in inference, too": (
         LINEN,
         {"body": "return nn.BatchNorm(use_running_average=False)(x)"},
         "use_running_average=False",
-    ),
-    "dropout that never drops": (
-        LINEN,
-        {"body": "return nn.Dropout(0.5, deterministic=True)(x)"},
-        "deterministic=True",
     ),
     "dropout in the wrong mode": (
         LINEN,

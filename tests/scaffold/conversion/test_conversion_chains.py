@@ -584,3 +584,55 @@ def thing(rate=0.1):
 """)
     assert "m = 0.9 * self.m + grad" in text
     assert "return -self.rate * m" in text
+
+
+@pytest.mark.parametrize(
+    ("labels", "made"),
+    [
+        ('"matrix" if p.ndim == 2 else "other"', "if param.ndim == 2"),
+        (
+            '"none" if p.ndim == 0 else ("other" if p.ndim == 1 else "matrix")',
+            "and param.ndim == 1 else update",
+        ),
+    ],
+)
+def test_groups_of_weights_that_their_shapes_tell_are_masked(labels, made):
+    text = convert(
+        "given.py",
+        f"""\
+import jax
+import optax
+
+
+def grouped(rate=0.1):
+    def label(params):
+        return jax.tree.map(lambda p: {labels}, params)
+
+    groups = {{"matrix": optax.sgd(rate, momentum=0.9), "other": optax.adam(rate)}}
+    return optax.multi_transform(groups, label)
+""",
+        "grouped",
+        "Grouped",
+        "OPTIMIZER",
+    )
+    assert text.whole
+    assert made in text.text
+
+
+def test_groups_of_weights_that_their_names_tell_are_listed():
+    made = convert(
+        "given.py",
+        """\
+import optax
+
+
+def grouped(rate=0.1):
+    labels = {"kernel": "matrix", "bias": "other"}
+    return optax.partition({"matrix": optax.sgd(rate), "other": optax.adam(rate)}, labels)
+""",
+        "grouped",
+        "Grouped",
+        "OPTIMIZER",
+    )
+    [note] = [n for n in made.notes if n.blocks]
+    assert note.what == "`optax.partition` is not known as a transformation"

@@ -665,17 +665,25 @@ class Thing(nn.Module):
     assert "if mask is None else jnp.logical_and(" in text
 
 
-def test_a_rate_that_is_zero_in_inference_is_that_of_a_dropout():
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "rate = self.rate if is_training else 0.0\n"
+        "        return hk.dropout(hk.next_rng_key(), rate, hk.Linear(4)(x))",
+        "x = hk.Linear(4)(x)\n"
+        "        return hk.dropout(hk.next_rng_key(), self.rate if is_training else 0.0, x)",
+    ],
+)
+def test_a_rate_that_is_zero_in_inference_is_that_of_a_dropout(lines):
     text = converted(
-        """\
+        f"""\
 class Thing(hk.Module):
     def __init__(self, rate, name=None):
         super().__init__(name=name)
         self.rate = rate
 
     def __call__(self, x, is_training):
-        rate = self.rate if is_training else 0.0
-        return hk.dropout(hk.next_rng_key(), rate, hk.Linear(4)(x))
+        {lines}
 """,
         HAIKU,
     ).text

@@ -1287,3 +1287,105 @@ class Thing(nn.Module):
         "from functools import partial\n" + LINEN,
     ).text
     assert "examples = ({'in_features': 16, 'carry': (2, 16)},)" in text
+
+
+SCANNED = """\
+class Block(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x, mask):
+        return x + nn.Dense(self.size)(x) * mask, None
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "block = Block\n        if self.remat:\n            block = nn.remat(block, prevent_cse=False)",
+        "block = nn.remat(Block) if self.remat else Block",
+        "block = nn.remat(Block, static_argnums=(2,))",
+    ],
+)
+def test_classes_of_linen_that_are_computed_again_are_the_classes(lines):
+    text = converted(
+        SCANNED
+        + f"""\
+class Thing(nn.Module):
+    size: int = 8
+    depth: int = 2
+    remat: bool = True
+
+    @nn.compact
+    def __call__(self, x, mask):
+        {lines}
+        x, _ = nn.scan(
+            block,
+            variable_axes={{"params": 0}},
+            split_rngs={{"params": True}},
+            in_axes=(nn.broadcast,),
+            length=self.depth,
+        )(self.size, name="layers")(x, mask)
+        return x
+""",
+        LINEN,
+    ).text
+    assert "self.layers = [Block(self.size) for _ in range(self.depth)]" in text
+    assert "x, _ = layer(x, mask)" in text
+
+
+def test_a_configuration_is_handed_to_layers_that_are_scanned():
+    text = converted(
+        """\
+@dataclasses.dataclass
+class Config:
+    size: int = 8
+    depth: int = 2
+
+
+class Block(nn.Module):
+    config: Config
+
+    @nn.compact
+    def __call__(self, x, _):
+        return nn.Dense(self.config.size)(x), None
+
+
+class Thing(nn.Module):
+    config: Config
+
+    @nn.compact
+    def __call__(self, x):
+        config = self.config
+        x = nn.Dense(config.size)(x)
+        x, _ = nn.scan(
+            Block, variable_axes={"params": 0}, split_rngs={"params": True}, length=config.depth
+        )(config)(x, None)
+        return x
+""",
+        "import dataclasses\n" + LINEN,
+    ).text
+    assert "size: Size = 8" in text
+    assert "depth: Size = 2" in text
+    assert "for _ in range(self.depth)]" in text
+
+
+def test_an_input_that_a_layer_computes_with_holds_no_indices():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    norm: eqx.nn.LayerNorm
+    up: eqx.nn.Linear
+
+    def __init__(self, dim, *, key):
+        self.norm = eqx.nn.LayerNorm(dim)
+        self.up = eqx.nn.Linear(dim, dim, key=key)
+
+    def __call__(self, tokens):
+        return tokens + jax.vmap(self.up)(jax.vmap(self.norm)(tokens))
+""",
+        EQUINOX,
+    ).text
+    assert 'tokens: Float["*batch dim"]' in text.replace("'", '"')

@@ -446,3 +446,31 @@ rounded.defvjp(forward, backward)
     made = convert("thing.py", body, "rounded", "rounded_to", "FUNCTION")
     assert made.whole
     assert "rounded_with_rule.defvjp(forward, backward)" in made.text
+
+
+def test_fields_that_a_class_sets_of_its_base_are_defaults():
+    text = converted(
+        """\
+class Groups(nn.GroupNorm):
+    num_groups: int = 4
+
+
+class Centred(nn.LayerNorm):
+    use_bias: bool = False
+
+
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = Groups()(x)
+        x = Centred()(x)
+        return Centred(epsilon=1e-2)(x)
+""",
+        LINEN,
+    ).text
+    assert "num_groups: Size = 4" in text
+    assert "GroupNorm(self.num_groups, self.in_channels" in text
+    assert "use_bias: bool = False" in text
+    # What one call gives, and another one leaves out, is there what the base has.
+    assert "epsilon: Positive = 1e-06" in text
+    assert "use_bias=self.use_bias, epsilon=self.epsilon" in text

@@ -81,6 +81,33 @@ class Sum:
     )
 
 
+def test_a_plain_object_is_compared_in_inference(tmp_path: Path):
+    (tmp_path / "code.py").write_text("""
+class Part:
+    def __init__(self):
+        self.training = True
+
+    def __call__(self, x):
+        return 3 * x if self.training else 2 * x
+
+
+class Whole:
+    def __init__(self):
+        self.parts = {"only": [Part()]}
+        self.inference = False
+
+    def __call__(self, x):
+        return self.parts["only"][0](x) if self.inference else x
+""")
+    assert_parity(
+        Double,
+        Original("code.py", "Whole", "plain"),
+        hyperparameters={},
+        inputs={"x": (2, 3)},
+        near=str(tmp_path / "test.py"),
+    )
+
+
 def test_what_has_no_weights_is_compared(tmp_path: Path):
     compare(tmp_path, "Twice", {})
     with pytest.raises(AssertionError, match="Not equal"):

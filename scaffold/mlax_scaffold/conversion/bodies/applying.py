@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.bodies.one_mode import (
+    DROPOUT,
+    is_same,
+    remark_drop,
+    told_mode,
+    with_averages,
+    without_mode,
+)
 from mlax_scaffold.conversion.bodies.scanning import Scanning
+from mlax_scaffold.conversion.declarations.building import Attribute
 from mlax_scaffold.conversion.rows.rows import MisfitError, follows_mode, says_mode
 from mlax_scaffold.conversion.rows.tables import CALLS
 from mlax_scaffold.conversion.shapes.layer_shapes import arguments
@@ -47,9 +56,12 @@ class Applying(Scanning):
         interface = self.builder.own.get(layer) if kind == "@own" else None
         if interface is not None:
             node = self._own_arguments(node, interface)
+        row = CALLS.get(self.builder.framework, {}).get(layer)
+        told = told_mode(node, row) if given is None and kind == "@layer" else None
+        if told is not None and (made := self._of_one_mode(node, known, *told)):
+            return made
         if given is None:
             node = self._flagless(node)
-            row = CALLS.get(self.builder.framework, {}).get(layer)
             node = row.in_places(node) if row is not None else node
             node.args, given = self._arguments(node.args)
         read = {k.arg: self.value(k.value) for k in node.keywords}
@@ -67,6 +79,9 @@ class Applying(Scanning):
             signature = self.results.get(layer)
             result = signature.result(self.symbols, call, given) if signature else None
             return node, result
+        if kind == "@layer" and layer != "Embed" and given:
+            # A name such as `tokens` holds indices elsewhere.
+            _of_numbers(given[0])
         if layer == "ConvTranspose" and known.condition is not None and given:
             given = [self._of_any_channels(given[0], call), *given[1:]]
         result = self.layers.result(layer, call, given)
@@ -136,6 +151,31 @@ class Applying(Scanning):
             return made, Several([result, None])
         return made, result
 
+    def _of_one_mode(
+        self, node: ast.Call, known: Attribute, flag: str, trains: bool
+    ) -> tuple[ast.expr, Value] | None:
+        """The call of a layer that says its mode; None where it is a call as others are, or is listed."""
+        layer = known.layer.partition(":")[2]
+        row = CALLS.get(self.builder.framework, {}).get(layer)
+        if is_same(layer, known) or (trains and layer == DROPOUT):
+            if not is_same(layer, known):
+                remark_drop(node, self.builder.notes)
+            without_mode(node, row, flag)
+            return None
+        if trains or layer not in (DROPOUT, "BatchNorm"):
+            return None
+        node = self._flagless(without_mode(node, row, flag))
+        node.args, given = self._arguments(node.args)
+        value = given[0] if given else None
+        if layer == DROPOUT and len(given) == 1 and not node.keywords:
+            return node.args[0], value
+        result = self.layers.result(layer, known.call, given) if known.call else None
+        made = with_averages(node, known, value) if layer == "BatchNorm" else None
+        if made is None:
+            self._refuse_mode(node, flag, ast.Constant(not trains))
+            return node, result
+        return made, result
+
     def _flagless(self, node: ast.Call) -> ast.Call:
         """A call without flags of training and keys, which layers here are not given."""
         left_out = {*TRAINING, *INFERENCE}
@@ -164,11 +204,14 @@ class Applying(Scanning):
     def _in_mode(self, node: ast.Call, argument: str, value: ast.expr) -> None:
         """Say so where a call is in one mode, whatever the mode is."""
         if says_mode(argument) and not follows_mode(argument, value):
-            self.builder.notes.refuse(
-                node,
-                f"`{argument}={ast.unparse(value)}` of a call has no counterpart",
-                "a layer is in the mode of the whole call here: leave the argument out",
-            )
+            self._refuse_mode(node, argument, value)
+
+    def _refuse_mode(self, node: ast.Call, argument: str, value: ast.expr) -> None:
+        self.builder.notes.refuse(
+            node,
+            f"`{argument}={ast.unparse(value)}` of a call has no counterpart",
+            "a layer is in the mode of the whole call here: leave the argument out",
+        )
 
     def side(
         self, test: ast.expr, node: ast.expr, equal: type[ast.cmpop]
@@ -204,6 +247,12 @@ class Applying(Scanning):
             k for k in node.keywords if not interface.dropped.get(str(k.arg))
         ]
         return node
+
+
+def _of_numbers(value: Value) -> None:
+    """Let what a layer computes with be numbers, where its name says that it has indices."""
+    if isinstance(value, Array) and value.kind == "Int":
+        value.kind = "Float"
 
 
 def _is_key(node: ast.expr) -> bool:

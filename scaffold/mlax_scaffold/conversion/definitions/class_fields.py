@@ -42,16 +42,8 @@ class ClassFields:
 
     def _inputs(self, call: ast.FunctionDef) -> list[ast.arg]:
         found: list[ast.arg] = []
-        given = {a.arg for a in call.args.args}
         for argument in (*call.args.args, *call.args.kwonlyargs):
-            attends = bool({"query", "value", "queries"} & given)
-            left_out = is_key(call, argument.arg) and (
-                not attends or argument in call.args.kwonlyargs
-            )
-            left_out = left_out and "Float" not in ast.unparse(argument)
-            if argument.arg == "self" or left_out or flags([argument.arg]):
-                continue
-            if argument.arg == "state" and not self._reckoned(call):
+            if argument.arg == "self" or self._said_otherwise(call, argument):
                 continue
             if self._unread(call, argument.arg):
                 self.notes.remark(
@@ -62,6 +54,18 @@ class ClassFields:
                 continue
             found.append(argument)
         return found
+
+    def _said_otherwise(self, call: ast.FunctionDef, argument: ast.arg) -> bool:
+        """Whether a parameter is a flag of training, a key or a state, which are there without it here."""
+        given = {a.arg for a in call.args.args}
+        attends = bool({"query", "value", "queries"} & given)
+        holds_key = is_key(call, argument.arg) and (
+            not attends or argument in call.args.kwonlyargs
+        )
+        holds_key = holds_key and "Float" not in ast.unparse(argument)
+        if argument.arg == "state" and not self._reckoned(call):
+            return True
+        return holds_key or bool(flags([argument.arg]))
 
     def _reckoned(self, call: ast.FunctionDef) -> bool:
         """Whether `state` is what a cell carries, or is reckoned with, and no state of layers."""

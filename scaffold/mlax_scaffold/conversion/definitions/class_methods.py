@@ -7,6 +7,7 @@ import copy
 
 from mlax_scaffold.conversion.declarations.weight_dtypes import weight_of
 from mlax_scaffold.conversion.definitions.added_fields import AddedFields
+from mlax_scaffold.conversion.definitions.own_calls import Taken, without_left_out
 from mlax_scaffold.conversion.forms.decorators import refuse_decorators
 from mlax_scaffold.conversion.forms.parts_methods import called_of_parts
 from mlax_scaffold.conversion.lists.key_loops import holds_keys
@@ -65,6 +66,7 @@ class ClassMethods(AddedFields):
 
     methods: dict[str, ast.FunctionDef]
     node: ast.ClassDef
+    call: ast.FunctionDef | None
 
     def _helpers(self, call: ast.FunctionDef) -> list[ast.FunctionDef]:
         found: list[ast.FunctionDef] = []
@@ -147,6 +149,29 @@ class ClassMethods(AddedFields):
             "write it where it is called",
         )
 
+    def _taken(self) -> dict[str, Taken]:
+        """What the methods take, by the names that they have here."""
+        found: dict[str, Taken] = {}
+        around = self.builder.translator.around
+        for function in self.methods.values():
+            known = around.attributes.get(function.name)
+            title = self_attribute(known) if known is not None else None
+            title = "forward" if function is self.call else title
+            if title is None:
+                continue
+            given = function.args.args[:]
+            if "staticmethod" not in map(ast.unparse, function.decorator_list):
+                given = given[1:]
+            named = (*given, *function.args.kwonlyargs)
+            left_out = {
+                a.arg
+                for a in named
+                if self._said_otherwise(function, a) or self._unread(function, a.arg)
+            }
+            places = tuple(a.arg for a in given)
+            found[title] = Taken(places, frozenset(left_out))
+        return found
+
     def _method(
         self, function: ast.FunctionDef, title: str, inputs: list[ast.arg]
     ) -> ast.FunctionDef:
@@ -179,6 +204,7 @@ class ClassMethods(AddedFields):
             around.locals[key] = expression("self.key()")
         cleaned = [s for s in map(self._cleaned, without_docstring(function.body)) if s]
         body = translator.statements(cleaned)
+        without_left_out(body, self._taken(), self.builder.notes)
         around.locals, around.keys = saved
         around.attributes = attributes
         calculations.first_input = first

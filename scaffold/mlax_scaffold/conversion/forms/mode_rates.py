@@ -27,6 +27,11 @@ def without_mode_rates(origin: Origin) -> None:
                     if rate is not None and _only_dropped(function, local):
                         kept = [s for s in function.body if s is not part]
                         function.body = [with_names(s, {local: rate}) for s in kept]
+        for call in ast.walk(function):
+            if isinstance(call, ast.Call) and _drops(call):
+                call.args = [_of_training(a) for a in call.args]
+                for keyword in call.keywords:
+                    keyword.value = _of_training(keyword.value)
     ast.fix_missing_locations(origin.tree)
 
 
@@ -43,14 +48,23 @@ def _in_training(value: ast.IfExp) -> ast.expr | None:
     return body if known and zero == 0 and zero is not False else None
 
 
+def _of_training(value: ast.expr) -> ast.expr:
+    """An argument as it is in training, where it is a rate that is zero in inference."""
+    rate = _in_training(value) if isinstance(value, ast.IfExp) else None
+    return value if rate is None else rate
+
+
+def _drops(call: ast.Call) -> bool:
+    return ast.unparse(call.func).lower().endswith("dropout")
+
+
 def _only_dropped(function: ast.FunctionDef, local: str) -> bool:
     """Whether a local is assigned once, and read as an argument of dropout alone."""
     found = [n for n in ast.walk(function) if is_name(n, local)]
     given = [
         argument
         for call in ast.walk(function)
-        if isinstance(call, ast.Call)
-        and ast.unparse(call.func).lower().endswith("dropout")
+        if isinstance(call, ast.Call) and _drops(call)
         for argument in (*call.args, *(k.value for k in call.keywords))
         if is_name(argument, local)
     ]

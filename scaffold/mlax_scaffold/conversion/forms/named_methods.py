@@ -10,6 +10,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
+    expression,
     is_name,
     names,
     replaced,
@@ -21,15 +22,29 @@ from mlax_scaffold.conversion.source.trees import (
 def without_named_methods(origin: Origin) -> None:
     """Write them so, in place."""
     for node in origin.classes.values():
-        if framework_of(origin, node) != "torch":
-            continue
         methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+        framework = framework_of(origin, node)
+        if framework != "torch":
+            if framework and any(m.name == "__call__" for m in methods):
+                _Whole().visit(node)
+                ast.fix_missing_locations(node)
+            continue
         for method in methods:
             if method.args.args and method.args.args[0].arg == "self":
                 _Named(node.name, {m.name: m for m in methods}).visit(method)
         _written_out(node, methods)
         _kept(origin, methods)
         ast.fix_missing_locations(node)
+
+
+class _Whole(ast.NodeTransformer):
+    """The layer itself, called by another of its methods: `self(x)`, `self.__call__(x)`."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if is_name(node.func, "self") or self_attribute(node.func) == "__call__":
+            node.func = ast.copy_location(expression("self.forward"), node.func)
+        return node
 
 
 class _Named(ast.NodeTransformer):

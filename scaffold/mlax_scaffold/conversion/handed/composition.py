@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
+from mlax_scaffold.conversion.rows.rows import Row, default_in, places_of
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -79,20 +80,56 @@ def _inherited(
         return None
     inputs = ast.parse(f"def f{row.signature}: pass").body[0]
     assert isinstance(inputs, ast.FunctionDef)
+    own = _own_defaults(node, places_of(row))
     places = [a.arg for a in inputs.args.args][: max(len(c.args) for c in calls)]
-    named = {str(k.arg) for c in calls for k in c.keywords} - {*places}
-    given = [*places, *sorted(named)]
+    named = {str(k.arg) for c in calls for k in c.keywords} | own.keys()
+    rest = sorted(named - {*places})
+    given = [*places, *rest]
     if not all(name.isidentifier() and name != "None" for name in given):
         return None
-    text = f"def __init__(self, {', '.join(given)}):\n    super().__init__("
-    text += ", ".join([*places, *(f"{n}={n}" for n in sorted(named))]) + ")"
+    told = [_parameter(row, n, own, calls, places) for n in given]
+    told[len(places) :] = ["*", *told[len(places) :]] if rest else []
+    text = f"def __init__(self, {', '.join(told)}):\n    super().__init__("
+    text += ", ".join([*places, *(f"{n}={n}" for n in rest)]) + ")"
     made = statement(text)
     assert isinstance(made, ast.FunctionDef)
     for part in ast.walk(made):
         if hasattr(part, "lineno"):
             ast.copy_location(part, node)
-    node.body.insert(0, made)
+    node.body = [made, *(part for part in node.body if _field(part) not in own)]
     return made
+
+
+def _own_defaults(node: ast.ClassDef, known: Collection[str]) -> dict[str, ast.expr]:
+    """What a class sets parameters of its base to, as fields: `num_groups: int = 4`."""
+    return {
+        str(_field(part)): part.value
+        for part in node.body
+        if isinstance(part, ast.AnnAssign) and part.value and _field(part) in known
+    }
+
+
+def _field(part: ast.stmt) -> str | None:
+    target = part.target if isinstance(part, ast.AnnAssign) else None
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _parameter(
+    row: Row,
+    title: str,
+    own: Mapping[str, ast.expr],
+    calls: Sequence[ast.Call],
+    places: Sequence[str],
+) -> str:
+    """A parameter of the constructor, with its default where a call leaves it out."""
+    at = places.index(title) if title in places else None
+    always = all(
+        title in {k.arg for k in call.keywords}
+        or (at is not None and at < len(call.args))
+        for call in calls
+    )
+    default = own.get(title) or (None if always else default_in(row, title))
+    return title if default is None else f"{title}={ast.unparse(default)}"
 
 
 def _in_order(

@@ -47,7 +47,7 @@ def without_making_functions(origin: Origin, layers: Collection[str]) -> None:
         for caller in callers:
             calls = {n: copy.deepcopy(f) for n, f in known.items() if f is not caller}
             taken = names(caller) | {a.arg for a in caller.args.args}
-            _Blocks(calls, taken).visit(caller)
+            Blocks(calls, taken).visit(caller)
     ast.fix_missing_locations(origin.tree)
 
 
@@ -98,8 +98,13 @@ def _is_followed(function: ast.FunctionDef) -> bool:
     )
 
 
-class _Blocks(ast.NodeTransformer):
-    """Statements, before those of which the lines of what they call are put."""
+class Blocks(ast.NodeTransformer):
+    """Statements, before those of which the lines of what they call are put.
+
+    Args:
+        known: the functions whose calls are written out, by what is called: `attend`, `self.attend`.
+        taken: names that locals may not have.
+    """
 
     def __init__(self, known: Mapping[str, ast.FunctionDef], taken: set[str]):
         self.known, self.taken = known, taken
@@ -123,7 +128,7 @@ class _Blocks(ast.NodeTransformer):
 
 
 class _Calls(ast.NodeTransformer):
-    def __init__(self, blocks: _Blocks):
+    def __init__(self, blocks: Blocks):
         self.blocks = blocks
 
     def visit(self, node: ast.AST) -> ast.AST:
@@ -132,7 +137,7 @@ class _Calls(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        function = self.blocks.known.get(getattr(node.func, "id", ""))
+        function = self.blocks.known.get(ast.unparse(node.func))
         given = bound_arguments(function, node) if function is not None else None
         if function is None or given is None:
             return node
@@ -155,6 +160,12 @@ class _Calls(ast.NodeTransformer):
         lines = [Names(parts).visit(copy.deepcopy(s)) for s in body]
         self.blocks.before += lines[:-1]
         value = lines[-1].value
+        if any(isinstance(getattr(p, "func", None), ast.Call) for p in ast.walk(value)):
+            # A layer that it makes is made before those of what is called next.
+            title = self._free("made")
+            kept = ast.Assign([ast.Name(title, ast.Store())], value)
+            self.blocks.before.append(ast.copy_location(kept, lines[-1]))
+            value = ast.Name(title, ast.Load())
         return ast.copy_location(replaced(value, {}), node)
 
     def _free(self, local: str) -> str:

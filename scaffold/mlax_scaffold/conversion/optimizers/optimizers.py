@@ -9,6 +9,7 @@ import os
 from mlax_scaffold.conversion.definitions.programs import carried
 from mlax_scaffold.conversion.forms.leaf_functions import Decided
 from mlax_scaffold.conversion.forms.straightened import straighten
+from mlax_scaffold.conversion.optimizers.grouped import as_chain
 from mlax_scaffold.conversion.optimizers.leaf_expressions import LeafExpressions
 from mlax_scaffold.conversion.optimizers.optimizer_chains import (
     STATELESS,
@@ -216,6 +217,7 @@ def _result(
     if isinstance(result.func, ast.Call) and "inject" in ast.unparse(result.func.func):
         # What is injected may be changed between steps there.
         result = ast.Call(result.func.args[0], result.args, result.keywords)
+    result = as_chain(translator.origin, result, known, functions)
     full = translator.origin.qualified(result.func) or ast.unparse(result.func)
     last = ast.unparse(result.func).rpartition(".")[2]
     if last.startswith("GradientTransformation"):

@@ -1,0 +1,93 @@
+"""Weights of an original that names do not tell apart, in the orders in which they may have been made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count, groupby
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.weights.arrays import names_in, parse
+from mlax_scaffold.weights.mapping import Mapping, Weight
+from mlax_scaffold.weights.paths import key_names
+
+__all__ = ["as_declared", "as_made_in_loops", "moved"]
+
+
+def as_declared(mapping: Mapping) -> Mapping:
+    """The mapping, in which what is open is taken in the order of the weights of the layer.
+
+    What the original has not, which these hyperparameters leave unused, keeps its initial value:
+    whether all this was right, the results say.
+    """
+    return _taken(mapping, mapping.weights)
+
+
+def as_made_in_loops(mapping: Mapping) -> Mapping:
+    """The same, where the layers of lists beside each other were made in turn, as a loop makes them."""
+    order: list[Weight] = []
+    for looped, group in groupby(mapping.weights, lambda w: _number(w) is not None):
+        weights = list(group)
+        order += sorted(weights, key=_number_of) if looped else weights
+    return _taken(mapping, order)
+
+
+def _number(weight: Weight) -> int | None:
+    """The place in its list of the layer that a weight is one of."""
+    _, *below = weight.leaf.path.split("/")
+    return int(below[0]) if below and below[0].isdigit() else None
+
+
+def _number_of(weight: Weight) -> int:
+    return _number(weight) or 0
+
+
+def _taken(mapping: Mapping, order: Sequence[Weight]) -> Mapping:
+    used = {n for w in mapping.weights if w.expression for n in names_in(w.expression)}
+    known = set(used)
+    made: dict[int, Weight] = {}
+    for weight in order:
+        if weight.decided:
+            continue
+        fitting = [parse(text) for text in weight.candidates]
+        known.update(n for f in fitting for n in names_in(f))
+        left = [f for f in fitting if not used & set(names_in(f))]
+        used.update(n for f in left[:1] for n in names_in(f))
+        chosen = left[0] if left else None
+        made[id(weight)] = replace(weight, expression=chosen, initial=chosen is None)
+    weights = tuple(made.get(id(w), w) for w in mapping.weights)
+    unused = tuple(sorted({*mapping.unused, *(known - used)}))
+    return replace(mapping, weights=weights, unused=unused)
+
+
+def moved(tree: Any, mapping: Mapping) -> Any:
+    """Weights other than the initial ones, each another: zeros and ones would hide what is exchanged."""
+    used = {n for w in mapping.weights if w.expression for n in names_in(w.expression)}
+    numbers = count()
+
+    def other(leaf: Any) -> Any:
+        if not jnp.issubdtype(jnp.result_type(leaf), jnp.floating):
+            return leaf
+        drawn = jax.random.normal(jax.random.key(next(numbers)), leaf.shape)
+        made = leaf + 0.1 * jnp.abs(drawn)
+        return np.asarray(made, leaf.dtype) if isinstance(leaf, np.ndarray) else made
+
+    if isinstance(tree, dict) and used <= set(tree):
+        # What the layer computes from its hyperparameters stays what it is.
+        return {name: other(x) if name in used else x for name, x in tree.items()}
+    if isinstance(tree, tuple) and len(tree) == 2:
+        # The parameters and the state of haiku.
+        return jax.tree.map(other, tree[0]), tree[1]
+    paths = (path for path, _ in jax.tree_util.tree_leaves_with_path(tree))
+    known = used <= {"/".join(key_names(path)) for path in paths}
+
+    def unless_computed(path: Any, leaf: Any) -> Any:
+        """Another array, unless it is one that the layer computes; those are not all of one number."""
+        computed = known and "/".join(key_names(path)) not in used
+        return leaf if computed and np.ptp(leaf) > 0 else other(leaf)
+
+    return jax.tree_util.tree_map_with_path(unless_computed, tree)

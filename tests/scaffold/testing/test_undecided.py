@@ -1,0 +1,43 @@
+"""The orders in which weights may have been made that names do not tell apart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlax_scaffold.testing.undecided import as_declared, as_made_in_loops, moved
+from mlax_scaffold.weights.mapping import Mapping, Weight
+from mlax_scaffold.weights.model import Leaf
+
+PATHS = ("norm/scale", "ups/0/bias", "ups/1/bias", "downs/0/bias", "downs/1/bias")
+PLACES = tuple(f"Dense_{i}" for i in range(len(PATHS)))
+
+
+def mapping() -> Mapping:
+    weights = [
+        Weight(
+            Leaf("trainables", path, (2,), "float32"),
+            candidates=tuple(f'"{p}"' for p in PLACES),
+        )
+        for path in PATHS
+    ]
+    return Mapping("flax", tuple(weights))
+
+
+def places(made: Mapping) -> list[str]:
+    return [str(w.expression).strip('"') for w in made.weights]
+
+
+def test_what_is_open_is_taken_as_it_was_declared():
+    assert places(as_declared(mapping())) == list(PLACES)
+
+
+def test_layers_of_a_loop_are_made_in_turn():
+    assert places(as_made_in_loops(mapping())) == [
+        *("Dense_0", "Dense_1", "Dense_3", "Dense_2", "Dense_4"),
+    ]
+
+
+def test_weights_of_one_shape_are_moved_to_different_numbers():
+    weights = {place: np.zeros(2, np.float32) for place in PLACES}
+    found = moved(weights, as_declared(mapping()))
+    assert len({tuple(w) for w in found.values()}) == len(PLACES)
