@@ -44,7 +44,7 @@ class Traits:
     stored: bool
     """Whether a state is read in the dtype that it is stored in."""
     weights: frozenset[str] = frozenset()
-    """The names of its own weights, without those of its sub-layers."""
+    """The names of its weights; those of a sub-layer with the name of that, `embed.kernel`."""
     states: frozenset[str] = frozenset()
     """The names of its own states."""
     surrogate: bool = False
@@ -201,8 +201,8 @@ class Library:
             or any(t.training for t in subs.values()),
             stored=any(m.stored for m in definition.methods)
             or any(t.stored for t in subs.values()),
-            weights=frozenset(d.name for d in definition.declared(Role.TRAINABLE)),
-            states=frozenset(d.name for d in definition.declared(Role.STATE)),
+            weights=self._arrays(definition, Role.TRAINABLE),
+            states=self._arrays(definition, Role.STATE),
             keyed=any(
                 d.role in (Role.TRAINABLE, Role.STATE) for d in definition.declarations
             )
@@ -223,6 +223,16 @@ class Library:
                 for m in definition.entries
             ),
         )
+
+    def _arrays(self, definition: Definition, role: Role) -> frozenset[str]:
+        """Its arrays of a role, and those of its sub-layers, `embed.kernel`, that are one layer each."""
+        found = {d.name for d in definition.declared(role)}
+        for d in definition.declared(Role.SUB_LAYER):
+            if not (d.members or d.several):
+                traits = self.traits(d.references[0])
+                inner = traits.weights if role is Role.TRAINABLE else traits.states
+                found |= {f"{d.name}.{name}" for name in inner}
+        return frozenset(found)
 
     def surrogate(self, definition: Definition) -> bool:
         """Whether its gradient, or that of a function it is built on, is meant not to be the derivative."""

@@ -207,7 +207,9 @@ def _certain(failure: Failure, traced: Definition, frame: Frame, line: str) -> b
     own = failure.frames[-1] == frame
     if "NameError" in kinds or "ImportError" in kinds:
         return True
-    if "AttributeError" in kinds and "module '" in failure.message:
+    if "AttributeError" in kinds and (
+        "module '" in failure.message or _OF_A_LAYER.search(failure.message)
+    ):
         return True
     # A check of the generated code, or of the library: the example may be at fault.
     checked = line.startswith(("raise ", "checks.")) or "require" in line
@@ -301,6 +303,12 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
         )
     if _ARGUMENTS.search(message):
         return _Explanation(message.strip().split("\n")[0], "")
+    of_layer = _OF_A_LAYER.search(message)
+    if of_layer:
+        return _Explanation(
+            f"{of_layer[1]} has no `{of_layer[2]}`",
+            "What is read of a layer is one of its hyperparameters, weights, states and layers.",
+        )
     attribute = re.search(r"has no attribute '?(\w+)'?", message)
     if "AttributeError" in kinds and attribute:
         close = did_you_mean(attribute[1], ARRAY_METHODS)
@@ -315,6 +323,9 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
         )
     return None
 
+
+_OF_A_LAYER = re.compile(r"^(\w+)Hyperparams has no attribute '(\w+)'")
+"""What the hyperparameters of a layer say of what it does not have."""
 
 ARRAY_METHODS = (
     *("all", "any", "argmax", "argmin", "argsort", "astype", "at", "clip", "conj"),

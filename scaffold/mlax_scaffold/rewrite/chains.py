@@ -51,14 +51,24 @@ def chain_of(node: cst.CSTNode) -> Chain | None:
                 return None if name is None else Chain(name, tuple(indices))
 
 
+def attribute_at(node: cst.CSTNode) -> tuple[Chain, str] | None:
+    """The place that an attribute is read of, and its name, with dots where it is one of a layer in that."""
+    names: list[str] = []
+    while isinstance(node, cst.Attribute) and self_attribute(node) is None:
+        names.insert(0, node.attr.value)
+        node = node.value
+    chain = chain_of(node)
+    return (chain, ".".join(names)) if chain is not None and names else None
+
+
 def read_weight(node: cst.CSTNode, context: Context) -> Chain | None:
     """The sub-layer, or the place of one, that `self.embed.kernel` reads a weight of; or that of a weight.
 
     Of a weight that stands among layers: `self.layers[i]["scale"]`.
     """
     match node:
-        case cst.Attribute(value=owner, attr=cst.Name(value=name)):
-            chain = chain_of(owner)
+        case cst.Attribute():
+            chain, name = attribute_at(node) or (None, "")
         case cst.Subscript():
             chain, name = chain_of(node), ""
         case _:

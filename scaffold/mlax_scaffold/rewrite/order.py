@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from mlax_scaffold.model.definition import Role
-from mlax_scaffold.rewrite.chains import called_member, chain_of
+from mlax_scaffold.rewrite.chains import attribute_at, called_member, chain_of
 from mlax_scaffold.rewrite.closures import STATE, takes
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import code, expression, operand, self_attribute
@@ -92,7 +92,7 @@ def _read(node: cst.CSTNode, context: Context) -> _Read | None:
         case cst.Attribute(value=owner, attr=cst.Name(value=name)):
             if self_attribute(owner) == "stored":
                 return _Read(node, name, name)
-            chain = chain_of(owner)
+            chain, _ = attribute_at(node) or (None, "")
             if chain is not None and context.renews(chain.name):
                 return _Read(node, chain.name, name)
     chain = chain_of(node)

@@ -6,7 +6,13 @@ import libcst as cst
 
 from mlax_scaffold.model.definition import Role
 from mlax_scaffold.model.places import STRUCTURAL
-from mlax_scaffold.rewrite.chains import Chain, chain_of, kinds_at, traits_at
+from mlax_scaffold.rewrite.chains import (
+    Chain,
+    attribute_at,
+    chain_of,
+    kinds_at,
+    traits_at,
+)
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import code, expression
 from mlax_scaffold.rewrite.traversal import Transformer
@@ -92,7 +98,7 @@ class _Places(Transformer):
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
     ) -> cst.BaseExpression:
-        chain = chain_of(updated_node.value)
+        chain, name = attribute_at(original_node) or (None, "")
         several = {*self.context.containers, *self.context.several}
         if chain is None or chain.name not in several:
             return updated_node
@@ -101,7 +107,6 @@ class _Places(Transformer):
         if chain.name in self.context.containers and not kinds_at(chain, self.context):
             return updated_node
         _, traits = traits_at(chain, self.context)
-        name = updated_node.attr.value
         if name in traits.weights:
             return self._read("trainables", chain, f".{name}")
         if name in traits.states:

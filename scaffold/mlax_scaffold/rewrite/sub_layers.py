@@ -11,7 +11,7 @@ import libcst as cst
 
 from mlax_scaffold.model.definition import MethodRole
 from mlax_scaffold.model.reserved import RESERVED
-from mlax_scaffold.rewrite.chains import Chain, called_member, traits_at
+from mlax_scaffold.rewrite.chains import Chain, attribute_at, called_member, traits_at
 from mlax_scaffold.rewrite.closures import STATE, takes, value_text
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import (
@@ -307,9 +307,11 @@ class _RawLayers(Transformer):
         tree = updated_node.attr.value
         if name in self.context.dynamic and tree in ("trainables", "non_trainables"):
             return expression(f"{tree}.{name}")
-        if name in self.context.sub_layers and name in self.context.traits:
-            return self._array(name or "", tree) or updated_node
-        return updated_node
+        chain, read = attribute_at(original_node) or (None, "")
+        if chain is None or chain.indices or chain.name not in self.context.sub_layers:
+            return updated_node
+        known = chain.name in self.context.traits
+        return (known and self._array(chain.name, read)) or updated_node
 
     def _array(self, layer: str, name: str) -> cst.BaseExpression | None:
         """A weight or a state of a sub-layer, in the compute dtype of this one."""

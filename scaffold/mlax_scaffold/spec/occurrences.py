@@ -24,6 +24,7 @@ from mlax_scaffold.spec.declared import (
     call_draws,
     declarations,
     kinds_at,
+    kinds_of,
     list_draws,
     module_of,
 )
@@ -122,6 +123,9 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """A method or a sub-layer as a value is a function that calls it."""
+        nested = self._of_inner_layer(node)
+        if nested is not None:
+            return nested
         owner = declarations(self.owner).get(self_attribute(node.value) or "")
         if isinstance(owner, type) and isinstance(
             declarations(owner).get(node.attr), str
@@ -157,6 +161,36 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
             text = f"self._function_(1, {effect.changes})({text})"
         made = ast.parse(text, mode="eval").body
         return ast.copy_location(made, node)
+
+    def _of_inner_layer(self, node: ast.Attribute) -> ast.AST | None:
+        """`self.encoder.embed.kernel`: an array of a layer in a layer."""
+        names: list[str] = []
+        place: ast.expr = node
+        while isinstance(place, ast.Attribute) and not self_attribute(place):
+            names.insert(0, place.attr)
+            place = place.value
+        if len(names) < 2:
+            return None
+        name = self_attribute(place) or indexed_attribute(place)
+        declared = declarations(self.owner).get(name or "", "")
+        is_tree = isinstance(declared, Tree)
+        kinds = kinds_at(declared, place) if is_tree else [*kinds_of(declared)]
+        *inner, last = names
+        for step in inner:
+            layers = (k for k in kinds if isinstance(k, type))
+            kinds = [declarations(layer).get(step) for layer in layers]
+        if not any(
+            isinstance(k, type) and isinstance(declarations(k).get(last), str)
+            for k in kinds
+        ):
+            return None
+        if isinstance(declared, type):
+            layer = ast.parse(f"self._layers_[{name!r}]", mode="eval").body
+        else:
+            layer = self.visit(place)
+        for step in inner:
+            layer = ast.copy_location(ast.Attribute(layer, step, ast.Load()), node)
+        return routed(node, "_part_of_", [layer, ast.Constant(last)], [])
 
     def _is_array(self, tree: Several | Tree, node: ast.Attribute) -> bool:
         """Whether an attribute of a layer in a list is one of its arrays."""

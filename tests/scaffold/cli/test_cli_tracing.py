@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 
 from mlax_scaffold.spec import Float, Layer, Size, lecun_normal, sum, trainable
+from mlax_scaffold.specs.nn.linear import Linear
 
 
 def scaled(x, factor):
@@ -37,6 +38,7 @@ class {name}(Layer):
     def setup(self):
         self.kernel = trainable(lecun_normal(), (self.features, self.features))
         self.window = np.poly1d([0.5, 0.5]).coeffs
+        self.inner = Linear(self.features, self.features)
 
     def forward(self, x: Float["batch features"]) -> Float["batch features"]:
 {body}
@@ -113,6 +115,12 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         None,
     ),
     "Method": ("return x.unsqueeze(0)[0]", "x.unsqueeze", "an array has no", None),
+    "OfALayer": (
+        "return self.inner(x) + self.inner.gain",
+        "self.inner.gain",
+        "Linear has no `gain`",
+        None,
+    ),
     "Shapes": (
         "y = x @ self.kernel[1:]\nreturn y",
         "x @ self.kernel[1:]",

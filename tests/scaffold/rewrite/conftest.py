@@ -25,6 +25,7 @@ from jax import lax
 from mlax_scaffold.spec import *
 from specs.nn.counter import Counter
 from specs.nn.noise import Noise
+from specs.nn.pair import Pair
 from specs.nn.plain import Plain
 """
 WORDS = (
@@ -53,6 +54,14 @@ SUB_LAYERS = {
             self.count = self.count + 1.0
             return x + self.count
         """,
+    "pair": """
+        def setup(self):
+            self.plain = Plain(3)
+            self.counter = Counter()
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            return self.counter(self.plain(x))
+        """,
     "noise": """
         def forward(self, x: Float["..."]) -> Float["..."]:
             if not self.training:
@@ -73,7 +82,9 @@ def spec(body: str, base: str = "Layer", name: str = "Example") -> str:
     header = HEADER.replace("*", f"({WORDS})")
     if name != "Example":
         header = "\n".join(
-            line for line in header.split("\n") if "specs.nn" not in line
+            line
+            for line in header.split("\n")
+            if "specs.nn" not in line or f"{line.split()[-1]}(" in body
         )
     inner = textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
     return (

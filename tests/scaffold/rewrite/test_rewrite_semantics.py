@@ -164,6 +164,16 @@ LAYERS = {
             y, rows = jax.lax.scan(step, x, None, length=3)
             return y + rows[0] + rows[2]
         """,
+    "arrays_of_layers_in_layers": """
+        def setup(self):
+            self.pair = Pair()
+            self.pairs = {"a": Pair(), "b": [Pair()]}
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            y = self.pair(x) * self.pair.plain.scale + self.pair.counter.count
+            y = self.pairs["a"](y) + self.pairs["b"][0](y)
+            return y * self.pairs["a"].plain.scale + self.pairs["b"][0].counter.count
+        """,
     "input_bound_again": """
         def setup(self):
             self.kernel = trainable(normal(1.0), (3,))
