@@ -37,7 +37,7 @@ class _Branches(Transformer):
         """Those of loops over layers that change states."""
 
     def visit_For(self, node: cst.For) -> None:
-        if any(self.context.renews(self_attribute(p) or "") for p in parts(node.iter)):
+        if self._over_renewed(node.iter):
             self.variables |= local_names(node.target)
 
     def leave_SimpleStatementLine(
@@ -71,8 +71,16 @@ class _Branches(Transformer):
         return cst.FlattenSentinel([first.with_changes(leading_lines=lines), *rest])
 
     def _changes(self, node: cst.CSTNode) -> bool:
-        """Whether a call in it makes new states."""
-        return any(isinstance(p, cst.Call) and self._renews(p) for p in parts(node))
+        """Whether a call in it makes new states, or a loop over layers of a comprehension."""
+        return any(
+            (isinstance(p, cst.Call) and self._renews(p))
+            or (isinstance(p, cst.CompFor) and self._over_renewed(p.iter))
+            for p in parts(node)
+        )
+
+    def _over_renewed(self, iterated: cst.CSTNode) -> bool:
+        names = (self_attribute(p) for p in parts(iterated))
+        return any(name and self.context.renews(name) for name in names)
 
     def _renews(self, call: cst.Call) -> bool:
         called = call.func

@@ -154,6 +154,7 @@ LAYERS = {
         def setup(self):
             self.counter = Counter()
             self.other = Counter()
+            self.counters = [Counter(), Counter()]
             self.noise = Noise()
 
         def forward(self, x: Float["..."]) -> Float["..."]:
@@ -162,6 +163,7 @@ LAYERS = {
                 z = y if self.training else self.other(y)
                 return z * self.other.count, y
             y, rows = jax.lax.scan(step, x, None, length=3)
+            y = 2.0 * y if self.used else sum([counter(y) for counter in self.counters])
             return y + rows[0] + rows[2]
         """,
     "arrays_of_layers_in_layers": """
