@@ -7,7 +7,7 @@ import libcst as cst
 from mlax_scaffold.model.definition import Role
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import code, comments_in
-from mlax_scaffold.rewrite.traversal import Transformer
+from mlax_scaffold.rewrite.traversal import Transformer, parts
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -46,7 +46,7 @@ def _merged(first: cst.BaseStatement, second: cst.BaseStatement):
             else "",
             "",
         )
-        if any(name in text for name in written):
+        if any(name in text for name in written) or _reads_all(argument.value):
             return None
         if argument.keyword and argument.keyword.value in own:
             return None
@@ -57,6 +57,16 @@ def _merged(first: cst.BaseStatement, second: cst.BaseStatement):
         for a in (*before.args, *after.args)
     ]
     return first.with_deep_changes(before, args=arguments)
+
+
+def _reads_all(node: cst.CSTNode) -> bool:
+    """Whether the states are handed on as a whole, to a method that reads any of them."""
+    owners = {part.value for part in parts(node) if isinstance(part, cst.Attribute)}
+    return any(
+        isinstance(part, cst.Name) and part.value == "non_trainables"
+        for part in parts(node)
+        if part not in owners
+    )
 
 
 def _replacement(node: cst.BaseStatement) -> cst.Call | None:

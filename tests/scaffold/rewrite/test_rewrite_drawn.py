@@ -15,8 +15,8 @@ from rewrite_examples import Examples, importable
 
 from mlax_scaffold.reader.files import SpecFile
 
-SEEDS = range(10)
-"""Others were tried likewise: the seeds are no choice of what passes."""
+SEEDS = (*range(8), 134, 200)
+"""The first ones, and two that found faults which the first do not."""
 
 
 @pytest.fixture(scope="module")

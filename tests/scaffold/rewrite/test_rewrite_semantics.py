@@ -146,7 +146,12 @@ LAYERS = {
             self.totals[0] = self.totals[0] + self.totals[1] * jnp.max(self.step(x))
             before, y = [self.total, self.stored.total], self.step(y)
             y = y + self.counter.count * self.counter(x) + before[0] * before[1]
+            self.totals[1] = jnp.max(x)
+            self.total = self.total + self.sum_of(0.5)
             return {"a": self.total, "b": self.step(x)}["b"] + y
+
+        def sum_of(self, factor):
+            return factor * self.totals[0] + self.totals[1]
         """,
     "choices_of_what_functions_call": """
         used: bool = True  #: whether the counter counts
