@@ -76,11 +76,15 @@ class {name}(Layer):
         self.tick = Tick(self.width)
         self.noise = Noise(self.width)
         self.ticks = [Tick(self.width) for _ in range(self.depth)]
+        self.noises = [Noise(self.width) for _ in range(self.depth)]
         self.parts = {{"a": Tick(self.width), "b": Noise(self.width)}}
         self.counts = [state(zeros, ()) for _ in range(self.depth)]
 
     def bump(self):
         self.s = 0.5 * self.s + 1.0
+
+    def total(self):
+        return self.s + mean(self.m) + self.counts[1]
 
     def drawn(self, h):
         return h + 0.1 * jax.random.normal(self.key(), h.shape, h.dtype)
@@ -112,6 +116,7 @@ _VALUES = (
 _CHANGES = (
     *("self.s = 0.5 * self.s + 0.1 * mean({h})", "self.m = 0.5 * self.m + {h}[0]"),
     *("self.counts[1] = self.counts[1] + 1.0", "self.s += 1.0", "self.bump()"),
+    *("self.s = 0.1 * self.total()", "self.counts[0] = 0.1 * self.total()"),
     "self.s += 0.1 * mean(self.helper({h}))",
 )
 
@@ -145,6 +150,8 @@ class _Statements:
         nested = (
             *(self._if_training, self._if_flag, self._repeated, self._over_layers),
             *(self._function, self._scan, self._fori, self._cond, self._chosen),
+            *(self._over_pairs, self._over_places, self._over_keys, self._outputs),
+            *(self._setting, self._ended, self._iterated),
         )
         kinds: Sequence[Callable[[str, int], list[str]]] = simple
         if depth > 0 and self.random.random() < 0.6:
@@ -200,6 +207,53 @@ class _Statements:
         body = [f"{h} = {tick}({h}) + {i}", count, *self._changed(h, 0)]
         return [f"for {i}, {tick} in enumerate(self.ticks):", *_below(body)]
 
+    def _over_pairs(self, h: str, depth: int) -> list[str]:
+        turned = self.random.choice(("self.ticks", "reversed(self.ticks)"))
+        tick, noise = self._name("tick"), self._name("noise")
+        body = [f"{h} = {noise}({tick}({h}))", *self._changed(h, 0)]
+        loop = f"for {tick}, {noise} in zip({turned}, self.noises):"
+        return [loop, *_below(body)]
+
+    def _over_places(self, h: str, depth: int) -> list[str]:
+        i = self._name("i")
+        body = [f"{h} = self.ticks[{i}]({h}) + self.counts[{i}]", *self._kept(h, 0)]
+        return [f"for {i} in range(len(self.ticks)):", *_below(body)]
+
+    def _over_keys(self, h: str, depth: int) -> list[str]:
+        key = self._name("key")
+        drawn = f"0.1 * jax.random.normal({key}, {h}.shape, {h}.dtype)"
+        body = [f"{h} = {h} + {drawn}", *self._assigned(h, 0)]
+        return [f"for {key} in self.keys(2):", *_below(body)]
+
+    def _outputs(self, h: str, depth: int) -> list[str]:
+        step, rows = self._name("step"), self._name("rows")
+        body = [*self.block("c", depth), "return c + row, self.s * c"]
+        called = f"{h}, {rows} = lax.scan({step}, {h}, 0.1 * jnp.stack([{h}, {h}]))"
+        made = [f"def {step}(c, row):", *_below(body), called]
+        return [*made, f"{h} = {h} + 0.1 * {rows}[0] - 0.1 * {rows}[1]"]
+
+    def _setting(self, h: str, depth: int) -> list[str]:
+        f = self._name("f")
+        body = [*self._changed("q", 0), *self._kept("q", 0), "return q"]
+        made = [f"def {f}(q):", *_below(body), f"before = self.s + {f}({h})"]
+        return [*made, f"{h} = 0.5 * {h} + 0.1 * before * self.s"]
+
+    def _ended(self, h: str, depth: int) -> list[str]:
+        f, test = self._name("f"), self.random.choice(("self.flag", "self.training"))
+        body = [
+            *self._assigned("q", 0),
+            f"if {test}:",
+            f"    return {self._value('q')}",
+        ]
+        body += [*self._changed("q", 0), "return q"]
+        return [f"def {f}(q):", *_below(body), f"{h} = {f}({h})"]
+
+    def _iterated(self, h: str, depth: int) -> list[str]:
+        i = self._name("i")
+        test, body = "lambda c: c[0] < 2", "(c[0] + 1, self.tick(c[1]))"
+        made = f"{i}, {h} = lax.while_loop({test}, lambda c: {body}, (0, {h}))"
+        return [made, f"{h} = {h} + {i}"]
+
     def _function(self, h: str, depth: int) -> list[str]:
         f = self._name("f")
         made = [f"def {f}(q):", *_below(self.block("q", depth)), "    return q"]
@@ -220,7 +274,9 @@ class _Statements:
 
     def _chosen(self, h: str, depth: int) -> list[str]:
         test = self.random.choice(("self.flag", "self.training"))
-        return [f"{h} = {self._value(h)} if {test} else {self._value(h)}"]
+        other = f"0.5 * sum([tick({h}) for tick in self.ticks])"
+        chosen = self.random.choice((other, self._value(h)))
+        return [f"{h} = {self._value(h)} if {test} else {chosen}"]
 
 
 def _below(lines: Sequence[str]) -> list[str]:

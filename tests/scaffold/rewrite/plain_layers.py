@@ -43,6 +43,10 @@ class Layer:
     def key(self) -> None:
         """What is drawn is given: no key is looked at."""
 
+    def keys(self, count: int) -> list[None]:
+        """Likewise."""
+        return [None] * count
+
     def __call__(self, x: Any) -> Any:
         return self.forward(x)  # type: ignore[attr-defined]
 
