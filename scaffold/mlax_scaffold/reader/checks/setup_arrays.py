@@ -24,16 +24,8 @@ ALSO_OF_NUMPY = frozenset(
         *("round", "sign", "sin", "sinc", "sinh", "sort", "sqrt", "square", "squeeze"),
         *("stack", "sum", "tan", "tanh", "tile", "trace", "transpose", "tri", "tril"),
         *("triu", "unique", "vstack", "where", "zeros", "zeros_like", "ones_like"),
-        *(
-            "hanning",
-            "hamming",
-            "blackman",
-            "bartlett",
-            "kaiser",
-            "deg2rad",
-            "expm1",
-            "pi",
-        ),
+        *("hanning", "hamming", "blackman", "bartlett", "kaiser", "deg2rad", "expm1"),
+        "pi",
     ]
 )
 """Functions of `jax.numpy` that NumPy has, too, with the same arguments."""
