@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import partial
 
 from mlax_scaffold.conversion.declarations.spare_layers import SPARE
 from mlax_scaffold.conversion.definitions.assumed_axes import (
@@ -139,46 +140,30 @@ def convert(
     Raises:
         UsageError: the file is not Python, or has no such thing, or one of another kind.
     """
+    spec_of = partial(_converted, path, text, thing, name, kind, taken)
     first: Converted | None = None
-    spare: tuple[Converted, int] | None = None
+    best: tuple[Converted, int] | None = None
     for further in range(run, (FURTHEST if kind == "LAYER" else run) + 1):
         try:
-            made = _converted(path, text, thing, name, kind, taken, run=further)
+            made = spec_of(run=further)
         except (UsageError, ConversionError):
             if first is None:
                 raise
             continue
-        if made.whole and not any(SPARE in note.what for note in made.notes):
-            return _with_axes(made, path, text, thing, name, kind, taken, further, axes)
-        if made.whole:
-            spare = spare or (made, further)
         first = first or made
-    if spare is not None:
-        return _with_axes(
-            spare[0], path, text, thing, name, kind, taken, spare[1], axes
-        )
-    assert first is not None
-    return first
-
-
-def _with_axes(
-    made: Converted,
-    path: str,
-    text: str,
-    thing: str,
-    name: str,
-    kind: str,
-    taken: Collection[str],
-    run: int,
-    axes: int,
-) -> Converted:
-    """A spec whose inputs have as many axes as is asked for, where the code does not tell that."""
+        if made.whole and not any(SPARE in note.what for note in made.notes):
+            best = made, further
+            break
+        if made.whole:
+            best = best or (made, further)
+    if best is None:
+        assert first is not None
+        return first
+    made, further = best
     assumed = unknown_inputs(made.text, axes) if axes > 0 else {}
     if axes == DOCUMENTED:
         assumed = documented_inputs(text, thing, name)
-    if not assumed:
-        return made
-    return _converted(path, text, thing, name, kind, taken, run=run, assumed=assumed)
+    return spec_of(run=further, assumed=assumed) if assumed else made
 
 
 def _converted(

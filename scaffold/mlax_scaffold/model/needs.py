@@ -85,9 +85,9 @@ def _needs(
             apart=_apart(definition, subs, methods, name),
             casts=casts,
         )
-    reached = _reached(methods, name)
-    own = [methods[n] for n in reached if methods[n].role is MethodRole.OWN]
-    entries = len(own) < len(reached)
+    names = reached(methods, name)
+    own = [methods[n] for n in names if methods[n].role is MethodRole.OWN]
+    entries = len(own) < len(names)
     reads = {r for m in own for r in (*m.reads, *m.assigns)}
     assigned = {a for m in own for a in m.assigns}
     used = [traits for n, traits in subs.items() if n in reads]
@@ -147,10 +147,10 @@ def _apart(
         i.type.decides_dtype or i.type.holds("PyTree") for i in methods[name].inputs
     ):
         return False
-    reached = [methods[n] for n in _reached(methods, name)]
-    reads = {r for m in reached for r in m.reads}
+    called = [methods[n] for n in reached(methods, name)]
+    reads = {r for m in called for r in m.reads}
     states = {d.name for d in definition.declared(Role.STATE)}
-    sets = any(states & set(m.assigns) for m in reached)
+    sets = any(states & set(m.assigns) for m in called)
     stateful = any(traits.stateful for n, traits in subs.items() if n in reads)
     return not (sets or stateful or definition.structural())
 
@@ -167,7 +167,7 @@ def _casts(
         return False
     weights = {n for n, traits in subs.items() if traits.trainable}
     weights |= {h.name for h in definition.structural()}
-    called = {n for m in inside & set(methods) for n in _reached(methods, m)}
+    called = {n for m in inside & set(methods) for n in reached(methods, m)}
     return bool(inside & weights) or any(
         methods[n].reads & weights or methods[n].role is MethodRole.ENTRY
         for n in called
@@ -179,13 +179,13 @@ def draws(
 ) -> bool:
     """Whether a method takes a key, or calls one that does."""
     subs = library.sub_layers(definition)
-    consumers = {c for n in _reached(methods, name) for c in methods[n].consumers}
+    consumers = {c for n in reached(methods, name) for c in methods[n].consumers}
     return any(c not in subs or subs[c].draws for c in consumers - set(methods)) or any(
-        library.draws_at(definition, methods[n]) for n in _reached(methods, name)
+        library.draws_at(definition, methods[n]) for n in reached(methods, name)
     )
 
 
-def _reached(methods: Mapping[str, Method], name: str) -> list[str]:
+def reached(methods: Mapping[str, Method], name: str) -> list[str]:
     """A method and those that it calls, directly or not."""
     found: list[str] = []
     pending = [name]

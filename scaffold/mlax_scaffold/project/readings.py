@@ -12,7 +12,6 @@ from importlib.metadata import version
 from typing import Any
 
 from mlax_scaffold.reader import kept
-from mlax_scaffold.write import generator_fingerprint
 
 _MOST = 1024
 """The readings that are kept; those that were not asked for the longest go."""
@@ -24,11 +23,14 @@ class Readings:
     They lie beside the generator's bytecode: who can write there can change the generator
     itself. A project's folder is no place for them, as what is read from a project is
     never executed, and unpickling executes. What cannot be loaded is read again.
+
+    Args:
+        generator: names the generator.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, generator: str) -> None:
         self._path = importlib.util.cache_from_source(kept.__file__) + ".readings"
-        self._generator = f"{generator_fingerprint()} {version('libcst')}"
+        self._generator = f"{generator} {version('libcst')}"
         self._known = self._loaded()
         self._changed = False
 

@@ -154,7 +154,15 @@ class Workspace:
         """Names the generator, and what the project asks of its specs."""
         plugins = {plugin.name: plugin.digest for plugin in self.plugins}
         asked = [flag for flag in FLAGS if getattr(self.project, flag)]
-        return fingerprint_of(generator_fingerprint(), asked, plugins)
+        return fingerprint_of(self._generator, asked, plugins)
+
+    @cached_property
+    def _generator(self) -> str:
+        return generator_fingerprint()
+
+    @cached_property
+    def _readings(self) -> Readings:
+        return Readings(self._generator)
 
     def read(self, *added: SpecFile) -> Library:
         """The project's definitions, those of `added` specs too.
@@ -178,7 +186,6 @@ class Workspace:
 
     def read_files(self, files: Iterable[SpecFile]) -> Library:
         """The definitions of these specs, as the project's."""
-        readings = Readings()
         try:
             with vocabulary(self.words):
                 return read_library(
@@ -186,10 +193,10 @@ class Workspace:
                     self.built_in,
                     document_fields=self.project.document_fields,
                     foreign=not self.is_library,
-                    shelf=readings,
+                    shelf=self._readings,
                 )
         finally:
-            readings.save()
+            self._readings.save()
 
     def generate(self, *added: SpecFile) -> Generation:
         """Render everything, in memory.

@@ -102,7 +102,8 @@ def read_all(
     if own:
         # The words of plugins are code, which the name of the generator does not tell.
         shelf = None
-    sources = [(path, text, sorted(words), foreign) for path, text in texts]
+    ordered = sorted(words)
+    sources = [(path, text, ordered, foreign) for path, text in texts]
     kept = [_readings(path, text, words, foreign, own) for path, text in texts]
     if shelf is not None:
         for source, readings in zip(sources, kept, strict=True):

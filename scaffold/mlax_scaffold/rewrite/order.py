@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from mlax_scaffold.model.definition import Role
+from mlax_scaffold.model.needs import reached
 from mlax_scaffold.rewrite.chains import attribute_at, called_member, chain_of
 from mlax_scaffold.rewrite.closures import STATE, takes
 from mlax_scaffold.rewrite.context import Context
@@ -73,7 +74,7 @@ def _evaluated(node: cst.CSTNode, context: Context) -> Iterator[_Read | _Change]
                 yield from _evaluated(node.value, context)
             return
         case cst.Call():
-            states = changed(node, context)
+            states = _changed(node, context)
             if states is not None:
                 given = [e for a in node.args for e in _evaluated(a, context)]
                 yield from given
@@ -101,7 +102,7 @@ def _read(node: cst.CSTNode, context: Context) -> _Read | None:
     return _Read(node, chain.name, chain.name.lstrip("_"))
 
 
-def changed(call: cst.Call, context: Context) -> frozenset[str] | None:
+def _changed(call: cst.Call, context: Context) -> frozenset[str] | None:
     """The attributes whose states a call may change; None where it is none of a layer or a method."""
     if takes(call, STATE):
         return _all(context)
@@ -122,19 +123,11 @@ def _all(context: Context) -> frozenset[str]:
 
 def _by_method(name: str, context: Context) -> set[str]:
     """What a method, or those that it calls, may change."""
+    methods = {m.name: m for m in context.definition.methods}
     found: set[str] = set()
-    seen: set[str] = set()
-    pending = [name]
-    while pending:
-        method = context.definition.method(pending.pop())
-        if method is None or method.name in seen:
-            continue
-        seen.add(method.name)
-        found |= {*method.assigns}
-        found |= {name for name in method.reads if context.renews(name)}
-        pending += [
-            m.name for m in context.definition.methods if m.name in method.reads
-        ]
+    for called in (methods[n] for n in reached(methods, name)):
+        found |= {*called.assigns}
+        found |= {read for read in called.reads if context.renews(read)}
     return found
 
 

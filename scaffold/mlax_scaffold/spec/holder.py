@@ -108,7 +108,7 @@ class Holder:
         )
 
     def _part_of_(self, layer: Holder, name: str) -> jax.Array | None:
-        """A weight or a state of a layer in a container, in the compute dtype of this one."""
+        """A weight or a state of a layer in this one, in its compute dtype."""
         return self._cast_(layer._arrays_.get(name), layer._is_state_(name))
 
     def _is_state_(self, name: str) -> bool:

@@ -388,10 +388,6 @@ class Layer(Holder, Threads):
         """What a class declares by a name that all layers have, that name stands for."""
         setattr(type(self), name, property(lambda layer: layer.__getattr__(name)))
 
-    def _array_of_(self, layer: str, name: str) -> jax.Array | None:
-        """A weight or a state of a sub-layer, in the compute dtype of this one."""
-        return self._part_of_(self._layers_[layer], name)
-
     def _is_state_(self, name: str) -> bool:
         return name in self._declared_ and self._declared_[name].kind == "state"
 

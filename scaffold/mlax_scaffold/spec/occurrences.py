@@ -123,20 +123,9 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """A method or a sub-layer as a value is a function that calls it."""
-        nested = self._of_inner_layer(node)
-        if nested is not None:
-            return nested
-        owner = declarations(self.owner).get(self_attribute(node.value) or "")
-        if isinstance(owner, type) and isinstance(
-            declarations(owner).get(node.attr), str
-        ):
-            names = [ast.Constant(self_attribute(node.value)), ast.Constant(node.attr)]
-            return routed(node, "_array_of_", names, [])
-        several = indexed_attribute(node.value)
-        tree = declarations(self.owner).get(several or self_attribute(node.value) or "")
-        if isinstance(tree, Several | Tree) and self._is_array(tree, node):
-            names = [self.visit(node.value), ast.Constant(node.attr)]
-            return routed(node, "_part_of_", names, [])
+        array = self._array_of(node)
+        if array is not None:
+            return array
         if self_attribute(node.value):
             return node
         self.generic_visit(node)
@@ -162,14 +151,14 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
         made = ast.parse(text, mode="eval").body
         return ast.copy_location(made, node)
 
-    def _of_inner_layer(self, node: ast.Attribute) -> ast.AST | None:
-        """`self.encoder.embed.kernel`: an array of a layer in a layer."""
+    def _array_of(self, node: ast.Attribute) -> ast.AST | None:
+        """`self.embed.kernel`: an array of a layer, or of a layer in that."""
         names: list[str] = []
         place: ast.expr = node
         while isinstance(place, ast.Attribute) and not self_attribute(place):
             names.insert(0, place.attr)
             place = place.value
-        if len(names) < 2:
+        if not names:
             return None
         name = self_attribute(place) or indexed_attribute(place)
         declared = declarations(self.owner).get(name or "", "")
@@ -191,13 +180,6 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
         for step in inner:
             layer = ast.copy_location(ast.Attribute(layer, step, ast.Load()), node)
         return routed(node, "_part_of_", [layer, ast.Constant(last)], [])
-
-    def _is_array(self, tree: Several | Tree, node: ast.Attribute) -> bool:
-        """Whether an attribute of a layer in a list is one of its arrays."""
-        kinds = (
-            [tree.layer] if isinstance(tree, Several) else kinds_at(tree, node.value)
-        )
-        return any(isinstance(declarations(k).get(node.attr), str) for k in kinds)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         if self._is_declared(self_attribute(node.value)):

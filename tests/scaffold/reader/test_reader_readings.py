@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlax_scaffold.model.project import Project
-from mlax_scaffold.project import readings
+from mlax_scaffold.project import readings, workspace
 from mlax_scaffold.project.workspace import Workspace
 from mlax_scaffold.reader import kept
 from mlax_scaffold.render import render
@@ -72,7 +72,7 @@ def test_what_was_changed_is_read_again(read):
 
 def test_another_generator_reads_again(read, monkeypatch):
     read(twice="x + x")
-    monkeypatch.setattr(readings, "generator_fingerprint", lambda: "another")
+    monkeypatch.setattr(workspace, "generator_fingerprint", lambda: "another")
     assert read()[1] == ["specs/nn/twice.py"]
 
 

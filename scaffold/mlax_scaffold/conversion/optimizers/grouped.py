@@ -13,10 +13,9 @@ import ast
 import copy
 from collections.abc import Mapping
 
-from mlax_scaffold.conversion.forms.leaf_functions import straight
-from mlax_scaffold.conversion.rows.tables.optax import TREE_MAPS
+from mlax_scaffold.conversion.optimizers.optimizer_chains import mapped_leaf
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, literal, negated
+from mlax_scaffold.conversion.source.trees import literal, negated
 
 _GROUPS = ("optax.multi_transform", "optax.partition", "optax.transforms.partition")
 
@@ -34,7 +33,7 @@ def as_chain(
     given |= {str(k.arg): k.value for k in node.keywords}
     given = {k: known.get(getattr(v, "id", ""), v) for k, v in given.items()}
     groups, labels = given.get("transforms"), given.get("param_labels")
-    mapped = _mapped(origin, labels, functions) if labels is not None else None
+    mapped = mapped_leaf(origin, labels, functions) if labels is not None else None
     if not isinstance(groups, ast.Dict) or mapped is None or len(given) != 2:
         return node
     tree_map, leaf = mapped
@@ -61,27 +60,6 @@ def as_chain(
 
 def _one(name: str) -> ast.arguments:
     return ast.arguments([], [ast.arg(name)], None, [], [], None, [])
-
-
-def _mapped(
-    origin: Origin, labels: ast.expr, functions: Mapping[str, ast.FunctionDef]
-) -> tuple[ast.expr, ast.Lambda] | None:
-    """What maps a lambda over all weights, and that lambda."""
-    if isinstance(labels, ast.Name):
-        function = functions.get(labels.id) or origin.functions.get(labels.id)
-        made = straight(function) if function is not None else None
-        if made is None or made.steps or len(made.given) != 1:
-            return None
-        given, body = made.given[0], made.result
-    elif isinstance(labels, ast.Lambda) and len(labels.args.args) == 1:
-        given, body = labels.args.args[0].arg, labels.body
-    else:
-        return None
-    match body:
-        case ast.Call(func=func, args=[ast.Lambda() as leaf, tree]):
-            if origin.qualified(func) in TREE_MAPS and is_name(tree, given):
-                return func, leaf
-    return None
 
 
 def _is(label: ast.expr, name: object) -> ast.expr | None:

@@ -301,21 +301,31 @@ def chosen_weights(
     origin: Origin, mask: ast.expr, functions: Mapping[str, ast.FunctionDef]
 ) -> ast.expr | None:
     """The condition on a weight, `param`, that a mask is; None where it is another one."""
-    if isinstance(mask, ast.Name):
-        function = functions.get(mask.id) or origin.functions.get(mask.id)
+    found = mapped_leaf(origin, mask, functions)
+    if found is None or len(found[1].args.args) != 1:
+        return None
+    leaf = found[1]
+    return replaced(leaf.body, {leaf.args.args[0].arg: name("param")})
+
+
+def mapped_leaf(
+    origin: Origin, mapping: ast.expr, functions: Mapping[str, ast.FunctionDef]
+) -> tuple[ast.expr, ast.Lambda] | None:
+    """What maps a lambda over all weights, in a function of them or a lambda, and that lambda."""
+    if isinstance(mapping, ast.Name):
+        function = functions.get(mapping.id) or origin.functions.get(mapping.id)
         made = straight(function) if function is not None else None
         if made is None or made.steps or len(made.given) != 1:
             return None
         given, body = made.given[0], made.result
-    elif isinstance(mask, ast.Lambda) and len(mask.args.args) == 1:
-        given, body = mask.args.args[0].arg, mask.body
+    elif isinstance(mapping, ast.Lambda) and len(mapping.args.args) == 1:
+        given, body = mapping.args.args[0].arg, mapping.body
     else:
         return None
     match body:
         case ast.Call(func=func, args=[ast.Lambda() as leaf, tree]):
-            mapped = origin.qualified(func) in TREE_MAPS
-            if mapped and is_name(tree, given) and len(leaf.args.args) == 1:
-                return replaced(leaf.body, {leaf.args.args[0].arg: name("param")})
+            if origin.qualified(func) in TREE_MAPS and is_name(tree, given):
+                return func, leaf
     return None
 
 
