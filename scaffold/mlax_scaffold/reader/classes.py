@@ -46,11 +46,13 @@ from mlax_scaffold.reader.kinds import (
     ASSIGNABLE,
     DECLARE,
     EXAMPLES,
+    FREE,
     OPTIONAL,
     REQUIRED,
     ROLES,
     SIGNATURES,
     SPECIAL,
+    THREADING,
     UNKNOWN,
 )
 from mlax_scaffold.reader.methods import names_of, read_method
@@ -342,9 +344,8 @@ class ClassReader:
         elif role in (MethodRole.ENTRY, MethodRole.OWN):
             known = {n: what for n, what in attributes.items() if what != "initializer"}
         elif role in ASSIGNABLE:
-            absent = {*UNKNOWN[role]}
-            if counts_steps(node):
-                absent -= {"step_number"}
+            counted = {"step_number"} if counts_steps(node) else set()
+            absent = {*UNKNOWN[role]} - counted
             known = {n: what for n, what in attributes.items() if what not in absent}
             allowed = ASSIGNABLE[role]
             assignable = {n for n, what in attributes.items() if what in allowed}
@@ -355,19 +356,18 @@ class ClassReader:
         # A field of no word is one finding, not one for each of its uses.
         known = {n: attributes[n] for n in self.unread} | known
         reserved = RESERVED | (OF_OPTIMIZERS if kind is Kind.OPTIMIZER else set())
-        if role is MethodRole.STEP:
-            reserved -= {"updates"}
+        reserved -= {"updates"} if role is MethodRole.STEP else set()
         BodyChecker(
             self.source,
             node,
             known,
             assignable=frozenset(assignable),
-            any_assignment=role
-            in (MethodRole.PREPARE, MethodRole.SETUP, MethodRole.SETUP_TREE),
+            any_assignment=role in FREE,
             imports=self.imports,
             declare=DECLARE[kind],
             reserved=reserved,
             renamed=kind is not Kind.SCHEDULE,
+            threads="keys" in known or role in THREADING,
         ).check()
         # A schedule stays the object that it is.
         containers = [d.name for d in declarations if d.members]

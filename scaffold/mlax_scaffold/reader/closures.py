@@ -23,7 +23,12 @@ from mlax_scaffold.reader.constructs import (
     functions_of,
 )
 from mlax_scaffold.reader.looping import looped
-from mlax_scaffold.reader.source import dotted, indexed_attribute, self_attribute
+from mlax_scaffold.reader.source import (
+    dotted,
+    indexed_attribute,
+    path_of,
+    self_attribute,
+)
 
 _OF_LISTS = ("enumerate", "len", "reversed", "zip")
 _OF_GIVEN = ("apply", "non_trainables", "trainables")
@@ -82,7 +87,8 @@ def effects_in(
 
     Args:
         method: the method.
-        effects: of a call of each attribute of self, and of the layers of a list.
+        effects: of a call of each attribute of self, and of the layers of a list; `name.apply` is that of
+            `self.name.apply`.
         sequences: the attributes that are lists.
         states: those that can be assigned.
         at: what a call of what stands at a place of a container does, by what those of all of it do.
@@ -104,9 +110,9 @@ def effects_in(
                 whole = effects.get(indexed_attribute(called) or "", NONE)
                 return at(called, whole)
             case ast.Call(func=called):
-                name = self_attribute(called) or ""
+                name = path_of(called) or ""
             case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
-                set_here = self_attribute(node) or indexed_attribute(node)
+                set_here = path_of(node) or indexed_attribute(node)
                 return Effect(changes := set_here in states, own=changes)
             case ast.Attribute() if self_attribute(node) not in sequences:
                 name = self_attribute(node) or ""

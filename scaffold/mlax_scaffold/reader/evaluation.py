@@ -47,6 +47,15 @@ def parts(
         yield child, inner
 
 
+def alternatives(chosen: ast.IfExp) -> list[ast.expr]:
+    """The tests and the values of a conditional expression, and of those in its `else`."""
+    match chosen.orelse:
+        case ast.IfExp() as other:
+            return [chosen.test, chosen.body, *alternatives(other)]
+        case other:
+            return [chosen.test, chosen.body, other]
+
+
 def _in_passes(node: Any, child: ast.AST) -> bool:
     """Whether a part of a comprehension has keys of its own in each pass, or is evaluated once."""
     if child in (getattr(node, name, None) for name in ("elt", "key", "value")):

@@ -85,6 +85,12 @@ ASSIGNABLE = {
 }
 """What these methods of an optimizer may assign to."""
 
+FREE = (MethodRole.PREPARE, MethodRole.SETUP, MethodRole.SETUP_TREE)
+"""Those in which an assignment to an attribute of self makes it."""
+
+THREADING = (MethodRole.PREPARE, MethodRole.FINISH, MethodRole.STEP)
+"""Those whose functions may set states; `update` is itself a function of one leaf."""
+
 A = {Kind.OPTIMIZER: "an optimizer", Kind.SCHEDULE: "a schedule"}
 STATIC = {
     "container": "static container",

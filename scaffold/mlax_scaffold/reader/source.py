@@ -299,6 +299,14 @@ def self_attribute(node: ast.AST) -> str | None:
     return None
 
 
+def path_of(node: ast.AST) -> str | None:
+    """`name` for `self.name`, and `name.part` for `self.name.part`."""
+    owner = self_attribute(node.value) if isinstance(node, ast.Attribute) else None
+    if owner is None or not isinstance(node, ast.Attribute):
+        return self_attribute(node)
+    return f"{owner}.{node.attr}"
+
+
 def indexed_attribute(node: ast.AST) -> str | None:
     """`name` for `self.name[...]`, with any number of subscripts, but at least one."""
     found = None

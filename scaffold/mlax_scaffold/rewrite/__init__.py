@@ -23,7 +23,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.needs import needs
-from mlax_scaffold.reader.checks.places import marks_of
+from mlax_scaffold.reader.effects import marks_of
 from mlax_scaffold.rewrite import (
     branches,
     closures,
@@ -90,6 +90,7 @@ PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
         keys.rewrite,
         targets.rewrite,
         branches.rewrite,
+        sub_optimizers.rewrite,
         optimizer.tree,
     ),
     MethodRole.UPDATE: (
@@ -101,9 +102,13 @@ PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
         optimizer.update,
     ),
     MethodRole.FINISH: (
+        closures.rewrite,
         requirements.rewrite,
         locals.rewrite,
+        keys.rewrite,
         targets.rewrite,
+        branches.rewrite,
+        sub_optimizers.rewrite,
         optimizer.tree,
     ),
     MethodRole.STEP: (
@@ -112,6 +117,7 @@ PASSES: Mapping[MethodRole, tuple[Pass, ...]] = {
         locals.rewrite,
         keys.rewrite,
         targets.rewrite,
+        branches.rewrite,
         comprehensions.rewrite,
         loops.rewrite,
         sub_optimizers.rewrite,

@@ -11,6 +11,7 @@ import libcst as cst
 from mlax_scaffold.rewrite.closures import STATE, takes
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
+    OuterTransformer,
     code,
     comments_in,
     local_names,
@@ -19,7 +20,7 @@ from mlax_scaffold.rewrite.nodes import (
     self_attribute,
     statement,
 )
-from mlax_scaffold.rewrite.traversal import Transformer, parts
+from mlax_scaffold.rewrite.traversal import parts
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -29,7 +30,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     return cst.ensure_type(function.visit(_Branches(context)), cst.FunctionDef)
 
 
-class _Branches(Transformer):
+class _Branches(OuterTransformer):
     def __init__(self, context: Context):
         super().__init__()
         self.context = context
@@ -56,7 +57,9 @@ class _Branches(Transformer):
                 if not made and self._changes(chosen):
                     made = _assignments(name, chosen)
             case [cst.Return(value=cst.IfExp() as chosen)]:
-                made = _returns(chosen)
+                # The states that are returned beside it would put it in parentheses.
+                beside = not self.nested or self._changes(chosen)
+                made = _returns(chosen) if beside else []
             case _:
                 return updated_node
         said = comments_in(chosen)

@@ -137,7 +137,7 @@ class _Closures(Transformer):
         return self._made(cst.ensure_type(expression(text), cst.Lambda), function)
 
     def _made(self, node: cst.Lambda, function: Function) -> cst.BaseExpression:
-        params = _with_parameters(node.params, function)
+        params = _with_parameters(node.params, function, self.context.states)
         if function.expression:
             return node.with_changes(
                 params=params, whitespace_after_lambda=cst.SimpleWhitespace(" ")
@@ -146,7 +146,8 @@ class _Closures(Transformer):
         name = fresh("function", self.taken)
         returned = statement(f"return {code(node.body)}")
         if function.effect.changes:
-            returned = statement(f"return {element(node.body)}, non_trainables")
+            states = self.context.states
+            returned = statement(f"return {element(node.body)}, {states}")
         body = cst.IndentedBlock([*before, returned])
         self.pending[-1].append(cst.FunctionDef(cst.Name(name), params, body))
         return cst.Name(name)
@@ -158,10 +159,10 @@ class _Closures(Transformer):
         if function is None:
             return updated_node
         if function.effect.changes:
-            returns = _Returns(updated_node)
+            returns = _Returns(updated_node, self.context.states)
             updated_node = cst.ensure_type(updated_node.visit(returns), cst.FunctionDef)
         return updated_node.with_changes(
-            params=_with_parameters(updated_node.params, function)
+            params=_with_parameters(updated_node.params, function, self.context.states)
         )
 
     # Calls
@@ -206,9 +207,10 @@ _STATEMENTS = (cst.SimpleStatementLine, cst.If, cst.For, cst.While, cst.With)
 class _Returns(Transformer):
     """What a function itself returns gets the states beside it."""
 
-    def __init__(self, function: cst.FunctionDef):
+    def __init__(self, function: cst.FunctionDef, states: str):
         super().__init__()
         self.function = function
+        self.states = states
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
         return node is self.function
@@ -221,13 +223,15 @@ class _Returns(Transformer):
     ) -> cst.Return:
         value = updated_node.value or cst.Name("None")
         return updated_node.with_changes(
-            value=expression(f"{element(value)}, non_trainables"),
+            value=expression(f"{element(value)}, {self.states}"),
             whitespace_after_return=cst.SimpleWhitespace(" "),
         )
 
 
-def _with_parameters(params: cst.Parameters, function: Function) -> cst.Parameters:
-    names = [KEY, *(["non_trainables"] if function.effect.changes else [])]
+def _with_parameters(
+    params: cst.Parameters, function: Function, states: str
+) -> cst.Parameters:
+    names = [KEY, *([states] if function.effect.changes else [])]
     added = [cst.Param(cst.Name(name)) for name in names]
     if params.posonly_params:
         return params.with_changes(posonly_params=[*added, *params.posonly_params])

@@ -54,6 +54,12 @@ class Context:
     def declarations(self) -> Mapping[str, Declaration]:
         return {d.name: d for d in self.definition.declarations}
 
+    @property
+    def states(self) -> str:
+        """The variable that holds the newest states."""
+        optimizes = self.definition.kind is Kind.OPTIMIZER
+        return "state" if optimizes else "non_trainables"
+
     @cached_property
     def dynamic(self) -> frozenset[str]:
         """Fields that hold one initialized layer."""
@@ -111,7 +117,7 @@ class Context:
         traits, needs = self.traits.get(called), self.needs.get(called)
         if traits is not None:
             return traits.stateful
-        given = called in self.dynamic or called in self.sequences
+        given = called in self.dynamic | self.sequences | self.sub_optimizers
         return given or (needs is not None and needs.changes)
 
     def draws(self, consumer: str) -> bool:

@@ -96,8 +96,11 @@ def _read(node: cst.CSTNode, context: Context) -> _Read | None:
             chain, _ = attribute_at(node) or (None, "")
             if chain is not None and context.renews(chain.name):
                 return _Read(node, chain.name, name)
+            optimizer = self_attribute(owner)
+            if name == "state" and optimizer in context.sub_optimizers:
+                return _Read(node, optimizer, f"{optimizer}_state")
     chain = chain_of(node)
-    if chain is None or chain.name not in context.declared(Role.STATE) | context.trees:
+    if chain is None or chain.name not in _states(context):
         return None
     return _Read(node, chain.name, chain.name.lstrip("_"))
 
@@ -109,16 +112,20 @@ def _changed(call: cst.Call, context: Context) -> frozenset[str] | None:
     name = self_attribute(call.func)
     if name is not None and name in context.needs:
         return frozenset(_by_method(name, context))
-    if name is not None and name in context.sub_layers:
+    if name is not None and name in context.sub_layers | context.sub_optimizers:
         return frozenset({name} if context.renews(name) else ())
     member = called_member(call, context)
     return None if member is None else frozenset({member.name})
 
 
 def _all(context: Context) -> frozenset[str]:
-    states = context.declared(Role.STATE) | context.trees
-    layers = {*context.traits, *context.dynamic, *context.sequences}
-    return frozenset(states | {name for name in layers if context.renews(name)})
+    called = {*context.traits, *context.dynamic, *context.sequences}
+    called |= context.sub_optimizers
+    return _states(context) | {name for name in called if context.renews(name)}
+
+
+def _states(context: Context) -> frozenset[str]:
+    return context.declared(Role.STATE, Role.MOMENT) | context.trees
 
 
 def _by_method(name: str, context: Context) -> set[str]:

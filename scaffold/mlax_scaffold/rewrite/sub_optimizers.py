@@ -1,5 +1,7 @@
 """`self.optimizer(grads, params)` becomes a call that threads the optimizer's state.
 
+So does one of a function inside of the method that sets states.
+
 `self.optimizer.apply(grads, state, params)` is a pure call, which is given the inputs of the step, and
 `self.optimizer.state` the field of the state.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from mlax_scaffold.rewrite.closures import STATE, takes
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import Hoister, arguments_text
 from mlax_scaffold.rewrite.loops import inputs_of_step
@@ -18,23 +21,34 @@ from mlax_scaffold.rewrite.nodes import (
     local_names,
     self_attribute,
 )
+from mlax_scaffold.rewrite.order import read_before, with_plain_sums
 from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
-    if not context.sub_optimizers:
+    if not context.sub_optimizers and not context.marks:
         return function
+    function = with_plain_sums(function, context)
     taken = local_names(function) | context.taken
     # Those whose state `setup_tree` sets may have moments of other shapes than the weights.
     tree = context.definition.method("setup_tree")
     others = context.sub_optimizers & tree.renewed if tree else frozenset()
 
     def wanted(call: cst.Call) -> str | None:
+        if takes(call, STATE):
+            return "result"
         name = self_attribute(call.func)
         return f"{name}_updates" if name in context.sub_optimizers else None
 
     def emit(call: cst.Call, target: str) -> list[str]:
+        if takes(call, STATE):
+            text = code(call).replace(STATE, "state")
+            if not target.startswith("self."):
+                return [f"{target}, state = {text}"]
+            result = fresh("result", taken)
+            taken.discard(result)
+            return [f"{result}, state = {text}", f"{target} = {result}"]
         name = self_attribute(call.func) or ""
         (gradients, params), inputs = arguments_text(call.args)
         inputs = inputs_of_step(**dict(inputs))
@@ -55,10 +69,9 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
             *kept,
         ]
 
-    function = cst.ensure_type(
-        function.visit(Hoister(wanted, emit, taken, returned="updates")),
-        cst.FunctionDef,
-    )
+    reads = read_before(function, context)
+    hoister = Hoister(wanted, emit, taken, returned="updates", reads=reads)
+    function = cst.ensure_type(function.visit(hoister), cst.FunctionDef)
     return cst.ensure_type(function.visit(_Pure(context)), cst.FunctionDef)
 
 

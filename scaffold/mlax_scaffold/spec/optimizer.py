@@ -21,6 +21,7 @@ from mlax_scaffold.spec.optimizer_moments import (
     stored,
     together,
 )
+from mlax_scaffold.spec.optimizer_threads import OptimizerThreads
 from mlax_scaffold.spec.running import Run
 from mlax_scaffold.spec.step_numbers import dither, incremented
 from mlax_scaffold.spec.steps import at_step, scalar
@@ -30,13 +31,12 @@ from mlax_scaffold.spec.sub_optimizers import (
     SubOptimizer,
     made_optimizers,
 )
-from mlax_scaffold.spec.threads import Threads
 from mlax_scaffold.spec.trees import path_name
 
 _INPUTS = ("value", "value_and_gradients", "key")
 
 
-class Optimizer(Threads):
+class Optimizer(OptimizerThreads):
     """Base class of optimizers. See docs/spec-language.md for what a spec may say.
 
     >>> optimizer = Adam(learning_rate=1e-3)
@@ -222,7 +222,7 @@ class Optimizer(Threads):
         self._values_ = once
         made = structure.unflatten(updates)
         self._stepping_ = True
-        self.finish(made, params)
+        self._numbered_("finish", None)(made, params)
         self._stepping_ = False
         return made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mlax_scaffold.reader.closures import Closures, closures, effects_in
@@ -14,6 +14,7 @@ from mlax_scaffold.reader.evaluation import COMPREHENSIONS
 from mlax_scaffold.reader.looping import of_parts
 from mlax_scaffold.reader.numbering import Numbering, loop_fields
 from mlax_scaffold.reader.numbering import numbered as places_of
+from mlax_scaffold.reader.repeating import closures_of_step
 from mlax_scaffold.reader.source import self_attribute
 from mlax_scaffold.spec.declared import parse
 from mlax_scaffold.spec.nested import NestedRoutes, routed
@@ -32,7 +33,9 @@ def numbered(owner: type[Optimizer], function: Any) -> Method:
     def draws(call: ast.Call, loops: Mapping[str, str]) -> bool:
         return _kind(owner, call, loops) is not None
 
-    found = places_of(tree, draws, _closures(owner, tree))
+    (definition,) = tree.body
+    assert isinstance(definition, ast.FunctionDef)
+    found = places_of(tree, draws, _closures(owner, definition))
     tree = ast.fix_missing_locations(_Routes(owner, found).visit(tree))
     namespace: dict[str, Any] = {}
     code = compile(tree, inspect.getsourcefile(function) or "<spec>", "exec")
@@ -40,24 +43,40 @@ def numbered(owner: type[Optimizer], function: Any) -> Method:
     return Method(namespace[function.__name__], found.places)
 
 
-def _closures(owner: type[Optimizer], tree: ast.Module) -> Closures | None:
-    """The functions inside of a method that draw; none where it has optimizers in it."""
-    fields = owner._fields_
-    if fields.holding("optimizer") or fields.holding("optimizers"):
-        return None
-    if made_optimizers(owner):
-        return None
-    (definition,) = tree.body
-    assert isinstance(definition, ast.FunctionDef)
-    effects = {"key": Effect(draws=True)}
-    return closures(definition, effects_in(definition, effects, (), ()))
+def _closures(owner: type[Optimizer], method: ast.FunctionDef) -> Closures:
+    """The functions inside of a method that draw or change states."""
+    single = _single(owner)
+    several = owner._fields_.holding("optimizers")
+    effects = dict.fromkeys((*single, *several), Effect(True, True, own=True))
+    effects["key"] = Effect(draws=True)
+    states = {*_declared(owner), *(f"{name}.state" for name in single)}
+
+    def found(effects: Mapping[str, Effect]) -> Closures:
+        return closures(method, effects_in(method, effects, several, states))
+
+    return closures_of_step(method, effects, single, found)
+
+
+def _declared(owner: type[Optimizer]) -> Iterator[str]:
+    """The moments and states that `setup` and `setup_tree` of a class declare."""
+    for name in ("setup", "setup_tree"):
+        function = vars(owner).get(name)
+        for node in ast.walk(parse(function)) if function is not None else ():
+            stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            if stored and (attribute := self_attribute(node)):
+                yield attribute
+
+
+def _single(owner: type[Optimizer]) -> tuple[str, ...]:
+    """The attributes that are one optimizer."""
+    return (*owner._fields_.holding("optimizer"), *made_optimizers(owner))
 
 
 def _kind(
     owner: type[Optimizer], node: ast.Call, loops: Mapping[str, str]
 ) -> str | None:
     """What takes a key in a call: "key", "applied", "optimizer"; None where nothing does."""
-    single = (*owner._fields_.holding("optimizer"), *made_optimizers(owner))
+    single = _single(owner)
     match node.func:
         case ast.Attribute(attr="key") as called if self_attribute(called) == "key":
             return "key"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,12 @@ class EagerOptimizerHyperparams:
         """`step`, as a pure function."""
         optimizer = self.made._clone_()
         optimizer.load(state)
-        return optimizer.step(grads, params, **inputs), optimizer.state
+        updates = optimizer.step(grads, params, **inputs)
+        # What carries a state keeps its structure.
+        new = optimizer.state
+        if isinstance(state, Mapping):
+            return updates, {name: new[name] for name in state}
+        return updates, state._replace(**{name: new[name] for name in state._fields})
 
     def initial_state(self, params: Any) -> Any:
         """The state before the first step, for these weights."""

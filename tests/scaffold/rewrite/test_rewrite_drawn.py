@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drawn_keys import Draws
 from drawn_layers import SUB_LAYERS, drawn_layer
 from plain_layers import loaded, plain_classes, states_of
 from rewrite_examples import Examples, importable
@@ -27,23 +27,6 @@ def examples(tmp_path_factory: pytest.TempPathFactory, words) -> Iterator[Exampl
     ]
     with importable(specs, words, tmp_path_factory.mktemp("drawn")) as made:
         yield made
-
-
-class Draws:
-    """`jax.random.normal`, which notes its keys and what it draws; and another that draws the same."""
-
-    def __init__(self) -> None:
-        self.normal = jax.random.normal
-        self.keys: list[bytes] = []
-        self.drawn: list[jax.Array] = []
-
-    def noted(self, key: Any, shape: Any, dtype: Any) -> jax.Array:
-        self.keys.append(np.asarray(jax.random.key_data(key)).tobytes())
-        self.drawn.append(self.normal(key, shape, dtype))
-        return self.drawn[-1]
-
-    def again(self, key: Any, shape: Any, dtype: Any) -> jax.Array:
-        return self.drawn.pop(0)
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -69,11 +52,11 @@ def test_a_drawn_layer_is_what_python_says(
         y, after = module.fwd(
             x, weights, states, made[2], not training, jax.random.key(1)
         )
-        assert len(set(draws.keys)) == len(draws.keys), "a key is used twice"
+        draws.assert_keys_differ()
         monkeypatch.setattr(jax.random, "normal", draws.again)
         layer = loaded(classes["Drawn"](flag=flag), weights, states, training)
         expected = layer(x)
-        assert not draws.drawn, "Python draws less often"
+        draws.assert_all_drawn()
         jax.tree.map(
             lambda a, b: np.testing.assert_allclose(a, b, 1e-9, 1e-9),
             (y, after),

@@ -11,6 +11,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.assigned import AssignedAttributes
 from mlax_scaffold.reader.checks.draws import draws_inside, several_keys
 from mlax_scaffold.reader.checks.starts import check_starts
 from mlax_scaffold.reader.checks.whole_bodies import CHECKS, OF_SETUP
@@ -22,7 +23,7 @@ from mlax_scaffold.reader.checks.widening import (
     strict_word,
     untyped,
 )
-from mlax_scaffold.reader.evaluation import REPEATED, parts
+from mlax_scaffold.reader.evaluation import REPEATED, alternatives, parts
 from mlax_scaffold.reader.looping import loop_layers
 from mlax_scaffold.reader.remedies.bodies import (
     INSTEAD,
@@ -72,7 +73,8 @@ class BodyChecker:
     """Walks one method. `attributes` maps each attribute of self to what it is.
 
     What sub-layers do where they are called is known later: see `places`. `renamed` says
-    that locals make way for the names that are reserved.
+    that locals make way for the names that are reserved, and `threads` that functions inside of the
+    method hand states on.
     """
 
     def __init__(
@@ -87,16 +89,18 @@ class BodyChecker:
         declare: str = "",
         reserved: frozenset[str] = RESERVED,
         renamed: bool = False,
+        threads: bool = False,
     ):
         self.source = source
         self.method = method
         self.attributes = attributes
-        self.assignable = assignable
-        self.any_assignment = any_assignment
         self.imports = imports
-        self.declare = declare
         self.reserved = reserved
         self.renamed = renamed
+        self.threads = threads
+        self.assigned = AssignedAttributes(
+            source, attributes, assignable, any_assignment, declare, threads
+        )
         self.loop_layers: set[str] = set()
         self.loop_optimizers: set[str] = set()
         self._in_while = 0
@@ -131,7 +135,7 @@ class BodyChecker:
             case ast.Call():
                 self._call(node, context)
             case ast.Attribute(ctx=ast.Store()):
-                self._assigned_attribute(node, context)
+                self.assigned.check(node, context)
             case ast.Name(ctx=ast.Store(), id=name) | ast.arg(arg=name):
                 self._bound(node, name)
             case ast.FunctionDef(name=name) if node is not self.method:
@@ -151,6 +155,13 @@ class BodyChecker:
                 return
             case ast.Attribute(ctx=ast.Load()):
                 self._attribute(node)
+            case ast.Assign(targets=[ast.Name() as bound], value=ast.IfExp() as chosen):
+                self._visit(bound, context)
+                self._branches(chosen, context)
+                return
+            case ast.Return(value=ast.IfExp() as chosen):
+                self._branches(chosen, context)
+                return
         keyed = draws_inside(self.attributes)
         for child, inner in parts(node, context, keyed=keyed):
             self._visit(child, inner)
@@ -248,6 +259,11 @@ class BodyChecker:
                 for statement in statements:
                     self._visit(statement, context)
 
+    def _branches(self, chosen: ast.IfExp, context: str) -> None:
+        """What a statement chooses, which branches do: see `rewrite.branches`."""
+        for part in alternatives(chosen):
+            self._visit(part, context)
+
     def _for(self, node: ast.For, context: str) -> None:
         self._visit(node.iter, context)
         self._visit(node.target, context)
@@ -255,7 +271,7 @@ class BodyChecker:
         added = {name for name, _ in found}
         self.loop_optimizers |= {name for name, what in found if what == "optimizers"}
         if added:
-            if context == REPEATED[0] and "keys" in self.attributes:
+            if context == REPEATED[0] and self.threads:
                 context = ""
             if context or self._in_while or self.loop_layers:
                 self.source.report(
@@ -273,53 +289,6 @@ class BodyChecker:
                 self.source.report(
                     node, "a loop over layers has no break, continue, return or else"
                 )
-
-    def _assigned_attribute(self, target: ast.Attribute, context: str) -> None:
-        name = self_attribute(target)
-        # What runs a function inside of a method of a layer hands states on: see `places`.
-        later = "keys" in self.attributes and context == REPEATED[0]
-        if context and not (later and name in self.assignable):
-            self.source.report(
-                target,
-                f"`{unparsed(target)}` cannot be assigned in {context}",
-                "Return the value, and assign it outside.",
-            )
-        elif name is None:
-            owner = self_attribute(target.value) or ""
-            settable = {"layer": "non_trainables", "optimizer": "state"}
-            if settable.get(self.attributes.get(owner, "")) == target.attr:
-                return
-            self.source.report(
-                target, "attributes of other objects cannot be assigned in a spec"
-            )
-        elif self.attributes.get(name) == "unknown":
-            return  # the declaration that was meant has its finding
-        elif not self.any_assignment and name not in self.assignable:
-            known = ", ".join(f"self.{n}" for n in sorted(self.assignable))
-            self.source.report(
-                target,
-                f"self.{name} is not a state, so it cannot be assigned here",
-                self._instead(name, known),
-            )
-        elif (
-            self.any_assignment
-            and name in self.attributes
-            and (name not in self.assignable)
-        ):
-            self.source.report(target, f"self.{name} cannot be assigned here")
-
-    def _instead(self, name: str | None, known: str) -> str:
-        if self.attributes.get(name or "") == "trainable":
-            return (
-                f"It is a weight, which training changes: use a local, `{name} = ...`, "
-                "or declare it as a state."
-            )
-        return f"States: {known}." if known else self._declared(name or "name")
-
-    def _declared(self, name: str) -> str:
-        if not self.declare:
-            return "There is no state here: return the value."
-        return f"Declare it in setup: `self.{name} = {self.declare}`."
 
     def _attribute(self, node: ast.Attribute) -> None:
         name = self_attribute(node)

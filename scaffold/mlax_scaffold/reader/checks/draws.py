@@ -97,12 +97,8 @@ def check_mapped_keys(
 
 
 def draws_inside(attributes: Mapping[str, str]) -> bool:
-    """Whether functions and comprehensions in a method have keys of their own, by what self has.
-
-    Those of an optimizer do, but where it calls others.
-    """
-    calls = {"optimizer", "optimizers"} & set(attributes.values())
-    return "keys" in attributes or ("key" in attributes and not calls)
+    """Whether functions and comprehensions in a method have keys of their own, by what self has."""
+    return "keys" in attributes or "key" in attributes
 
 
 def several_keys(attributes: Mapping[str, str]) -> str:

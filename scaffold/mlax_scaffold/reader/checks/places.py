@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import ast
-import functools
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mlax_scaffold.errors import Diagnostic
-from mlax_scaffold.model.definition import (
-    Definition,
-    Kind,
-    MethodRole,
-    Reference,
-    Role,
-)
-from mlax_scaffold.model.library import Library, Traits
-from mlax_scaffold.model.needs import needs
-from mlax_scaffold.model.places import STRUCTURAL, Member, meets
+from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.model.library import Library
+from mlax_scaffold.model.places import STRUCTURAL
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.closures import Closures, closures, effects_in
+from mlax_scaffold.reader.closures import Closures
 from mlax_scaffold.reader.constructs import NONE, Effect, construct, functions_of
-from mlax_scaffold.reader.containers.declared import step_of
-from mlax_scaffold.reader.evaluation import COMPREHENSIONS, REPEATED, parts
+from mlax_scaffold.reader.effects import (
+    Held,
+    closures_of,
+    effect_at,
+    effects_of,
+    held_by,
+    methods_of,
+    sequence_fields,
+    sequences_of,
+    threads,
+)
+from mlax_scaffold.reader.evaluation import (
+    COMPREHENSIONS,
+    REPEATED,
+    alternatives,
+    parts,
+)
 from mlax_scaffold.reader.looping import loop_layers
-from mlax_scaffold.reader.marks import Marks, marks
 from mlax_scaffold.reader.remedies.decorators import called_where_used
 from mlax_scaffold.reader.remedies.helpers import as_method
 from mlax_scaffold.reader.remedies.keeping import in_dictionary
@@ -34,41 +39,27 @@ from mlax_scaffold.reader.remedies.unrolling import unrolled
 from mlax_scaffold.reader.source import (
     Source,
     indexed_attribute,
-    parsed,
     self_attribute,
     source_of,
 )
 
-_FUNCTION = re.compile(
-    r"\blambda\b|^\s{5,}def |vmap|scan|map|cond|switch|loop|checkpoint|remat|grad|jvp",
-    re.M,
-)
-"""What stands in a text that may have functions inside of its methods, or methods as values."""
-_ROLES = (
-    MethodRole.ENTRY,
-    MethodRole.OWN,
-    MethodRole.PREPARE,
-    MethodRole.UPDATE,
-    MethodRole.STEP,
-)
-"""The methods that may draw."""
 _SEVERAL = (*REPEATED, "a function that is a value")
 
 
 def check_places(definition: Definition, library: Library) -> list[Diagnostic]:
     """Every finding in the methods of a layer, a block or an optimizer."""
-    if not _threads(definition.kind):
+    if not threads(definition.kind):
         return []
     effects = effects_of(definition, library)
     if not any(effects.values()):
         return []
     source = source_of(definition)
-    sequences = _sequences(definition)
-    held = _held(definition, library)
-    for method in _methods(definition):
-        found = _closures(definition, method, effects, held)
+    sequences = sequences_of(definition)
+    held = held_by(definition, library)
+    for method in methods_of(definition):
+        found = closures_of(definition, method, effects, held)
         _Places(
-            source, method, effects, sequences, found, held, _fields(definition)
+            source, method, effects, sequences, found, held, sequence_fields(definition)
         ).check()
         parents = {c: p for p in walk(method) for c in ast.iter_child_nodes(p)}
         for node, message, hint in found.problems:
@@ -80,118 +71,6 @@ def check_places(definition: Definition, library: Library) -> list[Diagnostic]:
     return source.diagnostics
 
 
-def marks_of(definition: Definition, library: Library) -> Mapping[str, Marks]:
-    """The functions inside of methods that draw or change states, by method; none for most."""
-    # Most methods have no function in them: finding out is cheaper than reading them again.
-    if not _threads(definition.kind) or not _FUNCTION.search(definition.core):
-        return {}
-    effects = effects_of(definition, library)
-    held = _held(definition, library)
-    return {
-        method.name: marks(method, found)
-        for method in _methods(definition)
-        if (found := _closures(definition, method, effects, held))
-    }
-
-
-def maps_given_layers(definition: Definition, library: Library) -> bool:
-    """Whether `jax.vmap` runs layers that are given, which then have to leave their states alone."""
-    return any(
-        run.construct is not None and not run.construct.threads and run.effect.changes
-        for found in marks_of(definition, library).values()
-        for run in found.calls.values()
-    )
-
-
-def _threads(kind: Kind) -> bool:
-    """Whether functions inside of the methods of a kind of definition may draw."""
-    return kind.is_layer or kind is Kind.OPTIMIZER
-
-
-def _methods(definition: Definition) -> Iterator[ast.FunctionDef]:
-    roles = {m.name: m.role for m in definition.methods}
-    for node in parsed(definition.core).body:
-        if isinstance(node, ast.ClassDef) and node.name == definition.name:
-            for method in node.body:
-                if (
-                    isinstance(method, ast.FunctionDef)
-                    and roles.get(method.name) in _ROLES
-                ):
-                    yield method
-
-
-def _fields(definition: Definition) -> set[str]:
-    """The fields that are several layers."""
-    return {
-        h.name for h in definition.structural() if h.type.word.attribute == "layers"
-    }
-
-
-def _sequences(definition: Definition) -> set[str]:
-    layers = definition.declared(Role.SUB_LAYER)
-    return _fields(definition) | {d.name for d in layers if d.several or d.members}
-
-
-_Held = Mapping[str, Mapping[Member, Traits]]
-"""The layers in each container."""
-
-
-def _held(definition: Definition, library: Library) -> _Held:
-    return {
-        d.name: {
-            m: library.member(m) for m in d.members if isinstance(m.what, Reference)
-        }
-        for d in definition.declared(Role.SUB_LAYER)
-        if d.members
-    }
-
-
-def _at(held: _Held, called: ast.expr, whole: Effect) -> Effect:
-    """What a call of the layer at a place of a container does, where the text tells it."""
-    name = indexed_attribute(called)
-    if name not in held:
-        return whole
-    steps = []
-    while isinstance(called, ast.Subscript):
-        steps.insert(0, step_of(called.slice))
-        called = called.value
-    found = [t for m, t in held[name or ""].items() if meets(m, steps)]
-    changes = any(t.stateful for t in found)
-    return Effect(changes, any(t.draws for t in found), changes)
-
-
-def _closures(
-    definition: Definition,
-    method: ast.FunctionDef,
-    effects: Mapping[str, Effect],
-    held: _Held,
-) -> Closures:
-    declared = definition.declarations if definition.kind.is_layer else ()
-    states = {d.name for d in declared if d.role is Role.STATE or d.holds(Role.STATE)}
-    at = functools.partial(_at, held)
-    found = effects_in(method, effects, _sequences(definition), states, at)
-    return closures(method, found)
-
-
-def effects_of(definition: Definition, library: Library) -> Mapping[str, Effect]:
-    """What a call of each attribute of self does: of sub-layers, of methods, and of layers in a list.
-
-    Of an optimizer `self.key` alone, where it has no optimizers in it, which take keys in order.
-    """
-    if definition.kind is Kind.OPTIMIZER:
-        return {} if definition.has_optimizers else {"key": Effect(False, True)}
-    found = {
-        name: Effect(traits.stateful, traits.draws, traits.stateful)
-        for name, traits in library.sub_layers(definition).items()
-    }
-    found |= {h.name: Effect(True, True) for h in definition.structural()}
-    taken = needs(definition, library, library.traits(definition.reference))
-    found |= {
-        name: Effect(n.changes, n.draws, n.changes_own) for name, n in taken.items()
-    }
-    return found | {"key": Effect(False, True), "keys": Effect(False, True)}
-
-
 @dataclass
 class _Places:
     source: Source
@@ -199,7 +78,7 @@ class _Places:
     effects: Mapping[str, Effect]
     sequences: set[str]
     closures: Closures
-    held: _Held
+    held: Held
     """What each layer in a container is."""
     structural: set[str]
     """The fields among the sequences."""
@@ -285,12 +164,8 @@ class _Places:
 
     def _branches(self, chosen: ast.IfExp) -> None:
         """What a statement chooses, which branches do that are statements."""
-        self._visit(chosen.test, "")
-        self._visit(chosen.body, "")
-        if isinstance(chosen.orelse, ast.IfExp):
-            self._branches(chosen.orelse)
-        else:
-            self._visit(chosen.orelse, "")
+        for part in alternatives(chosen):
+            self._visit(part, "")
 
     def _statement(self, node: ast.stmt) -> None:
         """A comprehension that changes states is evaluated before what stands beside it."""
@@ -321,7 +196,7 @@ class _Places:
             return run.runs and run.effect.changes
         name = self_attribute(node.func) or indexed_attribute(node.func)
         whole = self.effects.get(name or "", NONE)
-        return _at(self.held, node.func, whole).changes
+        return effect_at(self.held, node.func, whole).changes
 
     def _call(self, node: ast.expr, called: ast.expr, context: str) -> None:
         name = self_attribute(called) or ""
@@ -339,7 +214,7 @@ class _Places:
                 context = context or REPEATED[0]
                 if not self.effects[name].changes:
                     return
-        effect = _at(self.held, called, self.effects.get(name, NONE))
+        effect = effect_at(self.held, called, self.effects.get(name, NONE))
         if effect and not (name in ("key", "keys") and context not in REPEATED):
             self._effect(node, called, effect, context)
 

@@ -13,7 +13,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.project import Project, Rendered
-from mlax_scaffold.reader.checks.places import maps_given_layers
+from mlax_scaffold.reader.effects import maps_given_layers
 from mlax_scaffold.render.environment import render_template
 from mlax_scaffold.render.gate.imports import check_test_import
 from mlax_scaffold.render.header import header
