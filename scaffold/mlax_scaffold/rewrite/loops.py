@@ -5,24 +5,16 @@ The same for optimizers: `for transformation in self.transformations`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import libcst as cst
 
 from mlax_scaffold.model.definition import Kind
-from mlax_scaffold.model.library import Traits
 from mlax_scaffold.rewrite.chains import called_given
+from mlax_scaffold.rewrite.closures import STATE, takes
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.hoist import (
-    Hoister,
-    arguments_text,
-    handed_text,
-    keyword_text,
-    layer_call,
-    packed,
-)
+from mlax_scaffold.rewrite.hoist import Hoister
 from mlax_scaffold.rewrite.keys import backwards, looped, sliced, unkeyed
 from mlax_scaffold.rewrite.nodes import (
     bound_names,
@@ -33,6 +25,7 @@ from mlax_scaffold.rewrite.nodes import (
     self_attribute,
     statement,
 )
+from mlax_scaffold.rewrite.threads import LayerThread, OptimizerThread, Thread
 from mlax_scaffold.rewrite.traversal import Transformer, parts
 
 
@@ -61,7 +54,7 @@ def _indexed(
         index, name = code(chain.indices[0]), chain.name
         states = fresh(f"{name}_states", taken)
         layer, called = f"self.{name}[{index}]", "scopes.apply_at"
-        thread = _Layers(name, layer, index, states, called, None, owner)
+        thread = LayerThread(name, layer, index, states, called, None, owner)
         return thread.stored([thread.call(call, target)])
 
     hoister = Hoister(wanted, emit, taken)
@@ -102,7 +95,7 @@ class _Loops(Transformer):
         loop = [self._layer(f, v, indices[v], states[f]) for f, v in fields]
         threads = {thread.variable: thread for thread in loop}
 
-        def thread_of(call: cst.Call) -> _Thread | None:
+        def thread_of(call: cst.Call) -> Thread | None:
             """Of the layer of a pass, or of another one of the same field."""
             chain = called_given(call, self.context)
             if chain is not None and chain.name in states:
@@ -129,8 +122,7 @@ class _Loops(Transformer):
             return f"{text.removeprefix('_, _ = ')}[0]"
 
         once = {thread.field: thread for thread in loop}.values()
-        # A method that the loop calls may use the same layers.
-        apart = self._calls_methods(updated_node.body)
+        apart = self._uses_again(original_node.body, {field for field, _ in fields})
         before = [line for thread in once for line in thread.before if not apart]
         body = updated_node.body
         if key and not part:
@@ -141,14 +133,14 @@ class _Loops(Transformer):
             body = cst.ensure_type(body.visit(replaced), cst.IndentedBlock)
         body = body.visit(Hoister(wanted, emit, self.taken, inline))
         if self._optimizes:
-            own_states = _States({t.variable: f"{t.states}[{t.index}]" for t in loop})
+            held = {t: f"state.{t.field}" if apart else t.states for t in loop}
+            own_states = _States({t.variable: f"{held[t]}[{t.index}]" for t in loop})
             body = cst.ensure_type(body, cst.IndentedBlock).visit(own_states)
         target, iterated = updated_node.target, updated_node.iter
         if not (own or part) and (key or any(thread.indexed for thread in loop)):
             target = _enumerated_target(index, target)
             iterated = expression(f"enumerate({code(iterated)})")
         after = ", ".join(t.after for t in once if t.after and not apart)
-        tree = "state" if self._optimizes else "non_trainables"
         statements: list[cst.BaseStatement] = [
             *map(statement, before),
             updated_node.with_changes(
@@ -156,17 +148,24 @@ class _Loops(Transformer):
             ),
         ]
         if after:
+            tree = self.context.states
             statements.append(statement(f"{tree} = {tree}._replace({after})"))
         first = statements[0].with_changes(leading_lines=updated_node.leading_lines)
         return cst.FlattenSentinel([first, *statements[1:]])
 
-    def _calls_methods(self, body: cst.BaseSuite) -> bool:
-        """Whether a loop calls methods of the class that change states."""
-        if self._optimizes:
-            return False
+    def _uses_again(self, body: cst.BaseSuite, fields: Collection[str]) -> bool:
+        """Whether a loop calls what may use the same layers: methods, functions, and loops in it."""
         changing = {n for n, needs in self.context.needs.items() if needs.changes}
-        calls = (n for n in parts(body) if isinstance(n, cst.Call))
-        return any(self_attribute(call.func) in changing for call in calls)
+        for node in parts(body):
+            if isinstance(node, cst.Call) and (
+                self_attribute(node.func) in changing or takes(node, STATE)
+            ):
+                return True
+            if isinstance(node, cst.For | cst.CompFor) and any(
+                field in fields for _, field in looped(unkeyed(node)[0])
+            ):
+                return True
+        return False
 
     @property
     def _optimizes(self) -> bool:
@@ -177,10 +176,10 @@ class _Loops(Transformer):
         drawing = [f for f, _ in fields if self.context.draws(f)]
         return (*drawing, *(f for f, _ in fields))[0]
 
-    def _layer(self, field: str, variable: str, index: str, states: str) -> _Thread:
+    def _layer(self, field: str, variable: str, index: str, states: str) -> Thread:
         """What a loop does for one of the fields that it runs over."""
         if self._optimizes:
-            return _Optimizers(field, variable, index, states)
+            return OptimizerThread(field, variable, index, states)
         declared = self.context.several
         traits = self.context.traits[field] if field in declared else None
         called = "scopes.apply_at"
@@ -189,7 +188,7 @@ class _Loops(Transformer):
             assert reference is not None
             called = f"{reference.name}.fwd"
         owner = self.context.definition.name
-        return _Layers(field, variable, index, states, called, traits, owner)
+        return LayerThread(field, variable, index, states, called, traits, owner)
 
 
 class _States(Transformer):
@@ -207,111 +206,6 @@ class _States(Transformer):
                 if name in self.states:
                     return expression(self.states[name])
         return updated_node
-
-
-@dataclass(frozen=True)
-class _Thread:
-    """How the states of one field go through a loop: what stands before and after, and each call."""
-
-    field: str
-    variable: str
-    index: str
-    states: str
-
-    @property
-    def indexed(self) -> bool:
-        """Whether a call needs to know which turn it is."""
-        return True
-
-    @property
-    def before(self) -> list[str]:
-        return [f"{self.states} = list(state.{self.field})"]
-
-    @property
-    def after(self) -> str:
-        """The argument of `_replace` that stores the states."""
-        return f"{self.field}=tuple({self.states})"
-
-    def stored(self, calls: list[str]) -> list[str]:
-        """Calls that begin with the states as they are, and leave them as they become."""
-        if not self.after:
-            return calls
-        after = f"non_trainables = non_trainables._replace({self.after})"
-        return [*self.before, *calls, after]
-
-    def call(self, call: cst.Call, target: str) -> str:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class _Optimizers(_Thread):
-    """Initialized optimizers."""
-
-    def call(self, call: cst.Call, target: str) -> str:
-        (gradients, *rest), [(_, key)] = arguments_text(call.args)
-        state = f"{self.states}[{self.index}]"
-        inputs = inputs_of_step(key)
-        given = ", ".join([gradients, state, *rest, *inputs])
-        place = f"{self.index}, {self.variable}"
-        return f"{target}, {state} = scopes.apply_at({place}, {given})"
-
-
-@dataclass(frozen=True)
-class _Layers(_Thread):
-    """Layers: initialized ones, of which nothing is known, or a declared list of them."""
-
-    called: str
-    traits: Traits | None
-    owner: str
-
-    @property
-    def indexed(self) -> bool:
-        t = self.traits
-        return t is None or t.trainable or t.stateful
-
-    @property
-    def before(self) -> list[str]:
-        lines = []
-        if self.traits is None:
-            trees, count = f"non_trainables.{self.field}", f"len(self.{self.field})"
-            lines.append(f"{self.states} = arrays.each({trees}, {count})")
-        elif self.traits.stateful:
-            lines.append(f"{self.states} = list(non_trainables.{self.field})")
-        return lines
-
-    @property
-    def after(self) -> str:
-        if self.traits is None:
-            return f"{self.field}=arrays.together({self.states})"
-        return super().after if self.traits.stateful else ""
-
-    def call(self, call: cst.Call, target: str) -> str:
-        made = layer_call(call, self.traits)
-        positional, keyword, key = made.positional, made.keyword, made.key
-        t, turn = self.traits, f"[{self.index}]"
-        stateful = t is None or t.stateful
-        state = f"{self.states}{turn}" if stateful else "None"
-        weights = f"trainables.{self.field}{turn}"
-        given = [self.index, self.variable] if t is None else []
-        given.append(packed(positional))
-        given.append(weights if t is None or t.trainable else "None")
-        given.append(state)
-        if t is not None:
-            given.append(self.variable)
-        if t is None or t.training:
-            given.append("inference_mode")
-        if key is not None:
-            named = "" if t is None or t.training else "key="
-            given.append(f"{named}{key}")
-        for name, text in keyword:
-            if name == "**":
-                given.append(f"**arrays.taken({self.variable}, {text})")
-            elif t is not None:
-                given.append(keyword_text(name, text))
-        if t is None and (handed := handed_text(self.owner, self.variable, keyword)):
-            given.append(handed)
-        new = state if stateful else "_"
-        return f"{target}, {new} = {self.called}({', '.join(given)})"
 
 
 def _own_index(loop: cst.For) -> str:
@@ -385,12 +279,6 @@ class _Replaced(Transformer):
         return (
             expression(self.text) if updated_node.value == self.name else updated_node
         )
-
-
-def inputs_of_step(key: str, **others: str) -> tuple[str, ...]:
-    """The keyword arguments that an optimizer hands to another one: its own, or others."""
-    given = {"value": "value", "value_and_gradients": "value_and_gradients", "key": key}
-    return tuple(f"{name}={text}" for name, text in (given | others).items())
 
 
 def _enumerated_target(index: str, target: cst.BaseAssignTargetExpression):

@@ -13,7 +13,6 @@ import libcst as cst
 from mlax_scaffold.rewrite.closures import STATE, takes
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import Hoister, arguments_text
-from mlax_scaffold.rewrite.loops import inputs_of_step
 from mlax_scaffold.rewrite.nodes import (
     code,
     expression,
@@ -22,6 +21,7 @@ from mlax_scaffold.rewrite.nodes import (
     self_attribute,
 )
 from mlax_scaffold.rewrite.order import read_before, with_plain_sums
+from mlax_scaffold.rewrite.threads import inputs_of_step
 from mlax_scaffold.rewrite.traversal import Transformer
 
 

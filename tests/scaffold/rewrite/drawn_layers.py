@@ -205,12 +205,14 @@ class _Statements:
         i, tick = self._name("i"), self._name("tick")
         count = f"self.counts[{i}] = self.counts[{i}] + 1.0"
         body = [f"{h} = {tick}({h}) + {i}", count, *self._changed(h, 0)]
+        body += self._assigned(h, 0)
         return [f"for {i}, {tick} in enumerate(self.ticks):", *_below(body)]
 
     def _over_pairs(self, h: str, depth: int) -> list[str]:
         turned = self.random.choice(("self.ticks", "reversed(self.ticks)"))
         tick, noise = self._name("tick"), self._name("noise")
         body = [f"{h} = {noise}({tick}({h}))", *self._changed(h, 0)]
+        body += self._summed(h, 0)
         loop = f"for {tick}, {noise} in zip({turned}, self.noises):"
         return [loop, *_below(body)]
 

@@ -212,6 +212,7 @@ _TREE = {
     "alone": (
         "{h} = tree_add(self.one.state.trace, self.one({h}, params))",
         "{h} = [part({h}, params) for part in self.many][1]",
+        "{h} = tree_add({h}, [part({h}, params) for part in self.many][0])",
         "self.v = self.one({h}, params)",
         "{h} = jax.tree.map(lambda a: a + 0.1 * jax.random.normal(self.key(), a.shape, a.dtype), {h})",
         "{h} = self.one({h}, params)",
@@ -338,11 +339,13 @@ class _Statements:
     def _over_many(self, h: str, depth: int) -> list[str]:
         part = self._name("part")
         body = [f"{h} = {part}({h}, params)", *self._changed(h, 0)]
+        body += self._alone(h, 0)
         return [f"for {part} in self.many:", *_below(body)]
 
     def _over_places(self, h: str, depth: int) -> list[str]:
         i, part = self._name("i"), self._name("part")
         body = [f"{h} = tree_add({part}({h}, params), {h}, {i} + 0.5)"]
+        body += self.block(h, min(depth, 0))
         return [f"for {i}, {part} in enumerate(self.many):", *_below(body)]
 
     def _function(self, h: str, depth: int) -> list[str]:

@@ -147,7 +147,7 @@ class _Places:
                 for statement in (*node.body, *node.orelse):
                     self._visit(statement, context)
                 return
-        if isinstance(node, ast.stmt):
+        if isinstance(node, ast.stmt | ast.Lambda):
             self._statement(node)
         threaded = id(node) in self.closures.functions
         children = [*parts(node, context)]
@@ -167,13 +167,21 @@ class _Places:
         for part in alternatives(chosen):
             self._visit(part, "")
 
-    def _statement(self, node: ast.stmt) -> None:
+    def _evaluated(self, node: ast.AST) -> Iterator[ast.AST]:
+        """A part of a statement, and all in it but functions that have statements of their own."""
+        if id(node) in self.closures.functions:
+            return
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from self._evaluated(child)
+
+    def _statement(self, node: ast.AST) -> None:
         """A comprehension that changes states is evaluated before what stands beside it."""
         header = [
             part
             for child in ast.iter_child_nodes(node)
             if not isinstance(child, ast.stmt)
-            for part in walk(child)
+            for part in self._evaluated(child)
         ]
         inside: set[int] = set()
         made = []
