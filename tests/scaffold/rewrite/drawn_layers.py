@@ -99,6 +99,13 @@ class {name}(Layer):
         return h
 '''
 
+_GIVEN = """\
+    tick: SubLayer  #: a layer
+    noise: SubLayer  #: a layer
+    ticks: SubLayers  #: layers
+    noises: SubLayers  #: layers
+"""
+
 _VALUES = (
     *("{h} * self.w", "jnp.tanh({h})", "{h} - 0.5 * self.m", "{h} + self.s"),
     *("{h} + self.counts[0]", "{h} * self.tick.count", "0.5 * {h} + 1.0"),
@@ -129,6 +136,26 @@ def drawn_layer(name: str, seed: int) -> str:
     return _CLASS.format(
         name=name, helper=_indented(helper, 8), forward=_indented(forward, 8)
     )
+
+
+def drawn_block(name: str, seed: int) -> str:
+    """The text of a spec that is given the layers which `drawn_layer` declares."""
+    made: list[str] = []
+    for line in drawn_layer(name, seed).split("\n"):
+        if line.strip().startswith("width: Size"):
+            made += _GIVEN.rstrip().split("\n")
+        field = line.strip().partition(" = ")[0].removeprefix("self.")
+        if f"    {field}: Sub" not in _GIVEN:
+            made.append(line)
+    text = "\n".join(map(_of_given, made)).replace("(Layer):", "(Block):")
+    return text.replace("Float, Layer,", "Block, Float, SubLayer, SubLayers,")
+
+
+def _of_given(line: str) -> str:
+    """A statement that reads a state of a layer that is given, and does not call it beside."""
+    if "self.tick(" in line or "self.helper(" in line:
+        return line.replace("self.tick.count", "self.s")
+    return line.replace("self.tick.count", "self.tick.non_trainables.count")
 
 
 class _Statements:

@@ -37,6 +37,11 @@ class Layer:
             setattr(self, name, value)
         self.setup()
 
+    @property
+    def non_trainables(self) -> Any:
+        """Its states are attributes."""
+        return self
+
     def setup(self) -> None:
         """Layers without weights declare nothing."""
 
@@ -53,7 +58,10 @@ class Layer:
 
 _WORDS = SimpleNamespace(
     Float=_Type,
+    Block=Layer,
     Layer=Layer,
+    SubLayer=Layer,
+    SubLayers=list,
     Size=int,
     mean=jnp.mean,
     ones=None,
