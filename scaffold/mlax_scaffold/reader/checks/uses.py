@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.lost_items import check_lost_items
 from mlax_scaffold.reader.checks.sequences import PASSED, Sequences
 from mlax_scaffold.reader.constructs import construct, functions_of
 from mlax_scaffold.reader.looping import (
@@ -56,6 +57,7 @@ class UseChecker(Sequences):
         for statement in self.method.body:
             for node in walk(statement):
                 self._node(node)
+        check_lost_items(self.source, self.method, self.attributes, self.containers)
 
     def _node(self, node: ast.AST) -> None:
         match node:

@@ -10,6 +10,9 @@ from mlax_scaffold.reader.containers.declared import Declared, Form
 from mlax_scaffold.reader.looping import looped
 from mlax_scaffold.reader.source import self_attribute
 
+ARRAYS = frozenset(("trainable", "state", "moment"))
+"""What is declared that is an array."""
+
 _GIVEN = ast.Call | ast.List | ast.Tuple | ast.keyword
 """What hands on a value that stands in it."""
 _FUNCTIONS = ast.Lambda | ast.FunctionDef
@@ -27,8 +30,7 @@ def is_layer(declared: Declared) -> bool:
 
 def _has_layers(declared: Declared) -> bool:
     kinds = [m.what for m in declared.members if m.what is not None]
-    arrays = [getattr(k, "value", k) in ("trainable", "state", "moment") for k in kinds]
-    return not all(arrays)
+    return not all(getattr(k, "value", k) in ARRAYS for k in kinds)
 
 
 def aliases_of(
