@@ -280,6 +280,9 @@ LAYERS = {
             self.table = {"a": {"n": state(zeros, ())}, "b": {"n": state(ones, ())}}
             self.parts = [{"map": Plain(3), "n": state(zeros, ())} for _ in range(2)]
             self.last = {"x": state(zeros, (3,)), "n": state(zeros, ())}
+            self.filled = []
+            for _ in range(2):
+                self.filled.append({"n": state(ones, (3,))})
 
         def _counted(self, book, x):
             old = book["n"]
@@ -300,6 +303,8 @@ LAYERS = {
             last = self.last
             last.update({"n": last["n"] + 1.0}, x=x[0] + last["n"])
             self.last.update(n=self.last["n"] * 2.0)
+            for book in self.filled:
+                book["n"] = 0.5 * book["n"] + 0.5 * x[0]
             return x + last["n"]
         """,
     "layers_that_may_be_missing": """
@@ -484,6 +489,8 @@ def test_states_that_a_variable_sets_are_new_states(examples: Examples):
     assert [part["n"] for part in new.parts] == [2.0, 2.0]
     np.testing.assert_allclose(new.last["x"], y[0], rtol=1e-6)
     assert new.last["n"] == 2.0
+    for book in new.filled:
+        np.testing.assert_allclose(book["n"], 0.5 + 0.5 * y[0], rtol=1e-6)
     np.testing.assert_allclose(x, y + 2.0, rtol=1e-6)
 
 
