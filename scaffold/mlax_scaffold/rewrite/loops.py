@@ -23,7 +23,7 @@ from mlax_scaffold.rewrite.hoist import (
     layer_call,
     packed,
 )
-from mlax_scaffold.rewrite.keys import backwards, looped, sliced, unkeyed
+from mlax_scaffold.rewrite.looping import backwards, looped, sliced, unkeyed
 from mlax_scaffold.rewrite.nodes import (
     bound_names,
     code,

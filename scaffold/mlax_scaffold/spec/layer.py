@@ -313,12 +313,6 @@ class Layer(Holder, Threads):
     def _keys_(self, number: int, count: int) -> Any:
         return jax.random.split(self._key_(number), count)
 
-    def _passes_(self, number: int, places: int, items: Any, most: int | None) -> Any:
-        return self._current_().draws.passes(number, places, items, most)
-
-    def _drawn_(self, number: int | None) -> jax.Array | None:
-        return None if number is None else self._current_().draws[number]
-
     def _sub_layer_(self, name: str, number: int | None, *x: Any, **inputs: Any) -> Any:
         return self._of_loop_(self._layers_[name], number, *x, **inputs)
 

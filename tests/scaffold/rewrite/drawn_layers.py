@@ -79,6 +79,14 @@ class {name}(Layer):
         self.noises = [Noise(self.width) for _ in range(self.depth)]
         self.parts = {{"a": Tick(self.width), "b": Noise(self.width)}}
         self.counts = [state(zeros, ()) for _ in range(self.depth)]
+        self.books = [{{"n": state(zeros, ()), "t": state(zeros, ())}} for _ in range(self.depth)]
+        self.mixed = [[Tick(self.width), state(zeros, ())] for _ in range(self.depth)]
+        self.more = Tick(self.width) if self.flag else None
+
+    def noted(self, book, h):
+        before = book["n"]
+        book["n"] = 0.5 * before + mean(h)
+        return h + 0.1 * before
 
     def bump(self):
         self.s = 0.5 * self.s + 1.0
@@ -151,7 +159,8 @@ class _Statements:
             *(self._if_training, self._if_flag, self._repeated, self._over_layers),
             *(self._function, self._scan, self._fori, self._cond, self._chosen),
             *(self._over_pairs, self._over_places, self._over_keys, self._outputs),
-            *(self._setting, self._ended, self._iterated),
+            *(self._setting, self._ended, self._iterated, self._while),
+            *(self._over_books, self._over_mixed, self._named, self._asked),
         )
         kinds: Sequence[Callable[[str, int], list[str]]] = simple
         if depth > 0 and self.random.random() < 0.6:
@@ -253,6 +262,60 @@ class _Statements:
         test, body = "lambda c: c[0] < 2", "(c[0] + 1, self.tick(c[1]))"
         made = f"{i}, {h} = lax.while_loop({test}, lambda c: {body}, (0, {h}))"
         return [made, f"{h} = {h} + {i}"]
+
+    def _while(self, h: str, depth: int) -> list[str]:
+        n, body = self._name("n"), self.block(h, depth)
+        made = [f"{n} = 0", f"while {n} < self.depth:", f"    {n} += 1", *_below(body)]
+        how = self.random.choice(("", "", "break", "continue", "else"))
+        if how == "else":
+            made += ["else:", *_below(self._assigned(h, 0))]
+        elif how:
+            made += _below([f"if {n} == 1:", f"    {how}", *self._assigned(h, 0)])
+        return made
+
+    def _over_books(self, h: str, depth: int) -> list[str]:
+        book, old = self._name("book"), self._name("old")
+        changes = (
+            *(f'{book}["n"] = 0.5 * {book}["n"] + mean({h})', f'{book}["t"] += 1.0'),
+            f'{book}.update(n=mean({h}), t={book}["n"])',
+            f"{h} = self.noted({book}, {h})",
+            f'{book}["t"], {h} = {book}["n"] + 1.0, {self._value(h)}',
+        )
+        body = [f'{old} = {book}["n"]', *self.random.sample(changes, 2)]
+        body += [*self._assigned(h, 0), f'{h} = {h} + 0.1 * {old} * {book}["t"]']
+        i = self.random.choice(("0", "-1"))
+        named = [f"{book} = self.books[{i}]", *body]
+        looped = [f"for {book} in self.books:", *_below(body)]
+        return self.random.choice((looped, named))
+
+    def _over_mixed(self, h: str, depth: int) -> list[str]:
+        i, pair = self._name("i"), self._name("pair")
+        tick, count = self._name("tick"), self._name("count")
+        return [
+            f"for {i}, {pair} in enumerate(self.mixed):",
+            f"    {tick}, {count} = {pair}",
+            f"    self.mixed[{i}][1] = {count} + 1.0",
+            f"    {h} = {tick}({h}) + 0.1 * {count}",
+            *_below(self._assigned(h, 0)),
+        ]
+
+    def _named(self, h: str, depth: int) -> list[str]:
+        tick, noise = self._name("tick"), self._name("noise")
+        made = [f"{tick}, {noise} = self.tick, self.noise"]
+        if self.random.random() < 0.5:
+            made = [f"{noise} = self.noise", f"{h} = ({tick} := self.tick)({h})"]
+        return [*made, f"{h} = {noise}({h}) + {tick}({h})"]
+
+    def _asked(self, h: str, depth: int) -> list[str]:
+        more = self._name("more")
+        return self.random.choice(
+            (
+                ["if self.more:", f"    {h} = self.more({h})", *self._assigned(h, 0)],
+                [f"if ({more} := self.more) is not None:", f"    {h} = {more}({h})"],
+                [f"{h} = {h} if not self.more else self.more({h})"],
+                ["if self.training and self.more:", f"    {h} = self.more({h})"],
+            )
+        )
 
     def _function(self, h: str, depth: int) -> list[str]:
         f = self._name("f")

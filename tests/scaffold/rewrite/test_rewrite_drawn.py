@@ -15,7 +15,7 @@ from rewrite_examples import Examples, importable
 
 from mlax_scaffold.reader.files import SpecFile
 
-SEEDS = range(12)
+SEEDS = range(16)
 
 
 @pytest.fixture(scope="module")

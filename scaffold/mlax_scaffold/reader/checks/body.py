@@ -211,10 +211,7 @@ class BodyChecker:
         name = self_attribute(node.func)
         optimizer = self.attributes.get(name or "") == "optimizer"
         is_layer = optimizer or function in self.loop_optimizers
-        # An initialized layer may draw; what a declared one does is known later.
-        what = self.attributes.get(name or "")
-        is_key = what in ("key", "keys")
-        draws = is_key or what in ("layer", "optimizer")
+        is_key = self.attributes.get(name or "") in ("key", "keys")
         if is_layer or is_key:
             what = f"`{unparsed(node.func)}`"
             # A function inside of a method is known to draw later: see `places`.
@@ -227,13 +224,6 @@ class BodyChecker:
                     if is_key
                     else "Its state and keys must be threaded in order: call it in a "
                     "statement of its own and use the result.",
-                )
-            elif draws and self._in_while:
-                self.source.report(
-                    node,
-                    f"{what} draws a key in a while loop, where every pass would get "
-                    "the same key",
-                    several_keys(self.attributes),
                 )
 
     def _if(self, node: ast.If, context: str, test_context: str) -> None:

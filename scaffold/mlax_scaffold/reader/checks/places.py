@@ -260,7 +260,6 @@ class _Places:
                 ast.Assign(targets=[ast.Name()], value=ast.IfExp() as chosen)
                 | ast.Return(value=ast.IfExp() as chosen)
             ) if isinstance(node, ast.Assign) or not self.depth:
-                self._statement(node)
                 self._branches(chosen)
                 return
             case ast.While(test=test):
@@ -269,7 +268,8 @@ class _Places:
                     self._visit(statement, context)
                 return
         if isinstance(node, ast.stmt):
-            self._statement(node)
+            children = ast.iter_child_nodes(node)
+            self._beside(*(c for c in children if not isinstance(c, ast.stmt)))
         threaded = id(node) in self.closures.functions
         children = [*parts(node, context)]
         if threaded:
@@ -285,21 +285,18 @@ class _Places:
 
     def _branches(self, chosen: ast.IfExp) -> None:
         """What a statement chooses, which branches do that are statements."""
-        self._visit(chosen.test, "")
-        self._visit(chosen.body, "")
+        for part in (chosen.test, chosen.body):
+            self._beside(part)
+            self._visit(part, "")
         if isinstance(chosen.orelse, ast.IfExp):
             self._branches(chosen.orelse)
         else:
+            self._beside(chosen.orelse)
             self._visit(chosen.orelse, "")
 
-    def _statement(self, node: ast.stmt) -> None:
+    def _beside(self, *parts: ast.AST) -> None:
         """A comprehension that changes states is evaluated before what stands beside it."""
-        header = [
-            part
-            for child in ast.iter_child_nodes(node)
-            if not isinstance(child, ast.stmt)
-            for part in walk(child)
-        ]
+        header = [node for part in parts for node in walk(part)]
         inside: set[int] = set()
         made = []
         for part in header:

@@ -91,6 +91,8 @@ def _other_uses(name: str, method: ast.FunctionDef) -> bool:
         variables = [v for v, iterated in looped(outer) if iterated is node]
         if not variables:
             return True
+        if _in_while(outer, parents):
+            return True
         body = outer.body if isinstance(outer, ast.For) else [parents[outer]]
         inner = (n for s in body for n in ast.walk(s) if isinstance(n, _FUNCTIONS))
         if any(
@@ -113,5 +115,14 @@ def _other_uses(name: str, method: ast.FunctionDef) -> bool:
             or (isinstance(n, ast.For) and n is not outer)
             for n in ast.walk(outer)
         ):
+            return True
+    return False
+
+
+def _in_while(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a `while` loop runs a part of a method."""
+    while node in parents:
+        node = parents[node]
+        if isinstance(node, ast.While):
             return True
     return False
