@@ -161,6 +161,7 @@ class _Statements:
             *(self._over_pairs, self._over_places, self._over_keys, self._outputs),
             *(self._setting, self._ended, self._iterated, self._while),
             *(self._over_books, self._over_mixed, self._named, self._asked),
+            self._unpacked,
         )
         kinds: Sequence[Callable[[str, int], list[str]]] = simple
         if depth > 0 and self.random.random() < 0.6:
@@ -339,7 +340,21 @@ class _Statements:
         test = self.random.choice(("self.flag", "self.training"))
         other = f"0.5 * sum([tick({h}) for tick in self.ticks])"
         chosen = self.random.choice((other, self._value(h)))
-        return [f"{h} = {self._value(h)} if {test} else {chosen}"]
+        how = self.random.choice(("{h} =", "{h} +=", "self.m =", "self.m +="))
+        part = "" if how.startswith("{h}") else "[0]"
+        one, other = f"({self._value(h)}){part}", f"({chosen}){part}"
+        return [f"{how.format(h=h)} {one} if {test} else {other}"]
+
+    def _unpacked(self, h: str, depth: int) -> list[str]:
+        one, rest, tick = self._name("one"), self._name("rest"), self._name("tick")
+        names = self.random.choice((f"{one}, *{rest}", f"*{rest}, {one}"))
+        body = [f"{h} = {tick}({h})", *self._assigned(h, 0)]
+        return [
+            f"{names} = self.ticks",
+            f"for {tick} in {rest}:",
+            *_below(body),
+            f"{h} = {one}({h})",
+        ]
 
 
 def _below(lines: Sequence[str]) -> list[str]:

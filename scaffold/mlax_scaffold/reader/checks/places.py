@@ -257,9 +257,11 @@ class _Places:
                     self._visit(statement, context)
                 return
             case (
-                ast.Assign(targets=[ast.Name()], value=ast.IfExp() as chosen)
+                ast.Assign(value=ast.IfExp() as chosen)
+                | ast.AugAssign(value=ast.IfExp() as chosen)
+                | ast.AnnAssign(value=ast.IfExp() as chosen)
                 | ast.Return(value=ast.IfExp() as chosen)
-            ) if isinstance(node, ast.Assign) or not self.depth:
+            ) if not isinstance(node, ast.Return) or not self.depth:
                 self._branches(chosen)
                 return
             case ast.While(test=test):

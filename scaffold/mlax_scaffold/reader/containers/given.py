@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from mlax_scaffold.model.resolved import Change
 from mlax_scaffold.model.unparsing import unparsed
@@ -66,16 +66,26 @@ class _Method:
         self.renaming: list[ast.stmt] = []
         """Statements that only give layers other names."""
         self.aliases: dict[str, str] = {}
-        for statement in method.body:
+        self._rename(method.body)
+
+    def _rename(self, statements: Iterable[ast.AST]) -> None:
+        for statement in statements:
+            if not isinstance(statement, ast.Assign):
+                continue
             names = self._aliases(statement)
             if names and all(self.bound.count(name) == 1 for name in names):
                 self.renaming.append(statement)
                 self.aliases |= names
 
     def keep_slices(self) -> None:
-        """Only names that all stand for slices where they are given are other names."""
+        """Only names that all stand for slices where they are given, or are unpacked, are other names."""
+        self._rename(n for n in self.nodes if n not in self.method.body)
         given = {s: self._aliases(s) for s in self.renaming}
-        self.renaming = [s for s in given if all(":" in t for t in given[s].values())]
+        self.renaming = [
+            s
+            for s in given
+            if all(":" in t for t in given[s].values()) or _is_unpacked(s)
+        ]
         self.aliases = {n: t for s in self.renaming for n, t in given[s].items()}
 
     def changes(self) -> Iterator[Change]:
@@ -205,6 +215,14 @@ class _Method:
 def _is_fixed(index: ast.expr) -> bool:
     """Whether an index is the same wherever it stands: it has no variables."""
     return not any(isinstance(n, ast.Name) for n in ast.walk(index))
+
+
+def _is_unpacked(statement: ast.stmt) -> bool:
+    """Whether it is `first, *rest = self.layers`."""
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Attribute()):
+            return any(isinstance(t, ast.Starred) for t in targets)
+    return False
 
 
 def _unpacked(targets: list[ast.expr], layers: str) -> dict[str, str]:
