@@ -13,6 +13,7 @@ from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
     code,
     comments_in,
+    expression,
     local_names,
     negated,
     operand,
@@ -115,7 +116,7 @@ def _assignments(assigning: cst.BaseSmallStatement, chosen: cst.IfExp) -> list[c
     """An assignment in each branch."""
 
     def branch(value: cst.BaseExpression) -> str:
-        part = cst.parse_expression(operand(_bare(value)))
+        part = expression(operand(_bare(value)))
         return code(assigning.with_changes(value=part))
 
     made = _if(code(_bare(chosen.test)), branch(chosen.body))
