@@ -36,11 +36,13 @@ def is_entry(owner: type, name: str, value: Any) -> bool:
 def with_inputs_of_base(owner: type[Layer], name: str, function: Any) -> None:
     """`def forward(self, *args, **kwargs)`, which hands them to the base, takes the inputs of that."""
     inherited = (getattr(cls, "_entries_", {}).get(name) for cls in owner.__mro__[1:])
-    base: Any = next(filter(None, inherited), None)
+    base = next(filter(None, inherited), None)
+    if base is None:
+        return
     own = [*inspect.signature(function).parameters.values()]
     several = {p.kind for p in own if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
-    theirs = [] if base is None else [*inspect.signature(base).parameters.values()]
-    if not several or not theirs or any(p.kind in _SEVERAL for p in theirs):
+    theirs = [*inspect.signature(base).parameters.values()]
+    if not several or any(p.kind in _SEVERAL for p in theirs):
         return
     named = [p for p in own if p.kind not in _SEVERAL]
     given = [
