@@ -3,7 +3,8 @@
 """Creating and casting arrays, splitting keys."""
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -223,6 +224,12 @@ def keyed(key: Any, items: Iterable[Any]) -> list[tuple[Any, Any]]:
         return [(None, item) for item in given]
     keys = declared_keys(key, len(given))
     return [(keys[i], item) for i, item in enumerate(given)]
+
+
+def pass_keys(key: jax.Array | None) -> Iterator[jax.Array | None]:
+    """The keys of the passes of a loop, as many as it takes; None for each where there is no key."""
+    for number in itertools.count():
+        yield None if key is None else jax.random.fold_in(key, number)
 
 
 ANY = "**"

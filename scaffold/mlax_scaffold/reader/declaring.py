@@ -18,6 +18,7 @@ from mlax_scaffold.reader.checks.initial_arrays import is_initial_array
 from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
 from mlax_scaffold.reader.remedies.moments import moment, shaped
+from mlax_scaffold.reader.remedies.named_tuples import as_dictionary
 from mlax_scaffold.reader.source import dotted
 
 _ROLES = {
@@ -100,7 +101,10 @@ class Declaring(Branches):
         for node in ast.walk(value):
             if self._declares(node):
                 self.source.report(
-                    node, "a declaration cannot be part of an expression", ALLOWED
+                    node,
+                    "a declaration cannot be part of an expression",
+                    ALLOWED,
+                    fix=as_dictionary(self.source, name, value),
                 )
                 return None
         if Role.DERIVED not in self.allowed_roles:

@@ -20,6 +20,7 @@ from mlax_scaffold.reader.overriding import (
     Line,
     Part,
     with_called,
+    with_inputs,
     with_setup,
     with_short_super,
     with_types,
@@ -165,6 +166,7 @@ def _merged(
     inherited: list[Line] = [(line, 0) for line in outer.split("\n")]
     own = _statements(node, [with_short_super(node, line) for line in lines])
     theirs = _statements(base, inherited)
+    own = [with_inputs(s, part, theirs) for s, part in own]
     own = [(s, with_types(s, part, theirs)) for s, part in own]
     names = {n for s, _ in own for n in _names(s)}
     fields = [n for s, _ in theirs for n in _names(s) if isinstance(s, ast.AnnAssign)]

@@ -2,8 +2,9 @@
 
 A method is given one key, and splits it among its places. A loop or a comprehension with such places in its
 body is one place of what stands around it: its key is split among its passes, and that of a pass among the
-places of the body. A function inside of the method that draws is given a key by what calls it, which is the
-place, and splits it among its own.
+places of the body. A `while` loop, whose passes are not counted before, has a key for each by its number. A
+function inside of the method that draws is given a key by what calls it, which is the place, and splits it
+among its own.
 """
 
 from __future__ import annotations
@@ -103,6 +104,14 @@ class _Scope(ast.NodeVisitor):
             self.places.append((_end(node.body[-1]), node))
         # What is looped over is evaluated once, and so is what comes after the passes.
         for part in (node.target, node.iter, *node.orelse):
+            self.visit(part)
+
+    def visit_While(self, node: ast.While) -> None:
+        count = _number(self.found, node.body, self.draws, self.variables)
+        if count:
+            self.found.passes[id(node)] = count
+            self.places.append((_end(node.body[-1]), node))
+        for part in (node.test, *node.orelse):
             self.visit(part)
 
     def _comprehension(self, node: Any) -> None:

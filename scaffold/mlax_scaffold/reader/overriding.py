@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import textwrap
 from copy import deepcopy
 
 from mlax_scaffold.model.unparsing import unparsed
@@ -51,6 +53,69 @@ def with_types(statement: ast.stmt, part: list[Line], theirs: list[Part]) -> lis
     returns = f" -> {unparsed(returned)}" if returned else ""
     head = f"{indent}def {statement.name}({unparsed(arguments)}){returns}:"
     return [*part[:place], (head, -abs(number)), *part[place + 1 :]]
+
+
+def with_inputs(statement: ast.stmt, part: list[Line], theirs: list[Part]) -> Part:
+    """`def forward(self, *args, **kwargs)`, which hands them to the base, with the inputs of that."""
+    known = {s.name: s for s, _ in theirs if isinstance(s, ast.FunctionDef)}
+    if not isinstance(statement, ast.FunctionDef) or statement.name not in known:
+        return statement, part
+    base, own = known[statement.name], statement.args
+    some = [a.arg for a in (own.vararg, own.kwarg) if a is not None]
+    plain = not (own.kwonlyargs or own.defaults or own.posonlyargs)
+    of_base = base.args
+    if not some or not plain or of_base.vararg or of_base.kwarg or of_base.posonlyargs:
+        return statement, part
+    handed = {id(n.value) for n in walk(statement) if isinstance(n, ast.Starred)}
+    handed |= {
+        id(n.value)
+        for n in walk(statement)
+        if isinstance(n, ast.keyword) and n.arg is None
+    }
+    uses = [n for n in walk(statement) if isinstance(n, ast.Name) and n.id in some]
+    place = next(i for i, (t, _) in enumerate(part) if t.lstrip().startswith("def "))
+    text, number = part[place]
+    if any(id(n) not in handed for n in uses) or not text.rstrip().endswith(":"):
+        return statement, part
+    more = of_base.args[len(own.args) :]
+    needed = len(more) - min(len(of_base.defaults), len(more))
+    by_place = len(more) if own.kwarg is None else needed if own.vararg else 0
+    named = [*more[by_place:], *(of_base.kwonlyargs if own.kwarg else [])]
+    arguments = deepcopy(of_base)
+    for argument, given in zip(arguments.args, own.args, strict=False):
+        argument.arg = given.arg
+        argument.annotation = given.annotation or argument.annotation
+    if own.kwarg is None:
+        arguments.kwonlyargs, arguments.kw_defaults = [], []
+    values = {
+        f"**{own.kwarg.arg}" if own.kwarg else "": [f"{a.arg}={a.arg}" for a in named],
+        f"*{own.vararg.arg}" if own.vararg else "": [a.arg for a in more[:by_place]],
+    }
+    returned = statement.returns or (None if _collects(statement) else base.returns)
+    returns = f" -> {unparsed(returned)}" if returned else ""
+    indent = text[: len(text) - len(text.lstrip())]
+    head = f"{indent}def {statement.name}({unparsed(arguments)}){returns}:"
+    lines = [*part[:place], (head, -abs(number))]
+    for line, at in part[place + 1 :]:
+        new = line
+        for star, names in values.items():
+            new = _handed(new, star, names)
+        lines.append((new, at if new == line else -abs(at)))
+    try:
+        read = ast.parse(textwrap.dedent("\n".join(t for t, _ in lines)))
+    except SyntaxError:  # a text of several lines stands at the margin
+        return statement, part
+    return read.body[0], lines
+
+
+def _handed(line: str, star: str, names: list[str]) -> str:
+    """A line in which inputs are handed on one by one."""
+    if not star:
+        return line
+    found = rf"(?<!\*){re.escape(star)}\b"
+    if names:
+        return re.sub(found, ", ".join(names), line)
+    return re.sub(rf",\s*{found}|{found},\s*|{found}", "", line)
 
 
 def _arguments(arguments: ast.arguments) -> list[ast.arg]:

@@ -14,6 +14,7 @@ from mlax_scaffold.rewrite.nodes import (
     OuterTransformer,
     code,
     comments_in,
+    expression,
     local_names,
     negated,
     operand,
@@ -48,14 +49,13 @@ class _Branches(OuterTransformer):
     ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
         match updated_node.body:
             case [
-                cst.Assign(
-                    targets=[cst.AssignTarget(target=cst.Name(value=name))],
-                    value=cst.IfExp() as chosen,
-                )
+                cst.Assign(value=cst.IfExp() as chosen)
+                | cst.AugAssign(value=cst.IfExp() as chosen)
+                | cst.AnnAssign(value=cst.IfExp() as chosen)
             ]:
-                made = _assignment(name, chosen)
+                made = _assignment(updated_node.body[0], chosen)
                 if not made and self._changes(chosen):
-                    made = _assignments(name, chosen)
+                    made = _assignments(updated_node.body[0], chosen)
             case [cst.Return(value=cst.IfExp() as chosen)]:
                 # The states that are returned beside it would put it in parentheses.
                 beside = not self.nested or self._changes(chosen)
@@ -98,8 +98,13 @@ class _Branches(OuterTransformer):
         )
 
 
-def _assignment(name: str, chosen: cst.IfExp) -> list[cst.If]:
+def _assignment(assigning: cst.BaseSmallStatement, chosen: cst.IfExp) -> list[cst.If]:
     """The `if` around an assignment, one of whose values is what the name has; else nothing."""
+    match assigning:
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
+            pass
+        case _:
+            return []
     match chosen.body, chosen.orelse:
         case cst.Name(value=kept), other if kept == name:
             test = negated(chosen.test)
@@ -110,12 +115,17 @@ def _assignment(name: str, chosen: cst.IfExp) -> list[cst.If]:
     return [_if(test, f"{name} = {operand(_bare(other))}")]
 
 
-def _assignments(name: str, chosen: cst.IfExp) -> list[cst.If]:
+def _assignments(assigning: cst.BaseSmallStatement, chosen: cst.IfExp) -> list[cst.If]:
     """An assignment in each branch."""
-    made = _if(code(_bare(chosen.test)), f"{name} = {operand(_bare(chosen.body))}")
+
+    def branch(value: cst.BaseExpression) -> str:
+        part = expression(operand(_bare(value)))
+        return code(assigning.with_changes(value=part))
+
+    made = _if(code(_bare(chosen.test)), branch(chosen.body))
     if isinstance(chosen.orelse, cst.IfExp):
-        return [made.with_changes(orelse=_assignments(name, chosen.orelse)[0])]
-    body = statement(f"if x:\n    {name} = {operand(_bare(chosen.orelse))}\n")
+        return [made.with_changes(orelse=_assignments(assigning, chosen.orelse)[0])]
+    body = statement(f"if x:\n    {branch(chosen.orelse)}\n")
     other = cst.ensure_type(body, cst.If).body
     return [made.with_changes(orelse=cst.Else(body=other))]
 

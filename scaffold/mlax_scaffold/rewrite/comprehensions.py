@@ -14,7 +14,7 @@ import libcst as cst
 from mlax_scaffold.rewrite.chains import chain_of
 from mlax_scaffold.rewrite.closures import STATE, takes
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.keys import Comprehension, generators, looped, unkeyed
+from mlax_scaffold.rewrite.looping import Comprehension, generators, looped, unkeyed
 from mlax_scaffold.rewrite.nodes import (
     Renamer,
     code,

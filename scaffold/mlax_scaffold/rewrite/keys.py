@@ -2,7 +2,8 @@
 
 The places that take a key are numbered in the order of evaluation. One place takes the key of `fwd` itself;
 several take the parts of a split. A loop with places in its body is one place: its key is split among its
-passes, and that of a pass among the places of the body. A function that draws is given its key by what calls
+passes, and that of a pass among the places of the body. A `while` loop takes the keys of its passes one after
+the other. A function that draws is given its key by what calls
 it, which is the place (see `closures`), and splits it among its own.
 """
 
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import libcst as cst
 
@@ -18,6 +18,7 @@ from mlax_scaffold.model.definition import Kind, MethodRole
 from mlax_scaffold.rewrite.chains import called_given, called_member, draws_at
 from mlax_scaffold.rewrite.closures import KEY, key_renamed, takes, with_key
 from mlax_scaffold.rewrite.context import Context
+from mlax_scaffold.rewrite.looping import Comprehension, generators, looped, made
 from mlax_scaffold.rewrite.nodes import (
     code,
     expression,
@@ -27,9 +28,7 @@ from mlax_scaffold.rewrite.nodes import (
     statement,
     with_prelude,
 )
-from mlax_scaffold.rewrite.traversal import Transformer, Visitor, parts
-
-Loop = TypeVar("Loop", cst.For, cst.CompFor)
+from mlax_scaffold.rewrite.traversal import Transformer, Visitor
 
 PREPARE_KEY = "prepare_key"
 """What `prepare` draws from where `update` draws too, from the input `key`."""
@@ -68,70 +67,11 @@ def applied_optimizer(call: cst.Call, context: Context) -> str | None:
     return name if name in context.sub_optimizers else None
 
 
-def looped(loop: cst.For | cst.CompFor) -> list[tuple[str, str]]:
-    """The variables of a loop that come from fields, each with its field."""
-    pairs = _pairs(loop.target, loop.iter)
-    found = [(code(target), self_attribute(iterated)) for target, iterated in pairs]
-    return [(variable, name) for variable, name in found if name]
-
-
-def backwards(loop: cst.For) -> set[str]:
-    """The variables of a loop that run over their layers from the last to the first."""
-    forth = {code(target) for target, _ in _pairs(loop.target, loop.iter, turned=False)}
-    return {code(target) for target, _ in _pairs(loop.target, loop.iter)} - forth
-
-
-def sliced(loop: cst.For) -> bool:
-    """Whether a loop runs over a part of its layers."""
-    return any(isinstance(part, cst.Slice) for part in parts(loop.iter))
-
-
-def _pairs(
-    target: cst.BaseExpression, iterated: cst.BaseExpression, turned: bool = True
-) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
-    """`turned` says whether what stands in `reversed` is among them."""
-    match target, iterated:
-        case (
-            cst.Tuple(elements=[_, cst.Element(value=inner)]),
-            cst.Call(func=cst.Name("enumerate"), args=[first, *_]),
-        ):
-            return _pairs(inner, first.value, turned)
-        case _, cst.Call(func=cst.Name("reversed"), args=[first]):
-            return _pairs(target, first.value, turned) if turned else []
-        case _, cst.Subscript(
-            value=owner, slice=[cst.SubscriptElement(slice=cst.Slice())]
-        ):
-            return _pairs(target, owner, turned)
-        case (
-            cst.Tuple(elements=targets),
-            cst.Call(func=cst.Name("zip"), args=iterables),
-        ):
-            both = zip(targets, iterables, strict=False)
-            return [pair for t, i in both for pair in _pairs(t.value, i.value, turned)]
-        case cst.Name(), _:
-            return [(target, iterated)]
-    return []
-
-
-def generators(node: Comprehension) -> list[cst.CompFor]:
-    """The `for`s of a comprehension, from the outside."""
-    found = [node.for_in]
-    while found[-1].inner_for_in is not None:
-        found.append(found[-1].inner_for_in)
-    return found
-
-
-def made(node: Comprehension) -> list[cst.BaseExpression]:
-    """What a comprehension evaluates in each pass of its last `for`, in the order of the text."""
-    values = [node.key, node.value] if isinstance(node, cst.DictComp) else [node.elt]
-    return [*values, *(i.test for i in generators(node)[-1].ifs)]
-
-
 @dataclass(frozen=True)
 class _Loop:
     """A loop with places in its body, or one of the `for`s of a comprehension."""
 
-    node: cst.For | cst.CompFor
+    node: cst.For | cst.While | cst.CompFor
     places: Sequence[_Place]
     name: str
     """What the key of a pass is called."""
@@ -146,7 +86,6 @@ class _Scope:
 
 
 _Place = cst.Call | _Loop
-Comprehension = cst.ListComp | cst.SetComp | cst.DictComp | cst.GeneratorExp
 
 
 def _places(
@@ -220,6 +159,15 @@ class _Collector(Visitor):
             self.places.append(_Loop(node, inner, self._own_key(fields)))
         if node.orelse is not None:
             node.orelse.visit(self)
+        return False
+
+    def visit_While(self, node: cst.While) -> bool:
+        inner = _places(node.body, self.context, self.variables, self.scopes)
+        if inner:
+            self.places.append(_Loop(node, inner, "own_key"))
+        for part in (node.test, node.orelse):
+            if part is not None:
+                part.visit(self)
         return False
 
     def _own_key(self, fields: Mapping[str, str]) -> str:
@@ -381,14 +329,20 @@ class _Keys(Transformer):
             body=body.with_changes(body=[*before, *body.body]),
         )
 
-
-def unkeyed(loop: Loop) -> tuple[Loop, str, str]:
-    """A loop as it was, its key, and the name of that of a pass; both empty where it has none."""
-    match loop.target, loop.iter:
-        case cst.Tuple(elements=[own, target]), cst.Call(
-            func=cst.Attribute(value=cst.Name("arrays"), attr=cst.Name("keyed")),
-            args=[key, iterated],
-        ):
-            bare = loop.with_changes(target=target.value, iter=iterated.value)
-            return bare, code(key.value), code(own.value)
-    return loop, "", ""
+    def leave_While(
+        self, original_node: cst.While, updated_node: cst.While
+    ) -> cst.While | cst.FlattenSentinel[cst.BaseStatement]:
+        key = self.named.of.get(original_node)
+        if key is None:
+            return updated_node
+        keys = fresh("pass_keys", self.named.taken)
+        own = self.named.of_pass[original_node]
+        before = [f"{own} = next({keys})", *self.named.splits[original_node]]
+        body = cst.ensure_type(updated_node.body, cst.IndentedBlock)
+        body = body.with_changes(body=[*map(statement, before), *body.body])
+        return cst.FlattenSentinel(
+            [
+                statement(f"{keys} = arrays.pass_keys({key})"),
+                updated_node.with_changes(body=body),
+            ]
+        )

@@ -15,7 +15,7 @@ from mlax_scaffold.rewrite.chains import called_given
 from mlax_scaffold.rewrite.closures import STATE, takes
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.hoist import Hoister
-from mlax_scaffold.rewrite.keys import backwards, looped, sliced, unkeyed
+from mlax_scaffold.rewrite.looping import backwards, looped, sliced, unkeyed
 from mlax_scaffold.rewrite.nodes import (
     bound_names,
     code,

@@ -10,7 +10,7 @@ from mlax_scaffold.rewrite import members
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.frozen import read_later
 from mlax_scaffold.rewrite.hoist import arguments_text, keyword_text
-from mlax_scaffold.rewrite.keys import generators
+from mlax_scaffold.rewrite.looping import generators
 from mlax_scaffold.rewrite.members import keys_of
 from mlax_scaffold.rewrite.nodes import (
     Renamer,

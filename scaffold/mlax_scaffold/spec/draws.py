@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -37,6 +38,22 @@ class Draws:
             for item, key in zip(items, keys, strict=False):
                 self._keys_ = _shares(key, places)
                 yield item
+        finally:
+            self._keys_ = outer
+
+    def turns(
+        self, number: int, places: int, goes_on: Callable[[], Any]
+    ) -> Iterator[int]:
+        """The numbers of the passes of a `while` loop; while one is used, the keys are those of its pass."""
+        outer = self._keys_
+        key = outer[number]
+        try:
+            for turn in itertools.count():
+                if not goes_on():
+                    return
+                own = None if key is None else jax.random.fold_in(key, turn)
+                self._keys_ = _shares(own, places)
+                yield turn
         finally:
             self._keys_ = outer
 

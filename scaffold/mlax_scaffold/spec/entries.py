@@ -33,6 +33,42 @@ def is_entry(owner: type, name: str, value: Any) -> bool:
     return whole or not is_called(owner, name)
 
 
+def with_inputs_of_base(owner: type[Layer], name: str, function: Any) -> None:
+    """`def forward(self, *args, **kwargs)`, which hands them to the base, takes the inputs of that."""
+    inherited = (getattr(cls, "_entries_", {}).get(name) for cls in owner.__mro__[1:])
+    base = next(filter(None, inherited), None)
+    if base is None:
+        return
+    own = [*inspect.signature(function).parameters.values()]
+    several = {p.kind for p in own if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    theirs = [*inspect.signature(base).parameters.values()]
+    if not several or any(p.kind in _SEVERAL for p in theirs):
+        return
+    named = [p for p in own if p.kind not in _SEVERAL]
+    given = [
+        theirs[i].replace(name=p.name) if i < len(theirs) else p
+        for i, p in enumerate(named)
+    ]
+    more = theirs[len(named) :]
+    if inspect.Parameter.VAR_KEYWORD not in several:
+        more = [p for p in more if p.kind is not p.KEYWORD_ONLY]
+    types = inspect.get_annotations(base, eval_str=True)
+    types |= {
+        p.name: types[t.name]
+        for p, t in zip(named, theirs, strict=False)
+        if t.name in types
+    }
+    types |= inspect.get_annotations(function, eval_str=True)
+    made = [*given, *more]
+    function.__annotations__ = {
+        n: t for n, t in types.items() if n in {"return", *(p.name for p in made)}
+    }
+    function.__signature__ = inspect.Signature(made)
+
+
+_SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
 @functools.cache
 def has_floating(function: Callable[..., Any]) -> bool:
     """Whether an input is a floating array that is always there, whose dtype is that of the computation."""

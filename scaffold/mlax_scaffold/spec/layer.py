@@ -24,6 +24,7 @@ from mlax_scaffold.spec.entries import (
     first_floating,
     has_floating,
     is_entry,
+    with_inputs_of_base,
 )
 from mlax_scaffold.spec.fields import Fields
 from mlax_scaffold.spec.holder import Holder
@@ -80,6 +81,8 @@ class Layer(Holder, Threads):
             for name, value in own.items()
             if is_method(cls, value) and name != "setup"
         }
+        for name, function in entries.items():
+            with_inputs_of_base(cls, name, function)
         cls._entries_ = {**getattr(cls, "_entries_", {}), **entries}
         of_base = called_of_base(cls, methods)
         cls._methods_ = {**getattr(cls, "_methods_", {}), **methods, **of_base}
@@ -312,12 +315,6 @@ class Layer(Holder, Threads):
 
     def _keys_(self, number: int, count: int) -> Any:
         return jax.random.split(self._key_(number), count)
-
-    def _passes_(self, number: int, places: int, items: Any, most: int | None) -> Any:
-        return self._current_().draws.passes(number, places, items, most)
-
-    def _drawn_(self, number: int | None) -> jax.Array | None:
-        return None if number is None else self._current_().draws[number]
 
     def _sub_layer_(self, name: str, number: int | None, *x: Any, **inputs: Any) -> Any:
         return self._of_loop_(self._layers_[name], number, *x, **inputs)

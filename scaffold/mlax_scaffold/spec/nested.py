@@ -52,6 +52,28 @@ class NestedRoutes(ast.NodeTransformer):
         arguments = [name, number, changes, *node.args]
         return routed(node, "_run_construct_", arguments, node.keywords)
 
+    def visit_While(self, node: ast.While) -> ast.stmt:
+        """A loop whose passes draw is one over them, which ends where the test says so.
+
+        A name that the test binds is one of the method: the body asks then.
+        """
+        places = self.found.passes.get(id(node))
+        number = self.found.numbers.get(id(node))
+        self.generic_visit(node)
+        if places is None:
+            return node
+        binds = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test))
+        end = [ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [])]
+        asks = ast.parse("lambda: True", mode="eval").body
+        assert isinstance(asks, ast.Lambda)
+        if not binds:
+            asks.body, end = node.test, []
+        given: list[Any] = [ast.Constant(number), ast.Constant(places), asks]
+        turns = routed(node.test, "_turns_", given, [])
+        turn = ast.Name("_turn_", ast.Store())
+        loop = ast.For(turn, turns, [*end, *node.body], node.orelse)
+        return ast.copy_location(loop, node)
+
     def _function(self, node: ast.Lambda | ast.FunctionDef) -> Any:
         """A function that draws or changes states is given its key, and them."""
         effect = self.found.closures.functions.get(id(node))

@@ -307,17 +307,11 @@ class Optimizer(OptimizerThreads):
     def _current_(self) -> Run:
         return self._run_
 
-    def _drawn_(self, number: int | None) -> jax.Array | None:
-        return None if number is None else self._run_.draws[number]
-
     def _key_(self, number: int) -> jax.Array:
         key = self._drawn_(number)
         if key is None:
             raise ValueError(f"{type(self).__name__}: step needs key, which is None")
         return key
-
-    def _passes_(self, number: int, places: int, items: Any, most: int | None) -> Any:
-        return self._run_.draws.passes(number, places, items, most)
 
     def _given_(self, number: int, optimizer: SubOptimizer) -> Given:
         """An inner optimizer, with the inputs of the step and the key of its place."""

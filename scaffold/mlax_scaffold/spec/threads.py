@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax
+
 from mlax_scaffold.spec.containers import mapped
 from mlax_scaffold.spec.declarations import Declaration
 from mlax_scaffold.spec.draws import Draws
@@ -27,9 +29,18 @@ class Threads:
     _current_: Callable[[], Any]
     _cast_: Callable[[Any, bool], Any]
     _is_state_: Callable[[str], bool]
-    _drawn_: Callable[[int | None], Any]
     trainables: Any
     non_trainables: Any
+
+    def _drawn_(self, number: int | None) -> jax.Array | None:
+        """The key of a place; None where it takes none, or the caller gave none."""
+        return None if number is None else self._current_().draws[number]
+
+    def _passes_(self, number: int, places: int, items: Any, most: int | None) -> Any:
+        return self._current_().draws.passes(number, places, items, most)
+
+    def _turns_(self, number: int, places: int, goes_on: Callable[[], Any]) -> Any:
+        return self._current_().draws.turns(number, places, goes_on)
 
     def _arrive_(self, name: str) -> None:
         """Casts a weight or a state where the run of the method knows it, and not where it is read.

@@ -316,3 +316,49 @@ def test_super_calls_methods_of_the_bases_with_keys_and_states_of_their_own(writ
     y = np.asarray(layer(x, training=True, key=KEY))
     # Each call drops others: of -6 x + x and -600 x + 100 x, or x and 100 x.
     assert set(np.unique(y.round())) == {-505.0, -499.0, 95.0, 101.0}
+
+
+HANDED = """
+class Placed(Layer):
+    features: Size
+
+    def setup(self):
+        self.scale = trainable(ones, (self.features,))
+
+    def forward(
+        self,
+        x: Float["*batch features"],
+        y: Float["*batch features"] | None = None,
+        *,
+        z: Float["*batch features"] | None = None,
+    ) -> Float["*batch features"]:
+        for other, factor in ((y, 10.0), (z, 100.0)):
+            x = x if other is None else x + factor * other
+        return x * self.scale
+
+
+class HandedOn(Placed):
+    def forward(self, *args, **kwargs):
+        return 2.0 * super().forward(*args, **kwargs)
+
+
+class HandedByName(HandedOn):
+    def forward(self, inputs, **others):
+        return 1.0 + super().forward(inputs, **others)
+"""
+
+
+def test_what_is_handed_to_the_base_has_its_inputs(written):
+    x = jnp.ones((2, 3))
+    words, one, _ = (
+        "Float, Layer, Size, ones, trainable",
+        *HANDED.split("class HandedByName"),
+    )
+    for text, more in ((one, 0.0), (HANDED, 1.0)):
+        layer = written(words, text)(3)
+        layer.initialize(jax.random.key(0))
+        assert (layer(x) == 2.0 + more).all()
+        assert (layer(x, y=x, z=x) == 222.0 + more).all()
+        assert layer(x.astype(jnp.bfloat16)).dtype == jnp.bfloat16
+        with pytest.raises(TypeError, match="takes no keyword inputs"):
+            layer(x, w=x)

@@ -329,6 +329,25 @@ class Example(Layer):
             'Float["..."]',
         ),
         ("batch n", "return jnp.zeros((3,), self.other)", 'Float["..."]'),
+        (
+            "batch n",
+            "b = input_shape[0]\n"
+            "made = lambda *shape: jnp.zeros((b, *shape), dtype)\n"
+            "return made(self.features), made(3, self.features)",
+            'tuple[Float["batch features"], Float["batch 3 features"]]',
+        ),
+        (
+            "batch n",
+            "def made(size):\n    return jnp.ones((input_shape[0], size), dtype)\n"
+            "return (made(self.features), made(2)), made(3)",
+            'tuple[tuple[Float["batch features"], Float["batch 2"]], Float["batch 3"]]',
+        ),
+        (
+            "batch n",
+            "made = lambda size, other: jnp.ones((size, other), dtype)\n"
+            "return made(*input_shape)",
+            'Float["..."]',
+        ),
     ],
 )
 def test_what_a_cell_begins_with_is_the_type_of_its_carry(shape, body, expected):

@@ -200,6 +200,38 @@ def test_methods_of_the_base_are_called_by_super():
     assert "self._forward_of_second(2.0 * x)" in third.core
 
 
+@pytest.mark.parametrize(
+    ("given", "handed", "inputs", "called"),
+    [
+        ("*args, **kwargs", "*args, **kwargs", ["x", "y", "z"], "x, y=y, z=z"),
+        ("z, **kw", "z, **kw", ["z", "y", "z"], "z, y=y, z=z"),
+        ("x, **kw", "x, **kw", ["x", "y", "z"], "x, y=y, z=z"),
+        ("*rest", "*rest", ["x", "y"], "x, y"),
+        ("x, y, *rest", "x, 2.0 * y, *rest", ["x", "y"], "x, 2.0 * y"),
+        ("*args", "args", None, ""),
+    ],
+)
+def test_inputs_that_are_handed_on_are_those_of_the_base(given, handed, inputs, called):
+    array = 'Float["*batch"]'
+    text = (
+        "from mlax_scaffold.spec import Float, Layer\n\n\n"
+        'class First(Layer):\n    """A layer."""\n\n'
+        f"    def forward(self, x: {array}, y: {array} | None = None, *, "
+        f"z: {array} | None = None) -> {array}:\n        return x\n\n\n"
+        'class Example(First):\n    """A layer."""\n\n'
+        f"    def forward(self, {given}):\n"
+        f"        return 2.0 * super().forward({handed})\n"
+    )
+    definitions, problems = read_specs("specs/nn/example.py", text, foreign=True)
+    if inputs is None or len({*inputs}) < len(inputs):
+        assert problems
+        return
+    assert not problems
+    assert [i.name for i in definitions[-1].entry.inputs] == inputs
+    assert f"self._forward_of_first({called})" in definitions[-1].core
+    assert definitions[-1].entry.returns == definitions[0].entry.returns
+
+
 def test_classes_that_are_based_on_each_other_are_read():
     chain = "".join(
         f"\n\nclass Deep{i}({f'Deep{i - 1}' if i else 'Layer'}):\n    'A layer.'\n\n"

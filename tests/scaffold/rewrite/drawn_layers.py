@@ -79,6 +79,14 @@ class {name}(Layer):
         self.noises = [Noise(self.width) for _ in range(self.depth)]
         self.parts = {{"a": Tick(self.width), "b": Noise(self.width)}}
         self.counts = [state(zeros, ()) for _ in range(self.depth)]
+        self.books = [{{"n": state(zeros, ()), "t": state(zeros, ())}} for _ in range(self.depth)]
+        self.mixed = [[Tick(self.width), state(zeros, ())] for _ in range(self.depth)]
+        self.more = Tick(self.width) if self.flag else None
+
+    def noted(self, book, h):
+        before = book["n"]
+        book["n"] = 0.5 * before + mean(h)
+        return h + 0.1 * before
 
     def bump(self):
         self.s = 0.5 * self.s + 1.0
@@ -128,9 +136,9 @@ _CHANGES = (
 )
 
 
-def drawn_layer(name: str, seed: int) -> str:
-    """The text of a spec."""
-    drawing = _Statements(seed)
+def drawn_layer(name: str, seed: int, named: bool = True) -> str:
+    """The text of a spec, where layers may be `named` once more."""
+    drawing = _Statements(seed, named)
     helper = drawing.block("h", 1, in_helper=True)
     forward = drawing.block("h", 3) + drawing.block("h", 2)
     return _CLASS.format(
@@ -141,7 +149,7 @@ def drawn_layer(name: str, seed: int) -> str:
 def drawn_block(name: str, seed: int) -> str:
     """The text of a spec that is given the layers which `drawn_layer` declares."""
     made: list[str] = []
-    for line in drawn_layer(name, seed).split("\n"):
+    for line in drawn_layer(name, seed, named=False).split("\n"):
         if line.strip().startswith("width: Size"):
             made += _GIVEN.rstrip().split("\n")
         field = line.strip().partition(" = ")[0].removeprefix("self.")
@@ -159,8 +167,9 @@ def _of_given(line: str) -> str:
 
 
 class _Statements:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, named: bool) -> None:
         self.random = random.Random(seed)
+        self.named = named
         self.names = 0
 
     def block(self, h: str, depth: int, in_helper: bool = False) -> list[str]:
@@ -178,7 +187,9 @@ class _Statements:
             *(self._if_training, self._if_flag, self._repeated, self._over_layers),
             *(self._function, self._scan, self._fori, self._cond, self._chosen),
             *(self._over_pairs, self._over_places, self._over_keys, self._outputs),
-            *(self._setting, self._ended, self._iterated),
+            *(self._setting, self._ended, self._iterated, self._while),
+            *(self._over_books, self._over_mixed, self._asked, self._unpacked),
+            *([self._renamed] if self.named else []),
         )
         kinds: Sequence[Callable[[str, int], list[str]]] = simple
         if depth > 0 and self.random.random() < 0.6:
@@ -283,6 +294,60 @@ class _Statements:
         made = f"{i}, {h} = lax.while_loop({test}, lambda c: {body}, (0, {h}))"
         return [made, f"{h} = {h} + {i}"]
 
+    def _while(self, h: str, depth: int) -> list[str]:
+        n, body = self._name("n"), self.block(h, depth)
+        made = [f"{n} = 0", f"while {n} < self.depth:", f"    {n} += 1", *_below(body)]
+        how = self.random.choice(("", "", "break", "continue", "else"))
+        if how == "else":
+            made += ["else:", *_below(self._assigned(h, 0))]
+        elif how:
+            made += _below([f"if {n} == 1:", f"    {how}", *self._assigned(h, 0)])
+        return made
+
+    def _over_books(self, h: str, depth: int) -> list[str]:
+        book, old = self._name("book"), self._name("old")
+        changes = (
+            *(f'{book}["n"] = 0.5 * {book}["n"] + mean({h})', f'{book}["t"] += 1.0'),
+            f'{book}.update(n=mean({h}), t={book}["n"])',
+            f"{h} = self.noted({book}, {h})",
+            f'{book}["t"], {h} = {book}["n"] + 1.0, {self._value(h)}',
+        )
+        body = [f'{old} = {book}["n"]', *self.random.sample(changes, 2)]
+        body += [*self._assigned(h, 0), f'{h} = {h} + 0.1 * {old} * {book}["t"]']
+        i = self.random.choice(("0", "-1"))
+        named = [f"{book} = self.books[{i}]", *body]
+        looped = [f"for {book} in self.books:", *_below(body)]
+        return self.random.choice((looped, named))
+
+    def _over_mixed(self, h: str, depth: int) -> list[str]:
+        i, pair = self._name("i"), self._name("pair")
+        tick, count = self._name("tick"), self._name("count")
+        return [
+            f"for {i}, {pair} in enumerate(self.mixed):",
+            f"    {tick}, {count} = {pair}",
+            f"    self.mixed[{i}][1] = {count} + 1.0",
+            f"    {h} = {tick}({h}) + 0.1 * {count}",
+            *_below(self._assigned(h, 0)),
+        ]
+
+    def _renamed(self, h: str, depth: int) -> list[str]:
+        tick, noise = self._name("tick"), self._name("noise")
+        made = [f"{tick}, {noise} = self.tick, self.noise"]
+        if self.random.random() < 0.5:
+            made = [f"{noise} = self.noise", f"{h} = ({tick} := self.tick)({h})"]
+        return [*made, f"{h} = {noise}({h}) + {tick}({h})"]
+
+    def _asked(self, h: str, depth: int) -> list[str]:
+        more = self._name("more")
+        return self.random.choice(
+            (
+                ["if self.more:", f"    {h} = self.more({h})", *self._assigned(h, 0)],
+                [f"if ({more} := self.more) is not None:", f"    {h} = {more}({h})"],
+                [f"{h} = {h} if not self.more else self.more({h})"],
+                ["if self.training and self.more:", f"    {h} = self.more({h})"],
+            )
+        )
+
     def _function(self, h: str, depth: int) -> list[str]:
         f = self._name("f")
         made = [f"def {f}(q):", *_below(self.block("q", depth)), "    return q"]
@@ -305,7 +370,21 @@ class _Statements:
         test = self.random.choice(("self.flag", "self.training"))
         other = f"0.5 * sum([tick({h}) for tick in self.ticks])"
         chosen = self.random.choice((other, self._value(h)))
-        return [f"{h} = {self._value(h)} if {test} else {chosen}"]
+        how = self.random.choice(("{h} =", "{h} +=", "self.m =", "self.m +="))
+        part = "" if how.startswith("{h}") else "[0]"
+        one, other = f"({self._value(h)}){part}", f"({chosen}){part}"
+        return [f"{how.format(h=h)} {one} if {test} else {other}"]
+
+    def _unpacked(self, h: str, depth: int) -> list[str]:
+        one, rest, tick = self._name("one"), self._name("rest"), self._name("tick")
+        names = self.random.choice((f"{one}, *{rest}", f"*{rest}, {one}"))
+        body = [f"{h} = {tick}({h})", *self._assigned(h, 0)]
+        return [
+            f"{names} = self.ticks",
+            f"for {tick} in {rest}:",
+            *_below(body),
+            f"{h} = {one}({h})",
+        ]
 
 
 def _below(lines: Sequence[str]) -> list[str]:

@@ -92,6 +92,34 @@ BLOCKS = {
             y = [self.layers[i](x) for i in range(len(self.layers))]
             return self._twice(sum(jnp.stack(y), axis=0)) + head(x) * len(rest)
         """,
+    "within": """
+        layers: SubLayers  #: those of loops in one another
+        others: SubLayers  #: those of the inner ones
+
+        def setup(self):
+            self.scale = trainable(normal(1.0), ())
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for layer in self.layers:
+                x = layer(x) * self.scale
+                for i, other in enumerate(self.others):
+                    x = other(x) + i
+            n = 0
+            while n < 2:
+                for other, layer in zip(reversed(self.others), self.layers[1:]):
+                    x = layer(other(x))
+                n += 1
+            for layer in self.layers:
+                if n == 4:
+                    continue
+                for other in self.layers[:1]:
+                    x = other(layer(x))
+                if n == 5:
+                    break
+            else:
+                n = 0
+            return x + n
+        """,
     "gated": """
         layer: SubLayer  #: a layer that says how wide it is
 
@@ -202,6 +230,9 @@ def layers_of(name: str, examples: Examples) -> dict[str, Any]:
     counter = module("nn", "counter").init(jax.random.key(1))
     noise = module("nn", "noise").init()
     one = plain.init(jax.random.key(2), features=3)
+    if name == "within":
+        others = [module("nn", "counter").init(jax.random.key(4)), noise]
+        return {"layers": [counter, noise, one], "others": others}
     if name in ("chosen", "parts"):
         head = {"head": counter} if name == "parts" else {}
         return {"layers": [one, counter, noise], **head}
@@ -290,7 +321,7 @@ def test_what_layers_make_of_them_is_drawn_alike(examples: Examples):
     assert trainables.of_blocks.layer.layer.scale != trainables.of_blocks.scale
 
 
-@pytest.mark.parametrize("name", ["uses", "chosen", "parts"])
+@pytest.mark.parametrize("name", ["uses", "chosen", "parts", "within"])
 def test_no_key_is_used_twice(name: str, examples: Examples):
     block = name in BLOCKS
     module: Any = examples.module("block" if block else "nn", name)
@@ -299,3 +330,20 @@ def test_no_key_is_used_twice(name: str, examples: Examples):
         trainables, state, hyperparams = module.init(jax.random.key(3), **given)
         run = jax.jit(module.fwd, static_argnames=("hyperparams", "inference_mode"))
         run(rows(), trainables, state, hyperparams, False, jax.random.key(1))
+
+
+def test_loops_over_layers_in_loops_thread_their_states(examples: Examples):
+    module: Any = examples.module("block", "within")
+    trainables, state, hyperparams = created(module, **layers_of("within", examples))
+    y, state = module.fwd(rows(), trainables, state, hyperparams, True)
+    # The first of the layers: once by itself, and in the last loop behind each of three and once more.
+    assert state.layers[0].count == 1.0 + 1.0 + 3.0
+    # The first of the others: once for each of three layers, and for one of two places, in two passes.
+    assert state.others[0].count == 3.0 + 2.0
+    scale, width = trainables.scale, trainables.layers[2].scale
+    x = (rows() + 1.0) * scale + 1.0 + 1.0
+    x = x * scale + 2.0 + 1.0
+    x = x * width * scale + 3.0 + 1.0
+    x = ((x + 4.0) * width + 5.0) * width
+    x = (x + 2.0 + 3.0 + 4.0) * width + 5.0
+    np.testing.assert_allclose(y, x, rtol=1e-5)

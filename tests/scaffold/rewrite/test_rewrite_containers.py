@@ -274,6 +274,66 @@ LAYERS = {
             z = lax.scan(step, y[0], y)[1] if self.training else x
             return self.norm(z) if self.deep else z + y
         """,
+    "states_through_variables": """
+        def setup(self):
+            self.books = [{"n": state(zeros, ()), "s": state(ones, (3,))} for _ in range(2)]
+            self.table = {"a": {"n": state(zeros, ())}, "b": {"n": state(ones, ())}}
+            self.parts = [{"map": Plain(3), "n": state(zeros, ())} for _ in range(2)]
+            self.last = {"x": state(zeros, (3,)), "n": state(zeros, ())}
+            self.filled = []
+            for _ in range(2):
+                self.filled.append({"n": state(ones, (3,))})
+
+        def _counted(self, book, x):
+            old = book["n"]
+            book["n"] = old + x[0, 0]
+            return old
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for book in self.books:
+                before = book["n"]
+                book["n"] += 1.0
+                book["s"], x = book["s"] * 0.5 + x[0], x * book["n"] + before
+            for name, book in self.table.items():
+                x = x + self._counted(book, x) * len(name)
+            for part in self.parts:
+                old = part["n"]
+                part["n"] = part["n"] + 2.0
+                x = part["map"](x) + old * part["n"]
+            last = self.last
+            last.update({"n": last["n"] + 1.0}, x=x[0] + last["n"])
+            self.last.update(n=self.last["n"] * 2.0)
+            for book in self.filled:
+                book["n"] = 0.5 * book["n"] + 0.5 * x[0]
+            return x + last["n"]
+        """,
+    "layers_that_may_be_missing": """
+        deep: bool = False  #: whether they are there
+
+        def setup(self):
+            self.counter = Counter() if self.deep else None
+            self.noise = Noise() if self.deep else None
+            self.parts = [{"map": Plain(3), "more": Counter() if self.deep else None}]
+            self.row = [Plain(3) for _ in range(2 if self.deep else 0)]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            if self.counter:
+                x = self.counter(x)
+            x = self.noise(x) if self.noise and self.deep else x
+            for part in self.parts:
+                x = part["map"](x)
+                if part["more"]:
+                    x = part["more"](x)
+            if not self.counter or not bool(self.row):
+                return x
+            if self.row:
+                x = self.row[-1](x)
+            if (counter := self.counter) is not None:
+                x = counter(x)
+            counted, noise = self.counter, self.noise
+            other = self.row[0]
+            return noise(counted(other(x)))
+        """,
 }
 
 
@@ -295,6 +355,7 @@ CASES = [
             "methods_of_what_is_held",
             "layers_that_are_handed_on",
             "states_in_conditional_expressions",
+            "layers_that_may_be_missing",
         )
     ),
 ]
@@ -410,3 +471,36 @@ def test_a_layer_that_is_a_function_later_is_the_one_that_it_was(examples: Examp
     )
     y, _ = module.fwd(rows(), drawn, state, hyperparams)
     np.testing.assert_allclose(y, 4.0 * rows(), rtol=1e-6)
+
+
+def test_states_that_a_variable_sets_are_new_states(examples: Examples):
+    module: Any = examples.module("nn", "states_through_variables")
+    weights, state, hyperparams = created(module)
+    x, new = module.fwd(rows(), weights, state, hyperparams, True)
+    y = np.asarray(rows(), np.float64)
+    for book in new.books:
+        assert book["n"] == 1.0
+        np.testing.assert_allclose(book["s"], 0.5 + y[0], rtol=1e-6)
+    first = y[0, 0]
+    np.testing.assert_allclose(new.table["a"]["n"], first, rtol=1e-6)
+    np.testing.assert_allclose(new.table["b"]["n"], 1.0 + first, rtol=1e-6)
+    y = (y + 1.0) * np.asarray(weights.parts[0]["map"].scale)
+    y = y * np.asarray(weights.parts[1]["map"].scale)
+    assert [part["n"] for part in new.parts] == [2.0, 2.0]
+    np.testing.assert_allclose(new.last["x"], y[0], rtol=1e-6)
+    assert new.last["n"] == 2.0
+    for book in new.filled:
+        np.testing.assert_allclose(book["n"], 0.5 + 0.5 * y[0], rtol=1e-6)
+    np.testing.assert_allclose(x, y + 2.0, rtol=1e-6)
+
+
+def test_a_layer_that_is_missing_is_not_called(examples: Examples):
+    module: Any = examples.module("nn", "layers_that_may_be_missing")
+    weights, state, hyperparams = created(module)
+    scale = weights.parts[0]["map"].scale
+    given, _ = module.fwd(rows(), weights, state, hyperparams, True)
+    np.testing.assert_array_equal(given, rows() * scale)
+    weights, state, hyperparams = created(module, deep=True)
+    _, new = module.fwd(rows(), weights, state, hyperparams, True)
+    assert new.counter.count == 3.0
+    assert new.parts[0]["more"].count == 1.0

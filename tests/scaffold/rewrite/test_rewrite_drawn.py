@@ -16,7 +16,7 @@ from rewrite_examples import Examples, importable
 
 from mlax_scaffold.reader.files import SpecFile
 
-SEEDS = range(12)
+SEEDS = range(16)
 BLOCKS = range(8)
 KEY = jax.random.key(0)
 

@@ -128,6 +128,44 @@ LAYERS = {
             return dropout(x, self.key(), rate=0.5)
         """,
     ),
+    "while_loops": (
+        1 + 2 * (2 + 1) + 2 + 2,
+        """
+        def setup(self):
+            self.drop = Dropout()
+            self.drops = [Dropout() for _ in range(2)]
+
+        def _again(self, x):
+            n = 2
+            while n:
+                x = self.drop(x)
+                n -= 1
+            return x
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            n, x = 0, self.drop(x)
+            while n < 2:
+                for drop in self.drops:
+                    x = drop(x)
+                n += 1
+                m = 0
+                while True:
+                    if m == 1:
+                        break
+                    x, m = dropout(x, self.key(), rate=0.5), m + 1
+            else:
+                x = self._again(x)
+
+            def more(y):
+                n = 0
+                while n < 2:
+                    n += 1
+                    y = self.drop(y)
+                return y
+
+            return more(x)
+        """,
+    ),
     "branches_in_a_loop": (
         4,
         """
@@ -257,6 +295,30 @@ OPTIMIZERS = {
             for _ in range(3):
                 grad = dropout(grad, self.key(), rate=0.5)
             return grad
+        """,
+    ),
+    "while_loops_of_a_leaf": (
+        3,
+        """
+        def update(self, grad, param):
+            n = 0
+            while n < 3:
+                grad = dropout(grad, self.key(), rate=0.5)
+                n += 1
+            return grad
+        """,
+    ),
+    "while_loops_of_optimizers": (
+        2,
+        """
+        optimizers: SubOptimizers  #: initialized optimizers
+
+        def step(self, grads, params):
+            while jax.tree.leaves(grads)[0].ndim > 2:
+                grads = jax.tree.map(lambda g: g, grads)
+            for optimizer in self.optimizers:
+                grads = optimizer(grads, params)
+            return grads
         """,
     ),
     "prepare_and_update": (
@@ -433,7 +495,7 @@ def test_blocks(name: str, examples: Examples):
 def test_optimizers(name: str, examples: Examples):
     params = {"a": ONES, "b": ONES[0]}
     given = {}
-    if name == "optimizers":
+    if "optimizers" in name:
         given = {"optimizers": [examples.module("optim", "one_draw").init(params)] * 2}
     module = examples.module("optim", name)
     state, hyperparams = module.init(**given) if given else module.init(params)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlax_scaffold.reader.axes.operations import integer
 from mlax_scaffold.reader.axes.sizes import Scope
@@ -30,7 +30,13 @@ def carried(scope: Scope, method: ast.FunctionDef, name: str, first: str) -> str
     if making is None or method.name != "forward" or inputs[1:] != [name]:
         return None
     given = [a.arg for a in making.args.args if a.arg != "self"]
-    returned = [n.value for n in ast.walk(making) if isinstance(n, ast.Return)]
+    functions = [n for n in ast.walk(making) if isinstance(n, ast.FunctionDef)]
+    inside = {id(n) for f in functions[1:] for n in ast.walk(f)}
+    returned = [
+        n.value
+        for n in ast.walk(making)
+        if isinstance(n, ast.Return) and id(n) not in inside
+    ]
     if len(given) != 2 or len(returned) != 1 or returned[0] is None:
         return None
     reader = _Reader(scope, _locals(making), given[0], given[1], _words(first))
@@ -46,6 +52,12 @@ def _locals(function: ast.FunctionDef) -> dict[str, ast.expr]:
                 found.setdefault(name, []).append(value)
             case ast.Name(id=name, ctx=ast.Store()):
                 found.setdefault(name, []).append(None)
+    for node in ast.walk(function):
+        match node:
+            case ast.FunctionDef(name=name, args=args, body=[ast.Return(value=made)]):
+                if made is not None and node is not function:
+                    # A function of one expression is a lambda with a name.
+                    found.setdefault(name, []).extend((ast.Lambda(args, made), None))
     # Each assignment is met as a statement, and as a name.
     return {n: v[0] for n, v in found.items() if len(v) == 2 and v[0] is not None}
 
@@ -81,6 +93,10 @@ class _Reader:
                 if len(known) < len(inner):
                     return None
                 return f"tuple[{', '.join(known)}]"
+            case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if (
+                inner := self._inside(name, given)
+            ):
+                return inner[0].type(inner[1], depth + 1)
             case ast.Call(
                 func=ast.Attribute(
                     value=ast.Subscript(value=ast.Attribute(value=owner, attr="at"))
@@ -98,6 +114,27 @@ class _Reader:
                     return None
                 return f'{kind}["{" ".join(axes)}"]'
         return None
+
+    def _inside(
+        self, name: str, given: list[ast.expr]
+    ) -> tuple[_Reader, ast.expr] | None:
+        """What a lambda returns that is bound to a name, read with what it is given."""
+        match self.locals.get(name):
+            case ast.Lambda(args=args, body=body):
+                pass
+            case _:
+                return None
+        names = [a.arg for a in (*args.posonlyargs, *args.args)]
+        starred = any(isinstance(a, ast.Starred) for a in given)
+        more = given[len(names) :]
+        if starred or len(given) < len(names) or args.kwonlyargs or args.kwarg:
+            return None
+        bound: dict[str, ast.expr] = dict(zip(names, given, strict=False))
+        if args.vararg is not None:
+            bound[args.vararg.arg] = ast.Tuple(more, ast.Load())
+        elif more:
+            return None
+        return replace(self, locals={**self.locals, **bound}), body
 
     def _kind(self, dtypes: list[ast.expr]) -> str | None:
         match dtypes:

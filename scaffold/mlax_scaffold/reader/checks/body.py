@@ -155,12 +155,16 @@ class BodyChecker:
                 return
             case ast.Attribute(ctx=ast.Load()):
                 self._attribute(node)
-            case ast.Assign(targets=[ast.Name() as bound], value=ast.IfExp() as chosen):
-                self._visit(bound, context)
-                self._branches(chosen, context)
-                return
-            case ast.Return(value=ast.IfExp() as chosen):
-                self._branches(chosen, context)
+            case (
+                ast.Assign(value=ast.IfExp() as chosen)
+                | ast.AugAssign(value=ast.IfExp() as chosen)
+                | ast.AnnAssign(value=ast.IfExp() as chosen)
+                | ast.Return(value=ast.IfExp() as chosen)
+            ):
+                # Branches of a statement: see `rewrite.branches`.
+                targets = (c for c in ast.iter_child_nodes(node) if c is not chosen)
+                for part in (*targets, *alternatives(chosen)):
+                    self._visit(part, context)
                 return
         keyed = draws_inside(self.attributes)
         for child, inner in parts(node, context, keyed=keyed):
@@ -222,10 +226,7 @@ class BodyChecker:
         name = self_attribute(node.func)
         optimizer = self.attributes.get(name or "") == "optimizer"
         is_layer = optimizer or function in self.loop_optimizers
-        # An initialized layer may draw; what a declared one does is known later.
-        what = self.attributes.get(name or "")
-        is_key = what in ("key", "keys")
-        draws = is_key or what in ("layer", "optimizer")
+        is_key = self.attributes.get(name or "") in ("key", "keys")
         if is_layer or is_key:
             what = f"`{unparsed(node.func)}`"
             # A function inside of a method is known to draw later: see `places`.
@@ -239,13 +240,6 @@ class BodyChecker:
                     else "Its state and keys must be threaded in order: call it in a "
                     "statement of its own and use the result.",
                 )
-            elif draws and self._in_while:
-                self.source.report(
-                    node,
-                    f"{what} draws a key in a while loop, where every pass would get "
-                    "the same key",
-                    several_keys(self.attributes),
-                )
 
     def _if(self, node: ast.If, context: str, test_context: str) -> None:
         self._visit(node.test, test_context)
@@ -258,11 +252,6 @@ class BodyChecker:
             case statements:
                 for statement in statements:
                     self._visit(statement, context)
-
-    def _branches(self, chosen: ast.IfExp, context: str) -> None:
-        """What a statement chooses, which branches do: see `rewrite.branches`."""
-        for part in alternatives(chosen):
-            self._visit(part, context)
 
     def _for(self, node: ast.For, context: str) -> None:
         self._visit(node.iter, context)

@@ -1,63 +1,19 @@
-"""Where keys may be drawn: what draws in a while loop would get the same key in every pass."""
+"""Where keys may be drawn, and of what."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
 
-from mlax_scaffold.errors import Diagnostic, Fix
-from mlax_scaffold.model.definition import Definition, Import
-from mlax_scaffold.model.library import Library
-from mlax_scaffold.model.needs import draws
+from mlax_scaffold.errors import Fix
+from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
-from mlax_scaffold.reader.numbering import loop_fields
 from mlax_scaffold.reader.source import (
     Source,
-    indexed_attribute,
     self_attribute,
-    source_of,
-    tree_of,
 )
-
-
-def check_draws(definition: Definition, library: Library) -> list[Diagnostic]:
-    """Every finding in the methods of a definition."""
-    drawing = {
-        name for name, traits in library.sub_layers(definition).items() if traits.draws
-    }
-    drawing |= {h.name for h in definition.structural()}
-    methods = {m.name: m for m in definition.methods}
-    drawing |= {name for name in methods if draws(definition, library, methods, name)}
-    reads = {name for method in definition.methods for name in method.reads}
-    if not drawing & reads or "while" not in definition.core:
-        return []
-    source = source_of(definition)
-    tree = tree_of(definition)
-    # A name is the layer of one loop: the reader refuses loops over layers in one another.
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)]
-    for loop in loops:
-        fields = loop_fields(loop)
-        _check(source, loop, {name for name, f in fields.items() if f in drawing})
-    _check(source, tree, {f"self.{name}" for name in drawing})
-    return source.diagnostics
-
-
-def _check(source: Source, tree: ast.AST, drawing: set[str]) -> None:
-    for loop in (node for node in ast.walk(tree) if isinstance(node, ast.While)):
-        for node in (n for statement in loop.body for n in ast.walk(statement)):
-            if not isinstance(node, ast.Call):
-                continue
-            name = self_attribute(node.func) or indexed_attribute(node.func)
-            called = f"self.{name}" if name else unparsed(node.func)
-            if called in drawing:
-                source.report(
-                    node,
-                    f"`{called}` draws keys in a while loop, where every pass would get "
-                    "the same key",
-                    "Write a for loop, whose passes have keys of their own.",
-                )
 
 
 def check_mapped_keys(

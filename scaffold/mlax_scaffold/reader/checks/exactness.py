@@ -105,7 +105,8 @@ class _Exact:
             case ast.UnaryOp(operand=inner) | ast.Attribute(value=inner, attr="T"):
                 return self.is_exact(inner, seen)
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
-                return all(self.is_exact(part, seen) for part in parts)
+                # An empty one holds nothing yet.
+                return bool(parts) and all(self.is_exact(p, seen) for p in parts)
             case ast.Starred(value=inner):
                 return self.is_exact(inner, seen)
             case ast.Attribute(value=ast.Name(id="self"), attr=name):

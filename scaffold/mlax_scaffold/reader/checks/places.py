@@ -136,10 +136,11 @@ class _Places:
                     self._visit(statement, context)
                 return
             case (
-                ast.Assign(targets=[ast.Name()], value=ast.IfExp() as chosen)
+                ast.Assign(value=ast.IfExp() as chosen)
+                | ast.AugAssign(value=ast.IfExp() as chosen)
+                | ast.AnnAssign(value=ast.IfExp() as chosen)
                 | ast.Return(value=ast.IfExp() as chosen)
-            ) if isinstance(node, ast.Assign) or not self.depth:
-                self._statement(node)
+            ) if not isinstance(node, ast.Return) or not self.depth:
                 self._branches(chosen)
                 return
             case ast.While(test=test):
@@ -148,7 +149,8 @@ class _Places:
                     self._visit(statement, context)
                 return
         if isinstance(node, ast.stmt | ast.Lambda):
-            self._statement(node)
+            children = ast.iter_child_nodes(node)
+            self._beside(*(c for c in children if not isinstance(c, ast.stmt)))
         threaded = id(node) in self.closures.functions
         children = [*parts(node, context)]
         if threaded:
@@ -165,6 +167,7 @@ class _Places:
     def _branches(self, chosen: ast.IfExp) -> None:
         """What a statement chooses, which branches do that are statements."""
         for part in alternatives(chosen):
+            self._beside(part)
             self._visit(part, "")
 
     def _evaluated(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -175,14 +178,9 @@ class _Places:
         for child in ast.iter_child_nodes(node):
             yield from self._evaluated(child)
 
-    def _statement(self, node: ast.AST) -> None:
+    def _beside(self, *parts: ast.AST) -> None:
         """A comprehension that changes states is evaluated before what stands beside it."""
-        header = [
-            part
-            for child in ast.iter_child_nodes(node)
-            if not isinstance(child, ast.stmt)
-            for part in self._evaluated(child)
-        ]
+        header = [node for part in parts for node in self._evaluated(part)]
         inside: set[int] = set()
         made = []
         for part in header:

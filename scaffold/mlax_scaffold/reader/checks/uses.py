@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.lost_items import check_lost_items
 from mlax_scaffold.reader.checks.sequences import PASSED, Sequences
 from mlax_scaffold.reader.constructs import construct, functions_of
 from mlax_scaffold.reader.looping import (
@@ -20,6 +21,7 @@ from mlax_scaffold.reader.looping import (
 from mlax_scaffold.reader.remedies import bodies
 from mlax_scaffold.reader.remedies.bodies import in_place, without_keyword
 from mlax_scaffold.reader.remedies.helpers import as_method
+from mlax_scaffold.reader.remedies.named_attributes import declared_by_their_names
 from mlax_scaffold.reader.remedies.reductions import looped
 from mlax_scaffold.reader.remedies.unrolling import unrolled
 from mlax_scaffold.reader.source import (
@@ -56,6 +58,7 @@ class UseChecker(Sequences):
         for statement in self.method.body:
             for node in walk(statement):
                 self._node(node)
+        check_lost_items(self.source, self.method, self.attributes, self.containers)
 
     def _node(self, node: ast.AST) -> None:
         match node:
@@ -112,6 +115,11 @@ class UseChecker(Sequences):
                 hint = "Write `self.forward(x)`."
                 if "forward" in self.attributes:
                     fix = Fix((self.source.edit(node, "self.forward"),))
+            case ast.Call(func=ast.Name(id="getattr")) as call if (
+                fix := declared_by_their_names(self.source, call)
+            ):
+                told = "an attribute has no computed name in a generated function"
+                hint = "Keep them in a dictionary under their names."
             case ast.Call(func=ast.Name(id=called)):
                 hint = f"Give `{called}` what it reads: `{called}(x, self.name)`."
             case _:

@@ -9,6 +9,7 @@ from functools import cache
 from mlax_scaffold.model.definition import SECTIONS, Kind, Reference, Role
 from mlax_scaffold.model.resolved import Change, resolved
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.changing import changed_parameters
 from mlax_scaffold.reader.containers import given
 from mlax_scaffold.reader.containers.declared import KindOf, declared_in
 from mlax_scaffold.reader.containers.resolving import resolve_class
@@ -70,11 +71,13 @@ def resolved_source(
         source = _rewritten(source, sliced)
     tree = source.tree
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    changing = [f.name for f in functions if any(True for _ in changed_parameters(f))]
     changes = [
         change
         for node in classes
         for change in (
-            *resolve_class(node, kind_of, entries_of, source.text),
+            *resolve_class(node, kind_of, entries_of, source.text, changing),
             *given.changes_of(
                 node,
                 given.fields_of(node, given.SEVERAL),

@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from mlax_scaffold.model.resolved import Change
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.looping import looped
 from mlax_scaffold.reader.source import self_attribute
 
 SEVERAL = "SubLayers"
@@ -66,20 +67,31 @@ class _Method:
         self.renaming: list[ast.stmt] = []
         """Statements that only give layers other names."""
         self.aliases: dict[str, str] = {}
-        for statement in method.body:
+        self._rename(method.body)
+
+    def _rename(self, statements: Iterable[ast.AST]) -> None:
+        for statement in statements:
+            if not isinstance(statement, ast.Assign):
+                continue
             names = self._aliases(statement)
             if names and all(self.bound.count(name) == 1 for name in names):
                 self.renaming.append(statement)
                 self.aliases |= names
 
     def keep_slices(self) -> None:
-        """Only names that all stand for slices where they are given are other names."""
+        """Only names that all stand for slices where they are given, or are unpacked, are other names."""
+        self._rename(n for n in self.nodes if n not in self.method.body)
         given = {s: self._aliases(s) for s in self.renaming}
-        self.renaming = [s for s in given if all(":" in t for t in given[s].values())]
+        self.renaming = [
+            s
+            for s in given
+            if all(":" in t for t in given[s].values()) or _is_unpacked(s)
+        ]
         self.aliases = {n: t for s in self.renaming for n, t in given[s].items()}
 
     def changes(self) -> Iterator[Change]:
         counted = [pair for loop in self._loops() for pair in self._counted(*loop)]
+        counted += [pair for loop in self._inner() for pair in self._placed(loop)]
         yield from (_change(node, text) for node, text in counted)
         yield from self.renamed({id(n) for node, _ in counted for n in walk(node)})
 
@@ -113,6 +125,41 @@ class _Method:
                     parts = [node.elt, *loop.ifs]
                     passes = [n for part in parts for n in walk(part)]
                     yield loop.target, loop.iter, passes
+
+    def _inner(self) -> Iterator[ast.For]:
+        """Loops over layers in others, in a `while` loop, or with an end, and others over the same layers."""
+        loops = [n for n in self.nodes if isinstance(n, ast.For) and self._over(n)]
+        inner = {
+            id(n)
+            for outer in self.nodes
+            if outer in loops or isinstance(outer, ast.While)
+            for n in walk(outer)
+            if n is not outer
+        }
+        found = [n for n in loops if id(n) in inner or n.orelse or _ends(n)]
+        again = {field for loop in found for field in self._over(loop).values()}
+        for loop in loops:
+            if loop in found or again & {*self._over(loop).values()}:
+                yield loop
+
+    def _over(self, loop: ast.For) -> dict[str, str]:
+        """The variables of a loop that are layers, with their fields."""
+        pairs = ((name, self._field(iterated)) for name, iterated in looped(loop))
+        return {name: field for name, field in pairs if field}
+
+    def _placed(self, loop: ast.For) -> list[tuple[ast.AST, str]]:
+        """A loop over layers as one over their numbers; nothing where it binds them, or hands inputs on."""
+        over = self._over(loop)
+        passes = [n for part in loop.body for n in walk(part)]
+        named = [n for n in passes if isinstance(n, ast.Name) and n.id in over]
+        inputs = any(isinstance(n, ast.keyword) and n.arg is None for n in passes)
+        if inputs or any(isinstance(n.ctx, ast.Store) for n in named):
+            return []
+        iterated = [i for _, i in looped(loop) if self._field(i)]
+        return [
+            *((i, f"range(len(self.{self._field(i)}))") for i in iterated),
+            *((n, f"self.{over[n.id]}[{n.id}]") for n in named),
+        ]
 
     def _aliases(self, statement: ast.stmt) -> dict[str, str]:
         """The names that a statement gives to layers, with what each is."""
@@ -202,9 +249,21 @@ class _Method:
         return name
 
 
+def _ends(loop: ast.For) -> bool:
+    return any(isinstance(n, _ENDS) for part in loop.body for n in walk(part))
+
+
 def _is_fixed(index: ast.expr) -> bool:
     """Whether an index is the same wherever it stands: it has no variables."""
     return not any(isinstance(n, ast.Name) for n in ast.walk(index))
+
+
+def _is_unpacked(statement: ast.stmt) -> bool:
+    """Whether it is `first, *rest = self.layers`."""
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Attribute()):
+            return any(isinstance(t, ast.Starred) for t in targets)
+    return False
 
 
 def _unpacked(targets: list[ast.expr], layers: str) -> dict[str, str]:

@@ -8,22 +8,25 @@ weights and which state a call has, however it came to the layer. Each line stay
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mlax_scaffold.model.places import DICT, LIST, Member, Step, container_of, under
+from mlax_scaffold.model.places import Member, container_of, under
 from mlax_scaffold.model.resolved import Change
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.changing import CHANGING, changes_items, items_of
+from mlax_scaffold.reader.containers.asking import asked
 from mlax_scaffold.reader.containers.declared import (
     Form,
     KindOf,
     declared_in,
     step_of,
 )
-from mlax_scaffold.reader.containers.entries import Entering, EntriesOf, Layers
-from mlax_scaffold.reader.containers.place import Place, joined, key_of, open_steps
+from mlax_scaffold.reader.containers.entries import EntriesOf, Layers
+from mlax_scaffold.reader.containers.naming import Naming
+from mlax_scaffold.reader.containers.place import Place, joined, open_steps
 from mlax_scaffold.reader.containers.uses import (
     aliases_of,
     holds_layers,
@@ -35,7 +38,6 @@ from mlax_scaffold.reader.source import self_attribute
 
 _ASKING = frozenset(("isinstance", "len", "type", "hasattr", "getattr", "callable"))
 """What calls no function that it is given."""
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def resolve_class(
@@ -43,8 +45,17 @@ def resolve_class(
     kind_of: KindOf,
     entries_of: EntriesOf = lambda kind: {},
     text: str = "",
+    changing: Collection[str] = (),
 ) -> list[Change]:
-    """What to change in the text of a class, so that no variable is a layer of a container."""
+    """What to change in the text of a class, so that no variable is a layer of a container.
+
+    Args:
+        node: the class.
+        kind_of: what a call declares.
+        entries_of: the entry points of what is declared.
+        text: of the module.
+        changing: the functions beside the class that change items of what they are given.
+    """
     methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
     setup = next((m for m in methods if m.name == "setup"), None)
     if setup is None:
@@ -62,14 +73,23 @@ def resolve_class(
         for name, d in declared.items()
         if is_layer(d)
     }
-    if not containers and not aliases and not plain:
+    layers = Layers(plain, entries_of, text.split("\n") if text else [])
+    named = {m.name: m for m in others}
+    of_arrays = {
+        name: tuple(d.members)
+        for name, d in declared.items()
+        if d.holds and not holds_layers(d)
+    }
+    if of_arrays and (changing or any(map(changes_items, others))):
+        tried = _Resolver(
+            {**containers, **of_arrays}, aliases, named, layers, changing=changing
+        )
+        tried.changes()
+        containers |= {n: of_arrays[n] for n in tried.set & {*of_arrays}}
+    rows = frozenset(n for n, d in declared.items() if holds_layers(d)) - {*containers}
+    if not containers and not aliases and not plain and not rows:
         return []
-    resolver = _Resolver(
-        containers,
-        aliases,
-        {m.name: m for m in others},
-        Layers(plain, entries_of, text.split("\n") if text else []),
-    )
+    resolver = _Resolver(containers, aliases, named, layers, rows=rows)
     return [*removed(aliases.values()), *resolver.changes()]
 
 
@@ -81,6 +101,12 @@ class _Resolver:
     layers: Layers
     given: dict[str, dict[str, list[Place | None]]] = field(default_factory=dict)
     """What each method is given for its parameters."""
+    rows: frozenset[str] = frozenset()
+    """The lists of layers that are read as they are."""
+    changing: Collection[str] = ()
+    """The functions beside the class that change items of what they are given."""
+    set: set[str] = field(default_factory=set)
+    """The containers an item of which is changed by a variable that stands for a place of them."""
 
     def changes(self) -> list[Change]:
         # A method is given places that others have been given.
@@ -108,7 +134,7 @@ class _Resolver:
         return found
 
 
-class _Method(Entering, ast.NodeVisitor):
+class _Method(Naming, ast.NodeVisitor):
     """Walks a method in the order of its text, with what its variables stand for."""
 
     def __init__(
@@ -117,26 +143,17 @@ class _Method(Entering, ast.NodeVisitor):
         method: ast.FunctionDef,
         parameters: Mapping[str, Place],
     ) -> None:
-        super().__init__(resolver.layers)
+        super().__init__(resolver.layers, method)
         self.resolver = resolver
-        self.method = method
-        self.variables: dict[str, Place] = dict(parameters)
+        self.variables |= parameters
+        self.asked = {id(node) for node in asked(method)}
         self.found: list[Change] = []
-        names = {n.id for n in walk(method) if isinstance(n, ast.Name)}
-        self.taken = names | {a.arg for a in walk(method) if isinstance(a, ast.arg)}
 
     def change(self, node: ast.AST, text: str) -> None:
         """Another text for a node."""
         start = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         end = getattr(node, "end_lineno", 1), getattr(node, "end_col_offset", 0)
         self.found.append((start, end, text))
-
-    def fresh(self, name: str) -> str:
-        candidate, number = name, 2
-        while candidate in self.taken:
-            candidate, number = f"{name}_{number}", number + 1
-        self.taken.add(candidate)
-        return candidate
 
     # What expressions stand for
 
@@ -171,142 +188,71 @@ class _Method(Entering, ast.NodeVisitor):
         """The text of an expression, its variables resolved."""
         return unparsed(_Named(self).visit(ast.parse(unparsed(node), mode="eval")))
 
-    # Loops
-
-    def iterated(
-        self, node: ast.expr, loop: Any = None, target: ast.expr | None = None
-    ) -> tuple[Any, bool]:
-        """What the items of an iterable stand for: a tree of functions of a variable's name; and change it.
-
-        The second is whether there is any such item.
-        """
-        place = self.place(node)
-        if place is not None:
-            inside = self.members(place)
-            match container_of(inside):
-                case "list":
-                    self.change(node, f"range(len({place.text}))")
-                    return (lambda v: place.item(Step(LIST), v)), True
-                case "dict":
-                    self.change(node, place.text)
-            return None, False
-        match node:
-            case ast.Call(
-                func=ast.Attribute(value=owner, attr="items" | "values" as how), args=[]
-            ) if (place := self.place(owner)) and container_of(
-                self.members(place)
-            ) == DICT:
-                item = lambda v: place.item(Step(DICT), v)  # noqa: E731
-                if how == "values":
-                    self.change(node, place.text)
-                    return item, True
-                if target is not None and (key := key_of(target, loop, self.method)):
-                    self.change(node, place.text)
-                    self.change(target, key)
-                    return (None, lambda _: item(key)), True
-                self.change(node, f"zip({place.text}, {place.text})")
-                return (None, item), True
-            case ast.Call(func=ast.Name(id="enumerate"), args=[first, *rest]):
-                item, any_ = self.iterated(first)
-                for other in (*rest, *(k.value for k in node.keywords)):
-                    self.visit(other)
-                return (None, item), any_
-            case ast.Call(func=ast.Name(id="zip"), args=args):
-                parts = [self.iterated(arg) for arg in args]
-                return tuple(p for p, _ in parts), any(found for _, found in parts)
-            case ast.Call(
-                func=ast.Name(id="reversed" | "list" | "tuple" | "iter"), args=[inner]
-            ):
-                return self.iterated(inner)
-            case ast.Subscript(value=owner, slice=ast.Slice() as index):
-                item, found = self.iterated(owner)
-                if found:
-                    self.visit(index)
-                    return item, True
-                self.visit(node)
-                return None, False
-        self.visit(node)
-        return None, False
-
-    def bind(self, target: ast.expr, item: Any) -> None:
-        """What the variables of a loop stand for."""
-        place: Any = item
-        made: Any = item if callable(item) else None
-        match target, item:
-            case ast.Name(id=name), None:
-                self.variables.pop(name, None)
-            case ast.Name(id=name), _ if made is not None:
-                self.variables[name] = made(name)
-            case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), tuple()):
-                for part, inner in zip(targets, item, strict=False):
-                    self.bind(part, inner)
-            case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), _) if callable(
-                item
-            ):
-                variable = self.fresh("place")
-                outer = place(variable)
-                if container_of(self.members(outer)) == LIST:
-                    self.change(target, variable)
-                    for number, part in enumerate(targets):
-                        inner = outer.item(Step(LIST, number), str(number))
-                        if isinstance(part, ast.Name):
-                            self.variables[part.id] = inner
-            case _:
-                for part in walk(target):
-                    if isinstance(part, ast.Name):
-                        self.variables.pop(part.id, None)
-
-    def visit_For(self, node: ast.For) -> None:
-        item, _ = self.iterated(node.iter, node, node.target)
-        self.bind(node.target, item)
-        for statement in (*node.body, *node.orelse):
-            self.visit(statement)
-
-    def _comprehension(self, node: Any) -> None:
-        outer = dict(self.variables)
-        for generator in node.generators:
-            item, _ = self.iterated(generator.iter, node, generator.target)
-            self.bind(generator.target, item)
-            for test in generator.ifs:
-                self.visit(test)
-        for name in ("key", "elt", "value"):
-            if hasattr(node, name):
-                self.visit(getattr(node, name))
-        self.variables = outer
-
-    def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, _COMPREHENSIONS):
-            return self._comprehension(node)
-        return super().visit(node)
-
     # Other uses
 
-    def visit_Assign(self, node: ast.Assign) -> None:
-        """Another name of a place is that place, and no statement."""
-        target = node.targets[0]
-        place = self.place(node.value)
-        if len(node.targets) == 1 and place is not None and self.members(place):
-            items = None
-            match target:
-                case ast.Name(id=name):
-                    items = {name: place}
-                case ast.Tuple(elts=parts) if (
-                    all(isinstance(p, ast.Name) for p in parts)
-                    and container_of(self.members(place)) == LIST
-                ):
-                    items = {
-                        p.id: place.item(Step(LIST, i), str(i))
-                        for i, p in enumerate(parts)
-                        if isinstance(p, ast.Name)
-                    }
-            if items is not None:
-                self.variables |= items
-                self.change(node, "pass")
-                return
-        self.visit(node.value)
-        for part in node.targets:
-            self.visit(part)
-            self.bind(part, None)
+    def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.UnaryOp) and id(node.operand) in self.asked:
+            text = self._asks(node.operand)
+            if text.endswith(" is not None"):
+                return self.change(node, text.replace(" is not None", " is None"))
+        if id(node) in self.asked and isinstance(node, ast.expr):
+            text = self._asks(node)
+            if text:
+                return self.change(node, text)
+        return super().visit(node)
+
+    def _asks(self, node: ast.expr) -> str:
+        """What asks whether a layer is there, or a list has any; nothing of what is none."""
+        place, name = self.place(node), self_attribute(node) or ""
+        if place is not None:
+            inside = self.members(place)
+            if container_of(inside):
+                return f"len({place.text})"
+            layer = inside and not any(m.steps for m in inside)
+            known = layer and not self.is_array(place)
+            return f"{place.text} is not None" if known else ""
+        if name in self.resolver.rows:
+            return f"len(self.{name})"
+        return f"self.{name} is not None" if name in self.layers.plain else ""
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        """What a variable sets an item of is a place, where it stands for one."""
+        if isinstance(node.ctx, ast.Store):
+            self._touched(node.value)
+        self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        """`book.update(count=value)` sets items of a place, as assignments do."""
+        match node.value:
+            case ast.Call(func=ast.Attribute(value=owner, attr="update")) as call:
+                place, pairs = self.place(owner), items_of(call)
+                if place is not None and pairs:
+                    self.resolver.set.add(place.name)
+                    targets = [f"{place.text}[{unparsed(key)}]" for key, _ in pairs]
+                    self._between([", ".join(targets) + " = "], call, pairs)
+                    return
+        self.generic_visit(node)
+
+    def _between(
+        self,
+        first: list[str],
+        call: ast.Call,
+        pairs: Sequence[tuple[ast.expr, ast.expr]],
+    ) -> None:
+        """Other texts before, between and behind values, which stay where they are."""
+        ends = [(call.lineno, call.col_offset)]
+        ends += [(v.end_lineno or 1, v.end_col_offset or 0) for _, v in pairs]
+        starts = [(v.lineno, v.col_offset) for _, v in pairs]
+        starts.append((call.end_lineno or 1, call.end_col_offset or 0))
+        texts = [*first, *[", "] * (len(pairs) - 1), ""]
+        self.found += zip(ends, starts, texts, strict=True)
+        for _, value in pairs:
+            self.visit(value)
+
+    def _touched(self, node: ast.expr) -> None:
+        place = None if self_attribute(node) else self.place(node)
+        if place is not None:
+            self.resolver.set.add(place.name)
 
     def visit_Call(self, node: ast.Call) -> None:
         if self.enters(node):
@@ -338,6 +284,12 @@ class _Method(Entering, ast.NodeVisitor):
 
     def _handing(self, node: ast.Call) -> None:
         """A call of what is no method of the class, which may be given layers as functions."""
+        match node.func:
+            case ast.Attribute(value=owner, attr=how) if how in CHANGING:
+                self._touched(owner)
+            case ast.Name(id=name) if name in self.resolver.changing:
+                for part in node.args:
+                    self._touched(part)
         self.visit(node.func)
         asks = isinstance(node.func, ast.Name) and node.func.id in _ASKING
         for argument in (*node.args, *(k.value for k in node.keywords)):
@@ -348,7 +300,8 @@ class _Method(Entering, ast.NodeVisitor):
 
     def _is_layer(self, place: Place) -> bool:
         kinds = {m.what for m in self.members(place)}
-        return bool(kinds - {None}) and place.name in self.resolver.containers
+        known = bool(kinds - {None}) and place.name in self.resolver.containers
+        return known and not self.is_array(place)
 
     def visit_Name(self, node: ast.Name) -> None:
         place = self.variables.get(node.id)

@@ -10,6 +10,9 @@ from mlax_scaffold.reader.containers.declared import Declared, Form
 from mlax_scaffold.reader.looping import looped
 from mlax_scaffold.reader.source import self_attribute
 
+ARRAYS = frozenset(("trainable", "state", "moment"))
+"""What is declared that is an array."""
+
 _GIVEN = ast.Call | ast.List | ast.Tuple | ast.keyword
 """What hands on a value that stands in it."""
 _FUNCTIONS = ast.Lambda | ast.FunctionDef
@@ -27,8 +30,7 @@ def is_layer(declared: Declared) -> bool:
 
 def _has_layers(declared: Declared) -> bool:
     kinds = [m.what for m in declared.members if m.what is not None]
-    arrays = [getattr(k, "value", k) in ("trainable", "state", "moment") for k in kinds]
-    return not all(arrays)
+    return not all(getattr(k, "value", k) in ARRAYS for k in kinds)
 
 
 def aliases_of(
@@ -89,6 +91,8 @@ def _other_uses(name: str, method: ast.FunctionDef) -> bool:
         variables = [v for v, iterated in looped(outer) if iterated is node]
         if not variables:
             return True
+        if _in_while(outer, parents):
+            return True
         body = outer.body if isinstance(outer, ast.For) else [parents[outer]]
         inner = (n for s in body for n in ast.walk(s) if isinstance(n, _FUNCTIONS))
         if any(
@@ -111,5 +115,14 @@ def _other_uses(name: str, method: ast.FunctionDef) -> bool:
             or (isinstance(n, ast.For) and n is not outer)
             for n in ast.walk(outer)
         ):
+            return True
+    return False
+
+
+def _in_while(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a `while` loop runs a part of a method."""
+    while node in parents:
+        node = parents[node]
+        if isinstance(node, ast.While):
             return True
     return False

@@ -95,6 +95,55 @@ def as_method(source: Source, layer: ast.AST, parent: ast.AST | None) -> Fix | N
     return Fix(tuple(edits))
 
 
+def moved_into_class(source: Source, call: ast.Call) -> Fix | None:
+    """A function beside a class as a method of it, with the same parameters."""
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    functions = [*_named(source.tree, name)]
+    owner = next((c for c in _classes(source.tree) if _within(call, c)), None)
+    if owner is None or len(functions) != 1 or name in _attributes(source.tree):
+        return None
+    function = functions[0]
+    calls = [
+        n
+        for n in ast.walk(owner)
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Name)
+        and n.func.id == name
+    ]
+    uses = [
+        n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == name
+    ]
+    if not isinstance(function, ast.FunctionDef) or function.decorator_list:
+        return None
+    given = function.args.args
+    names = {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)}
+    if len(uses) != len(calls) or not given or "self" in names:
+        return None
+    if function.args.posonlyargs:
+        return None
+    method = next(
+        m
+        for m in owner.body
+        if isinstance(m, ast.FunctionDef) and any(_within(c, m) for c in calls)
+    )
+    lines = list(source.lines)
+    line, column = source.start(given[0])
+    lines[line - 1] = (
+        lines[line - 1][: column - 1] + "self, " + lines[line - 1][column - 1 :]
+    )
+    body = lines[function.lineno - 1 : function.end_lineno]
+    text = "".join(f"    {line}\n" if line.strip() else "\n" for line in body) + "\n"
+    last = function.end_lineno or function.lineno
+    while last < len(source.lines) and not source.lines[last].strip():
+        last += 1
+    edits = [
+        source.replace((method.lineno, 1), (method.lineno, 1), text),
+        source.replace((function.lineno, 1), (last + 1, 1), ""),
+        *(source.edit(c.func, f"self.{name}") for c in calls),
+    ]
+    return Fix(tuple(edits))
+
+
 def _within(call: ast.Call, node: ast.AST) -> bool:
     """Whether a call stands in a node, which may be of another tree of the same text."""
     return any(

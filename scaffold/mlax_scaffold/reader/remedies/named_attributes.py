@@ -60,6 +60,46 @@ def by_their_names(source: Source, call: ast.Call) -> Fix | None:
     return Fix(tuple(edits))
 
 
+def declared_by_their_names(source: Source, call: ast.Call) -> Fix | None:
+    """`getattr(self, f"layer_{i}")` of `self.layer_0` and others as items of a dictionary under these names.
+
+    None where one of them is set elsewhere than in `setup`, or in no statement of its own.
+    """
+    place = source.start(call)
+    owner = next((c for c in _classes(source.tree) if _starts(source, c, place)), None)
+    methods = [] if owner is None else _methods(owner)
+    setup = next((m for m in methods if m.name == "setup"), None)
+    if owner is None or setup is None or not _is(call, "getattr", 2):
+        return None
+    pattern = _pattern(call.args[1])
+    stored = [
+        n
+        for n in walk(owner)
+        if isinstance(getattr(n, "ctx", None), ast.Store)
+        and _fits(self_attribute(n) or "", [pattern])
+    ]
+    targets = [s.targets[0] for s in walk(setup) if isinstance(s, ast.Assign)]
+    parts = next((n for n in _NAMES if n not in _known(owner)), None)
+    if not stored or parts is None or not all(n in targets for n in stored):
+        return None
+    names = {self_attribute(n) for n in stored}
+    edits = [
+        source.edit(n, f'self.{parts}["{self_attribute(n)}"]')
+        for n in walk(owner)
+        if self_attribute(n) in names
+    ]
+    edits += [
+        source.edit(c, f"self.{parts}[{source.text_of(c.args[1])}]")
+        for c in walk(owner)
+        if isinstance(c, ast.Call)
+        and _is(c, "getattr", 2)
+        and _pattern(c.args[1]) == pattern
+    ]
+    first = next(s for s in setup.body if any(n in walk(s) for n in stored))
+    empty = f"self.{parts} = {{}}\n{' ' * first.col_offset}"
+    return Fix((source.insert(first, empty), *edits))
+
+
 def _item(source: Source, name: ast.expr, parts: str, patterns: Collection[str]) -> str:
     written = _written(name)
     if written and not _fits(written, patterns):
