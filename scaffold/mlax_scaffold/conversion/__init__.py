@@ -33,6 +33,7 @@ from mlax_scaffold.conversion.forms.made_classes import with_made_class
 from mlax_scaffold.conversion.forms.named_results import without_named_results
 from mlax_scaffold.conversion.forms.repeats import called_once
 from mlax_scaffold.conversion.handed.config_fields import Configured, dotted
+from mlax_scaffold.conversion.handed.optimizer_settings import with_optimizer_settings
 from mlax_scaffold.conversion.output.builtin_sums import without_builtin_sums
 from mlax_scaffold.conversion.output.choices import with_choices
 from mlax_scaffold.conversion.output.description import Described, SpecText, Trial
@@ -207,6 +208,7 @@ def _converted(
         from mlax_scaffold.conversion.optimizers.library_rules import library_rule
         from mlax_scaffold.conversion.optimizers.optimizers import optimizer_definition
 
+        configured.append(with_optimizer_settings(origin, thing))
         ruled = library_rule(origin, node, name)
         if ruled is not None:
             return Converted(ruled[0], "optax", tuple(notes.found), ruled[1])

@@ -29,6 +29,7 @@ from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_funct
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
+from mlax_scaffold.conversion.forms.counted_sizes import without_counted_sizes
 from mlax_scaffold.conversion.forms.counted_whiles import without_counted_whiles
 from mlax_scaffold.conversion.forms.decode_caches import without_decode_caches
 from mlax_scaffold.conversion.forms.derived_linen import without_derived_linen
@@ -40,6 +41,9 @@ from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_fun
 from mlax_scaffold.conversion.forms.drawn_buffers import without_drawn_buffers
 from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
+from mlax_scaffold.conversion.forms.filled_sequentials import (
+    without_filled_sequentials,
+)
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
 from mlax_scaffold.conversion.forms.function_fields import with_function_fields
@@ -116,6 +120,7 @@ from mlax_scaffold.conversion.forms.size_pairs import without_size_pairs
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
 from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
+from mlax_scaffold.conversion.forms.spaced_rates import without_spaced_rates
 from mlax_scaffold.conversion.forms.static_locals import without_static_locals
 from mlax_scaffold.conversion.forms.static_products import with_static_products
 from mlax_scaffold.conversion.forms.strided_lists import without_strided_lists
@@ -206,6 +211,9 @@ def with_plain_forms(
     without_packs(origin)
     without_lazy_values(origin)
     without_derived_linen(origin)
+    without_filled_sequentials(origin)
+    without_spaced_rates(origin)
+    without_counted_sizes(origin)
     without_called_bases(origin)
     without_weight_names(origin)
     with_kept_weights(origin, notes)

@@ -130,6 +130,8 @@ def _makes(origin: Origin, node: ast.AST) -> bool:
 class _Writing:
     def __init__(self, origin: Origin, settled: Mapping[str, ast.expr]):
         self.origin, self.settled = origin, dict(settled)
+        self.counts: dict[str, ast.expr] = {}
+        """What names count that passes add to, so far."""
 
     def statements(
         self, body: list[ast.stmt], names: Mapping[str, ast.expr]
@@ -140,12 +142,16 @@ class _Writing:
     def _statement(
         self, node: ast.stmt, names: Mapping[str, ast.expr]
     ) -> Iterator[ast.stmt]:
-        known = Known(dict(names), self.settled)
+        known = Known({**names, **self.counts}, self.settled)
         node = copy.deepcopy(node)
+        if self._counts(node, known):
+            return
         if isinstance(node, ast.For):
             passes = self._passes(node, known)
             if passes is not None:
                 for bound in passes:
+                    for local in bound:
+                        self.counts.pop(local, None)
                     yield from self.statements(node.body, {**names, **bound})
                 return
         if isinstance(node, ast.If):
@@ -154,6 +160,8 @@ class _Writing:
             if decided is not None:
                 yield from self.statements(node.body if decided else node.orelse, names)
                 return
+        yield from self._told(node)
+        known = Known({**names, **self.counts}, self.settled)
         if isinstance(node, ast.If | ast.For | ast.With):
             if isinstance(node, ast.For):
                 node.iter = known.visit(node.iter)
@@ -163,6 +171,31 @@ class _Writing:
             yield node
             return
         yield known.visit(node)
+
+    def _counts(self, node: ast.stmt, known: Known) -> bool:
+        """Whether a statement is one that counts: what it counts to is written where it is read."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                value = known.value(value)
+            case ast.AugAssign(target=ast.Name(id=local), op=op, value=value) if (
+                local in self.counts
+            ):
+                value = known.value(ast.BinOp(self.counts[local], op, value))
+            case _:
+                return False
+        if type(literal(value)) is not int:
+            return False
+        self.counts[local] = value
+        return True
+
+    def _told(self, node: ast.stmt) -> Iterator[ast.stmt]:
+        """What names count before a statement that binds them otherwise, from where on they are not followed."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                value = self.counts.pop(part.id, None)
+                if value is not None:
+                    place = ast.Name(part.id, ast.Store())
+                    yield ast.copy_location(ast.Assign([place], value), node)
 
     def _passes(self, node: ast.For, known: Known) -> list[dict[str, ast.expr]] | None:
         """What the names of a loop that makes layers are in each pass; None where that is not told."""
