@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.changes.kept_weights import with_kept_weights
 from mlax_scaffold.conversion.changes.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
+from mlax_scaffold.conversion.forms.appended_weights import without_appended_weights
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
 from mlax_scaffold.conversion.forms.attention_weights import (
     with_attention_weights,
@@ -62,6 +63,8 @@ from mlax_scaffold.conversion.forms.kept_results import without_kept_results
 from mlax_scaffold.conversion.forms.keyed_weights import without_keyed_weights
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
+from mlax_scaffold.conversion.forms.lifted_functions import without_inner_helpers
+from mlax_scaffold.conversion.forms.listed_ranges import without_listed_ranges
 from mlax_scaffold.conversion.forms.literal_modes import with_called_modes
 from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
@@ -121,6 +124,7 @@ from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
 from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
 from mlax_scaffold.conversion.forms.spaced_rates import without_spaced_rates
+from mlax_scaffold.conversion.forms.starred_keys import without_starred_keys
 from mlax_scaffold.conversion.forms.static_locals import without_static_locals
 from mlax_scaffold.conversion.forms.static_products import with_static_products
 from mlax_scaffold.conversion.forms.strided_lists import without_strided_lists
@@ -212,6 +216,10 @@ def with_plain_forms(
     without_lazy_values(origin)
     without_derived_linen(origin)
     without_filled_sequentials(origin)
+    without_starred_keys(origin)
+    without_inner_helpers(origin)
+    without_listed_ranges(origin)
+    without_appended_weights(origin)
     without_spaced_rates(origin)
     without_counted_sizes(origin)
     without_called_bases(origin)
@@ -275,6 +283,7 @@ def with_plain_forms(
     without_shape_sums(origin)
     without_told_arguments(origin, thing, notes)
     given: dict[str, str] = {}
+    with_settled_loops(origin, thing, notes, skips=True)
     if run:
         without_passed_keywords(origin, thing, notes)
         without_small_helpers(origin)
