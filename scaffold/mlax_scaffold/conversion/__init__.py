@@ -136,7 +136,7 @@ def convert(
         run: how far constructors are run at least, up to `FURTHEST`: what becomes of a layer is of fewer
             hyperparameters then.
         axes: how many axes inputs have of which nothing in the code tells how many; 0 for any number,
-            `DOCUMENTED` for those that docstrings tell.
+            `DOCUMENTED` for those that docstrings tell, `NUMBERS` for none.
 
     Raises:
         UsageError: the file is not Python, or has no such thing, or one of another kind.
@@ -161,7 +161,8 @@ def convert(
         assert first is not None
         return first
     made, further = best
-    assumed = unknown_inputs(made.text, axes) if axes > 0 else {}
+    numbered = axes and axes != DOCUMENTED
+    assumed = unknown_inputs(made.text, axes) if numbered else {}
     if axes == DOCUMENTED:
         assumed = documented_inputs(text, thing, name)
     return spec_of(run=further, assumed=assumed) if assumed else made

@@ -45,7 +45,9 @@ def _write(
             attribute = self_attribute(place)
         case _:
             return
-    used = [p for s in start.body for p in ast.walk(s) if self_attribute(p) == attribute]
+    used = [
+        p for s in start.body for p in ast.walk(s) if self_attribute(p) == attribute
+    ]
     begun = [s for s in start.body if _begins(s, attribute)]
     if len(used) != 2 or len(begun) != 1 or not _is_array(origin, element):
         return

@@ -81,7 +81,9 @@ class _Counted:
                 by = right
             case ast.Assign(
                 targets=[ast.Name(id=local)],
-                value=ast.BinOp(left=left, op=ast.Add() | ast.Mult() as op, right=right),
+                value=ast.BinOp(
+                    left=left, op=ast.Add() | ast.Mult() as op, right=right
+                ),
             ) if is_name(right, local):
                 by = left
             case _:
@@ -149,7 +151,9 @@ def _is_told(node: ast.expr) -> bool:
     owners = {id(p.value) for p in ast.walk(node) if self_attribute(p) is not None}  # type: ignore[attr-defined]
     plain = (ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
     return all(
-        isinstance(part, plain) or self_attribute(part) is not None or id(part) in owners
+        isinstance(part, plain)
+        or self_attribute(part) is not None
+        or id(part) in owners
         for part in ast.walk(node)
     )
 
@@ -185,7 +189,9 @@ def _makes_layers(origin: Origin, loop: ast.For, local: str) -> bool:
     """Whether layers of a loop are made of a number."""
     return any(
         isinstance(call, ast.Call)
-        and any(local in names(a) for a in (*call.args, *(k.value for k in call.keywords)))
+        and any(
+            local in names(a) for a in (*call.args, *(k.value for k in call.keywords))
+        )
         and (
             getattr(call.func, "id", "") in origin.classes
             or origin.qualified(call.func) in LAYERS

@@ -1,4 +1,4 @@
-"""Lists that `setup` of flax fills, statement by statement, for an `nn.Sequential`: written out where it is called.
+"""Lists that `setup` of flax fills for an `nn.Sequential`: its layers, where it is called.
 
 layers = []                                            in setup
 for size in self.sizes:
@@ -226,7 +226,7 @@ def _called_once(
 
 
 def _place(body: list[ast.stmt], call: ast.Call) -> tuple[list[ast.stmt], int] | None:
-    """The statement that has a call, in the list that it stands in; None in loops and functions of their own."""
+    """The statement that has a call, in the list that it stands in; None in loops and other functions."""
     for at, part in enumerate(body):
         if not any(n is call for n in ast.walk(part)):
             continue

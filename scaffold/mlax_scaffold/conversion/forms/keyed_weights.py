@@ -6,7 +6,8 @@ self.param("scale", lambda key: jnp.full((dim,), 0.1))
 becomes
 self.param("scale", nn.initializers.constant(0.1), (dim,))
 
-So are states that are drawn, `self.variable("stats", "u", lambda: jax.random.normal(self.make_rng("params"), (dim,)))`.
+So are states that are drawn,
+`self.variable("stats", "u", lambda: jax.random.normal(self.make_rng("params"), (dim,)))`.
 """
 
 from __future__ import annotations
@@ -54,9 +55,7 @@ def _is_variable(node: ast.expr) -> bool:
     return self_attribute(node) == "variable"
 
 
-def _drawn(
-    origin: Origin, node: ast.Lambda
-) -> tuple[str, ast.expr, ast.expr] | None:
+def _drawn(origin: Origin, node: ast.Lambda) -> tuple[str, ast.expr, ast.expr] | None:
     """The initializer, the key and the shape of what a function without parameters draws."""
     match node.body:
         case ast.Call(func=func, args=[key, shape, *rest]) if (

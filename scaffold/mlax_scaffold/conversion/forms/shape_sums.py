@@ -28,7 +28,9 @@ class _Sums(ast.NodeTransformer):
         if sides[0] is None or sides[1] is None:
             return node
         listed = isinstance(node.left, ast.List) or isinstance(node.right, ast.List)
-        if listed and not any(isinstance(s, ast.Starred) for s in (*sides[0], *sides[1])):
+        if listed and not any(
+            isinstance(s, ast.Starred) for s in (*sides[0], *sides[1])
+        ):
             return node
         return ast.copy_location(ast.Tuple([*sides[0], *sides[1]], ast.Load()), node)
 

@@ -46,14 +46,14 @@ def _write(origin: Origin, method: ast.FunctionDef) -> None:
         ast.fix_missing_locations(method)
 
 
-def _ends(
-    origin: Origin, node: ast.expr
-) -> tuple[ast.expr, ast.expr, ast.expr] | None:
+def _ends(origin: Origin, node: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr] | None:
     """Where rates begin and end, and how many there are; None of anything else."""
     match node:
         case ast.ListComp(
             elt=element,
-            generators=[ast.comprehension(target=ast.Name(id=one), iter=source, ifs=[])],
+            generators=[
+                ast.comprehension(target=ast.Name(id=one), iter=source, ifs=[])
+            ],
         ) if _is_number_of(element, one):
             return _ends(origin, source)
         case ast.Call(func=ast.Name(id="list" | "tuple"), args=[source], keywords=[]):

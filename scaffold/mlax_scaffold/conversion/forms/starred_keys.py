@@ -1,4 +1,4 @@
-"""Keys of which a constructor takes all but a few together, `*keys, last = jax.random.split(key, n + 1)`.
+"""Keys of which a method takes all but a few together, `*keys, last = jax.random.split(key, n + 1)`.
 
 *keys, last = jax.random.split(key, depth + 1)
 becomes
@@ -14,17 +14,17 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.lists.key_loops import is_split
-from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import folded
 
 
 def without_starred_keys(origin: Origin) -> None:
-    """Write them so in constructors, in place."""
+    """Write them so in methods, in place."""
     for node in origin.classes.values():
-        start = method_of(node, "__init__")
-        if start is not None:
-            start.body = [made for part in start.body for made in _apart(origin, part)]
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef):
+                apart = [_apart(origin, part) for part in method.body]
+                method.body = [made for parts in apart for made in parts]
 
 
 def _apart(origin: Origin, node: ast.stmt) -> list[ast.stmt]:

@@ -39,7 +39,7 @@ def with_optimizer_settings(origin: Origin, thing: str) -> dict[str, Configured]
 def _written(
     origin: Origin, node: ast.FunctionDef, parameter: str, kind: str
 ) -> Configured | None:
-    """The settings that a function reads, each a parameter of it; None where it does something else with them."""
+    """The settings that a function reads, each a parameter then; None where it does something else."""
     settings = settings_of(origin, kind)
     reader = _Settings(parameter, properties_of(origin, kind))
     body = [reader.visit(copy.deepcopy(part)) for part in node.body]

@@ -73,7 +73,9 @@ def with_settled_loops(
             for part in ast.walk(loop.iter)
             if (a := self_attribute(part))
         }
-        read |= {a for test in joins for p in ast.walk(test) if (a := self_attribute(p))}
+        read |= {
+            a for test in joins for p in ast.walk(test) if (a := self_attribute(p))
+        }
         settled = {f: v for f, v in defaults.items() if f in read}
         if not read <= {*settled}:
             continue
@@ -112,7 +114,7 @@ def _involved(origin: Origin, call: ast.FunctionDef) -> bool:
 
 
 def _joining(origin: Origin, call: ast.FunctionDef) -> list[ast.expr]:
-    """The conditions on the passes of loops that make layers under which something is joined to what they are given."""
+    """The conditions on passes under which something is joined to what layers are given."""
     found: list[ast.expr] = []
     for loop in (p for p in ast.walk(call) if isinstance(p, ast.For)):
         counted = {*targets(loop.target)}
@@ -249,7 +251,7 @@ class _Writing:
         return True
 
     def _told(self, node: ast.stmt) -> Iterator[ast.stmt]:
-        """What names count before a statement that binds them otherwise, from where on they are not followed."""
+        """What names count before a statement that binds them otherwise: they are not followed then."""
         for part in ast.walk(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 value = self.counts.pop(part.id, None)

@@ -239,10 +239,8 @@ class Reshaping(Growing):
                 return Array([*array.axes[:kept], *map(self._told, tail)], False)
         return Array([self._told(t) for t in tail], True, array.kind)
 
-    def _merged(
-        self, array: Array, first: Value, tail: list[ast.expr]
-    ) -> Array | None:
-        """The last axes as one, behind those that another array has, which has fewer: `y.reshape(*x.shape[:-1], -1)`."""
+    def _merged(self, array: Array, first: Value, tail: list[ast.expr]) -> Array | None:
+        """`y.reshape(*x.shape[:-1], -1)`: the last axes as one, behind those of an array with fewer."""
         if not isinstance(first, Shape) or [literal(t) for t in tail] != [-1]:
             return None
         other, stop = first.array, first.stop
