@@ -33,6 +33,7 @@ from mlax_scaffold.conversion.forms.made_classes import with_made_class
 from mlax_scaffold.conversion.forms.named_results import without_named_results
 from mlax_scaffold.conversion.forms.repeats import called_once
 from mlax_scaffold.conversion.handed.config_fields import Configured, dotted
+from mlax_scaffold.conversion.handed.optimizer_settings import with_optimizer_settings
 from mlax_scaffold.conversion.output.builtin_sums import without_builtin_sums
 from mlax_scaffold.conversion.output.choices import with_choices
 from mlax_scaffold.conversion.output.description import Described, SpecText, Trial
@@ -135,7 +136,7 @@ def convert(
         run: how far constructors are run at least, up to `FURTHEST`: what becomes of a layer is of fewer
             hyperparameters then.
         axes: how many axes inputs have of which nothing in the code tells how many; 0 for any number,
-            `DOCUMENTED` for those that docstrings tell.
+            `DOCUMENTED` for those that docstrings tell, `NUMBERS` for none.
 
     Raises:
         UsageError: the file is not Python, or has no such thing, or one of another kind.
@@ -160,7 +161,8 @@ def convert(
         assert first is not None
         return first
     made, further = best
-    assumed = unknown_inputs(made.text, axes) if axes > 0 else {}
+    numbered = axes and axes != DOCUMENTED
+    assumed = unknown_inputs(made.text, axes) if numbered else {}
     if axes == DOCUMENTED:
         assumed = documented_inputs(text, thing, name)
     return spec_of(run=further, assumed=assumed) if assumed else made
@@ -207,6 +209,7 @@ def _converted(
         from mlax_scaffold.conversion.optimizers.library_rules import library_rule
         from mlax_scaffold.conversion.optimizers.optimizers import optimizer_definition
 
+        configured.append(with_optimizer_settings(origin, thing))
         ruled = library_rule(origin, node, name)
         if ruled is not None:
             return Converted(ruled[0], "optax", tuple(notes.found), ruled[1])

@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.changes.kept_weights import with_kept_weights
 from mlax_scaffold.conversion.changes.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
+from mlax_scaffold.conversion.forms.appended_weights import without_appended_weights
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
 from mlax_scaffold.conversion.forms.attention_weights import (
     with_attention_weights,
@@ -29,6 +30,7 @@ from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_funct
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
+from mlax_scaffold.conversion.forms.counted_sizes import without_counted_sizes
 from mlax_scaffold.conversion.forms.counted_whiles import without_counted_whiles
 from mlax_scaffold.conversion.forms.decode_caches import without_decode_caches
 from mlax_scaffold.conversion.forms.derived_linen import without_derived_linen
@@ -40,6 +42,9 @@ from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_fun
 from mlax_scaffold.conversion.forms.drawn_buffers import without_drawn_buffers
 from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
+from mlax_scaffold.conversion.forms.filled_sequentials import (
+    without_filled_sequentials,
+)
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
 from mlax_scaffold.conversion.forms.function_fields import with_function_fields
@@ -58,6 +63,8 @@ from mlax_scaffold.conversion.forms.kept_results import without_kept_results
 from mlax_scaffold.conversion.forms.keyed_weights import without_keyed_weights
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
+from mlax_scaffold.conversion.forms.lifted_functions import without_inner_helpers
+from mlax_scaffold.conversion.forms.listed_ranges import without_listed_ranges
 from mlax_scaffold.conversion.forms.literal_modes import with_called_modes
 from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
@@ -115,7 +122,9 @@ from mlax_scaffold.conversion.forms.single_indices import without_single_indices
 from mlax_scaffold.conversion.forms.size_pairs import without_size_pairs
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
+from mlax_scaffold.conversion.forms.spaced_rates import without_spaced_rates
 from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
+from mlax_scaffold.conversion.forms.starred_keys import without_starred_keys
 from mlax_scaffold.conversion.forms.static_locals import without_static_locals
 from mlax_scaffold.conversion.forms.static_products import with_static_products
 from mlax_scaffold.conversion.forms.strided_lists import without_strided_lists
@@ -206,6 +215,13 @@ def with_plain_forms(
     without_packs(origin)
     without_lazy_values(origin)
     without_derived_linen(origin)
+    without_filled_sequentials(origin)
+    without_starred_keys(origin)
+    without_inner_helpers(origin)
+    without_listed_ranges(origin)
+    without_appended_weights(origin)
+    without_spaced_rates(origin)
+    without_counted_sizes(origin)
     without_called_bases(origin)
     without_weight_names(origin)
     with_kept_weights(origin, notes)
@@ -267,6 +283,7 @@ def with_plain_forms(
     without_shape_sums(origin)
     without_told_arguments(origin, thing, notes)
     given: dict[str, str] = {}
+    with_settled_loops(origin, thing, notes, skips=True)
     if run:
         without_passed_keywords(origin, thing, notes)
         without_small_helpers(origin)

@@ -7,9 +7,16 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
-from mlax_scaffold.conversion import FURTHEST, ConversionError, Note, convert
+from mlax_scaffold.conversion import (
+    FURTHEST,
+    ConversionError,
+    Converted,
+    Note,
+    convert,
+)
 from mlax_scaffold.conversion.output.description import Trial
 from mlax_scaffold.conversion.source.other_files import Joined, with_other_files
 from mlax_scaffold.errors import FindingsError, SpecError, UsageError
@@ -94,17 +101,30 @@ def converted(
     Inputs of which nothing tells how many axes they have get so many, where that is told.
     """
     joined = with_other_files(source.path, source.text(), source.thing)
-    text, known = joined.text, frozenset(taken)
-    made = convert(source.path, text, source.thing, name, kind.name, known, run, axes)
-    if made.whole and made.trial is None and kind.is_layer and not run and not axes:
-        # With constructors run further it may be known what the original can be compared with.
-        others = (
-            convert(source.path, text, source.thing, name, kind.name, known, further)
-            for further in range(1, FURTHEST + 1)
-        )
-        made = next((o for o in others if o.whole and o.trial is not None), made)
+    known = frozenset(taken)
+    made = _converted(source, joined.text, name, kind, known, run, axes)
     notes = tuple(sorted(_placed(note, joined) for note in made.notes))
     return Conversion(source, made.framework, formatted(made.text), notes, made.trial)
+
+
+@lru_cache(maxsize=16)
+def _converted(
+    source: Source,
+    text: str,
+    name: str,
+    kind: Kind,
+    taken: frozenset[str],
+    run: int,
+    axes: int,
+) -> Converted:
+    """What becomes of a text; a command asks for it several times: to generate, to compare, and to tell."""
+    given = source.path, text, source.thing, name, kind.name, taken
+    made = convert(*given, run, axes)
+    if made.whole and made.trial is None and kind.is_layer and not run and not axes:
+        # With constructors run further it may be known what the original can be compared with.
+        others = (convert(*given, further) for further in range(1, FURTHEST + 1))
+        made = next((o for o in others if o.whole and o.trial is not None), made)
+    return made
 
 
 def _placed(note: Note, joined: Joined) -> Note:

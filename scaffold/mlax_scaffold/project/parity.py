@@ -139,6 +139,10 @@ def on_disk(root: str, path: str) -> bytes | None:
 
 
 def _relative(root: str, path: str) -> str:
-    """A path as seen from the project, where it is in it."""
+    """A path as seen from the project, where it is in it, or beside it; a name elsewhere."""
     found = os.path.relpath(os.path.abspath(path), root).replace(os.sep, "/")
-    return os.path.basename(path) if found.startswith("../") else found
+    return os.path.basename(path) if found.startswith(_FAR) else found
+
+
+_FAR = "../" * 3
+"""What is further away is where it is on one machine alone."""

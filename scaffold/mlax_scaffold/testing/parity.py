@@ -148,7 +148,8 @@ def assert_optimizer_parity(
         rtol: relative to the original's updates.
         atol: beside them.
     """
-    source = original.load(near)(**original.arguments(hyperparameters))
+    thing = original.load(near)
+    source = thing(**original.arguments(hyperparameters, thing))
     shapes = {"kernel": (3, 4), "bias": (4,), "scale": (), "tall": (4, 3)}
     weights: Any = _drawn(shapes)
     if not _takes_scalars(source, weights["scale"]):

@@ -165,6 +165,18 @@ def test_it_is_skipped_with_a_reason_where_the_original_is_gone(model):
     assert "model.py, which it was converted from, is not there" in found.stdout
 
 
+def test_the_original_may_be_beside_the_project(model):
+    place = model.root.parent / f"{model.root.name}_originals" / "model.py"
+    place.parent.mkdir()
+    place.write_text(LINEN)
+    model.ok(
+        "new-layer", "ProbeBlock", "--from", f"../{place.parent.name}/model.py:Block"
+    )
+    assert f'"../{place.parent.name}/model.py"' in (model.root / TEST).read_text()
+    found = run(model, TEST)
+    assert "1 passed" in found.stdout, found.stdout
+
+
 def test_it_is_told_among_what_was_created(model):
     told = model.ok("new-layer", "ProbeBlock", "--from", "model.py:Block")
     assert f"created  {TEST}" in told

@@ -85,6 +85,9 @@ class Looping(Repeating):
         if self.builder.framework in ("flax", "haiku"):
             for local in assigned:
                 value = self.env.get(local)
+                if isinstance(value, Number):
+                    # It is another number in the next pass, or one that each pass binds.
+                    self.env[local] = None
                 if (
                     isinstance(value, Array)
                     and self.symbols.axis(value, -1) is not None

@@ -51,11 +51,28 @@ def with_loop_stages(
     return (ast.fix_missing_locations(made), found) if found else (node, {})
 
 
+_Library = tuple[str, str]
+"""What a file calls the module of its layers, and the name of what they compute."""
+
+
+def _library(origin: Origin) -> _Library | None:
+    """The library whose layers may be made in sequence; None of others."""
+    for name, full in origin.imports.items():
+        if full in _CALLS:
+            return name, _CALLS[full]
+    return None
+
+
+_CALLS = {"torch.nn": "forward", "flax.nnx": "__call__"}
+
+
 class _Stage:
     """An inner loop."""
 
-    def __init__(self, origin: Origin, title: str, loop: ast.For, place: str):
-        self.origin, self.title, self.loop, self.place = origin, title, loop, place
+    def __init__(
+        self, title: str, loop: ast.For, place: str, origin: Origin, library: _Library
+    ):
+        self.title, self.loop, self.place, self.library = title, loop, place, library
         self.given: dict[str, ast.expr] = {}
         bound = set(targets(loop.target)) | _of_a_pass(loop.body)
         parameters = Parameters(origin, self.given)
@@ -77,7 +94,8 @@ class _Stage:
         title = f"{owner.name}{words}Stage{number + 1 if number else ''}"
         if title in origin.classes or title in origin.functions:
             return None
-        return _Stage(origin, title, loop, place)
+        library = _library(origin)
+        return _Stage(title, loop, place, origin, library) if library else None
 
     def statements(self) -> list[ast.stmt]:
         """What stands in the place of the loop."""
@@ -96,18 +114,14 @@ class _Stage:
 
     def written(self) -> ast.ClassDef:
         """The class of these layers."""
-        sequence = next(
-            f"{module}.Sequential"
-            for module, full in self.origin.imports.items()
-            if full == "torch.nn"
-        )
+        module, call = self.library
         lines = [
-            f"class {self.title}({sequence.replace('Sequential', 'Module')}):",
+            f"class {self.title}({module}.Module):",
             f'    """Layers of `{self.place}`."""',
             f"    def __init__({', '.join(['self', *self.given])}):",
             "        layers = []",
-            f"        self.layers = {sequence}(*layers)",
-            "    def forward(self, x):",
+            f"        self.layers = {module}.Sequential(*layers)",
+            f"    def {call}(self, x):",
             "        return self.layers(x)",
         ]
         [node] = ast.parse("\n".join(lines)).body

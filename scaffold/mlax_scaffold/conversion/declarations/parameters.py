@@ -9,7 +9,11 @@ from dataclasses import replace
 
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.modules import Modules
-from mlax_scaffold.conversion.declarations.words import product_by_default, word_of
+from mlax_scaffold.conversion.declarations.words import (
+    WINDOW,
+    product_by_default,
+    word_of,
+)
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.rows.translation import Translator
 from mlax_scaffold.conversion.source.assigned import assigned_in_calls
@@ -89,6 +93,8 @@ class Parameters:
                 field_name, word, _default(word, value), texts.get(parameter, "")
             )
             builder.renamed[parameter] = field_name
+            if isinstance(value, ast.Tuple) and WINDOW.search(parameter):
+                builder.calculations.lengths[field_name] = len(value.elts)
             around.locals[parameter] = expression(f"self.{field_name}")
             own = builder.of_own_function(field_name)
             if own is not None:

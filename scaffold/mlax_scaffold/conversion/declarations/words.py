@@ -17,6 +17,8 @@ NUMBERED = re.compile(
     r"(layer|block|stage|level)_?(id|idx|index|num|number)$|^(i|idx|index)$"
 )
 """Numbers of layers, which begin at zero."""
+WINDOW = re.compile(r"(kernel|window|stride|dilation|patch)\w*$")
+"""Sizes of windows: they have as many axes as by default."""
 _POSITIVE = re.compile(r"(^|_)(eps|epsilon|temperature|tau|base|theta)$")
 _SIZES = re.compile(
     r"(features?|dims?|channels?|size|width|depth|heads?|layers?|units|hidden|embed|classes|groups|vocab\w*"

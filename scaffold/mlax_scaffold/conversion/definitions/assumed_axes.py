@@ -13,15 +13,19 @@ from mlax_scaffold.conversion.source.trees import expression
 
 DOCUMENTED: Final = -1
 """Stands for the axes that docstrings tell."""
-AXES: Final = (DOCUMENTED, 2, 3, 4)
+NUMBERS: Final = -2
+"""Stands for inputs without axes."""
+AXES: Final = (DOCUMENTED, 2, 3, 4, 1, NUMBERS)
 """How many axes are tried, one after the other."""
-_NAMES = {
+_NAMES: Final = {
+    NUMBERS: (),
     1: ("batch",),
     2: ("batch", "features"),
     3: ("batch", "positions", "features"),
     4: ("batch", "channels", "height", "width"),
 }
-_OF_INDICES = {
+_OF_INDICES: Final = {
+    **{NUMBERS: (), 0: ("batch",)},
     **{1: ("batch",), 2: ("batch", "positions")},
     **{3: ("batch", "height", "width"), 4: ("batch", "frames", "height", "width")},
 }
@@ -53,7 +57,8 @@ def unknown_inputs(text: str, axes: int) -> dict[tuple[str, str], tuple[str, ...
             fewer = int("Float" in open_.values())
             for given, kind in open_.items():
                 indices = kind == "Int"
-                names = _OF_INDICES[axes - fewer] if indices else _NAMES[axes]
+                index_axes = axes - fewer if axes > 0 else axes
+                names = _OF_INDICES[index_axes] if indices else _NAMES[axes]
                 found[layer.name, given] = names
     return found
 

@@ -12,7 +12,11 @@ from mlax_scaffold.conversion.declarations.parameters import (
     documented,
     initializer_name,
 )
-from mlax_scaffold.conversion.declarations.words import product_by_default, word_of
+from mlax_scaffold.conversion.declarations.words import (
+    WINDOW,
+    product_by_default,
+    word_of,
+)
 from mlax_scaffold.conversion.definitions.constructor import Constructor
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.source.notes import Notes
@@ -28,8 +32,6 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import flags, is_key
-
-_WINDOW = re.compile(r"(kernel|window|stride|dilation|patch)\w*$")
 
 
 class ClassFields:
@@ -176,7 +178,7 @@ class ClassFields:
             if word.startswith("Initializer"):
                 place = initializer_name(given)
                 around.attributes[given] = expression(f"self.{place}")
-            if isinstance(value, ast.Tuple) and _WINDOW.search(given):
+            if isinstance(value, ast.Tuple) and WINDOW.search(given):
                 builder.calculations.lengths[place] = len(value.elts)
             builder.fields[place] = Field(
                 place, word, value, said or texts.get(given, "")

@@ -5,6 +5,9 @@ Arguments that are named have their places.
 self.param("scale", lambda key: jnp.full((dim,), 0.1))
 becomes
 self.param("scale", nn.initializers.constant(0.1), (dim,))
+
+So are states that are drawn,
+`self.variable("stats", "u", lambda: jax.random.normal(self.make_rng("params"), (dim,)))`.
 """
 
 from __future__ import annotations
@@ -39,7 +42,34 @@ def without_keyed_weights(origin: Origin) -> None:
                     text, value, shape = found
                     rule = expression(f"{linen}.initializers.{text}", v=value)
                     part.args[1:] = [ast.copy_location(rule, made), shape]
+            case ast.Call(func=func, args=[_, _, ast.Lambda() as given]):
+                drawn = _drawn(origin, given) if _is_variable(func) else None
+                if drawn is not None:
+                    text, key, shape = drawn
+                    rule = expression(f"{linen}.initializers.{text}")
+                    part.args[2:] = [ast.copy_location(rule, given), key, shape]
     ast.fix_missing_locations(origin.tree)
+
+
+def _is_variable(node: ast.expr) -> bool:
+    return self_attribute(node) == "variable"
+
+
+def _drawn(origin: Origin, node: ast.Lambda) -> tuple[str, ast.expr, ast.expr] | None:
+    """The initializer, the key and the shape of what a function without parameters draws."""
+    match node.body:
+        case ast.Call(func=func, args=[key, shape, *rest]) if (
+            origin.qualified(func) in _DRAWN and not node.args.args
+        ):
+            dtypes = all("float" in ast.unparse(r) for r in rest)
+            return (_DRAWN[origin.qualified(func)], key, shape) if dtypes else None
+    return None
+
+
+_DRAWN = {
+    "jax.random.normal": "normal(1.0)",
+    "jax.random.uniform": "uniform(1.0)",
+}
 
 
 def _in_places(node: ast.Call) -> None:

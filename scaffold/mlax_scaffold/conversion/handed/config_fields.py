@@ -25,18 +25,19 @@ from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
 from mlax_scaffold.model.reserved import RESERVED
 
-_NAMES = (
+CONFIGURATIONS = (
     *("config", "configs", "cfg", "conf", "args", "hparams", "hp", "opt", "opts"),
     *("model_config", "model_args", "settings", "options"),
 )
+"""What parameters are called that hold settings."""
 _ENDS = ("_config", "_cfg")
 
 
 @dataclass
 class Configured:
-    """A class of layers that is given a configuration."""
+    """A class of layers, or a function, that is given a configuration."""
 
-    node: ast.ClassDef
+    node: ast.ClassDef | ast.FunctionDef
     parameter: str
     place: str
     """The attribute that holds it; "" for none."""
@@ -77,7 +78,7 @@ def _configured(origin: Origin, node: ast.ClassDef) -> Configured | None:
     given = [*start.args.args, *start.args.kwonlyargs]
     for argument in given:
         kind = settings_class(origin, argument.annotation)
-        if kind or argument.arg in _NAMES or argument.arg.endswith(_ENDS):
+        if kind or argument.arg in CONFIGURATIONS or argument.arg.endswith(_ENDS):
             kind = kind or only_settings_class(origin, argument.annotation)
             place = next(
                 (

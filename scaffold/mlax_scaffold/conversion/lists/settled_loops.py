@@ -32,19 +32,37 @@ from mlax_scaffold.conversion.source.known_values import (
 )
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    literal,
+    names,
+    self_attribute,
+    targets,
+)
 
 _MOST = 12
 """Loops of more passes are not written out."""
 
 
-def with_settled_loops(origin: Origin, thing: str, notes: Notes) -> None:
-    """Write them out in place, and tell which fields are settled."""
+def with_settled_loops(
+    origin: Origin, thing: str, notes: Notes, *, skips: bool = False
+) -> None:
+    """Write them out in place, and tell which fields are settled.
+
+    Args:
+        origin: the file.
+        thing: the class of it that is converted.
+        notes: where to tell that.
+        skips: whether only those are that join something in some of their passes, `if i == self.skip`: no
+            list of layers says how wide what comes after it is.
+    """
     for node in origin.classes.values():
         call = method_of(node, "__call__")
         if framework_of(origin, node) != "flax" or call is None:
             continue
-        if not is_layer_class(origin, node) or not _involved(origin, call):
+        joins = _joining(origin, call) if is_layer_class(origin, node) else []
+        involved = is_layer_class(origin, node) and _involved(origin, call)
+        if not joins and (skips or not involved):
             continue
         defaults = _defaults(origin, node)
         loops = [p for p in ast.walk(call) if isinstance(p, ast.For)]
@@ -54,6 +72,9 @@ def with_settled_loops(origin: Origin, thing: str, notes: Notes) -> None:
             if _makes(origin, loop)
             for part in ast.walk(loop.iter)
             if (a := self_attribute(part))
+        }
+        read |= {
+            a for test in joins for p in ast.walk(test) if (a := self_attribute(p))
         }
         settled = {f: v for f, v in defaults.items() if f in read}
         if not read <= {*settled}:
@@ -92,6 +113,31 @@ def _involved(origin: Origin, call: ast.FunctionDef) -> bool:
     return bool(loops) and (nested or pops)
 
 
+def _joining(origin: Origin, call: ast.FunctionDef) -> list[ast.expr]:
+    """The conditions on passes under which something is joined to what layers are given."""
+    found: list[ast.expr] = []
+    for loop in (p for p in ast.walk(call) if isinstance(p, ast.For)):
+        counted = {*targets(loop.target)}
+        if _makes(origin, loop):
+            found += [
+                part.test
+                for part in loop.body
+                if isinstance(part, ast.If)
+                and counted & names(part.test)
+                and any(_joins(s) for s in (*part.body, *part.orelse))
+            ]
+    return found
+
+
+def _joins(node: ast.stmt) -> bool:
+    """Whether a statement joins a local and others: `x = jnp.concatenate([x, y], axis=-1)`."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=local)], value=ast.Call() as call):
+            last = ast.unparse(call.func).rpartition(".")[2]
+            return last in ("concatenate", "concat", "hstack") and local in names(call)
+    return False
+
+
 def _defaults(origin: Origin, node: ast.ClassDef) -> dict[str, ast.expr]:
     """The fields of a class that the file never gives another value than a default that is written down."""
     fields = [p for p in node.body if isinstance(p, ast.AnnAssign)]
@@ -114,22 +160,40 @@ def _defaults(origin: Origin, node: ast.ClassDef) -> dict[str, ast.expr]:
 
 def _makes(origin: Origin, node: ast.AST) -> bool:
     """Whether layers are made in it."""
+    made = _partial_calls(origin)
     return any(
         isinstance(part, ast.Call)
-        and (
-            getattr(part.func, "id", "") in origin.classes
-            or (
-                origin.qualified(part.func).startswith("flax.linen.")
-                and ast.unparse(part.func).rpartition(".")[2][:1].isupper()
-            )
-        )
+        and (_is_class(origin, part.func) or getattr(part.func, "id", "") in made)
         for part in ast.walk(node)
     )
+
+
+def _is_class(origin: Origin, node: ast.expr) -> bool:
+    return getattr(node, "id", "") in origin.classes or (
+        origin.qualified(node).startswith("flax.linen.")
+        and ast.unparse(node).rpartition(".")[2][:1].isupper()
+    )
+
+
+def _partial_calls(origin: Origin) -> set[str]:
+    """The names of partial calls of classes, `dense = partial(nn.Dense, use_bias=False)`."""
+    return {
+        part.targets[0].id
+        for part in ast.walk(origin.tree)
+        if isinstance(part, ast.Assign)
+        and isinstance(part.targets[0], ast.Name)
+        and isinstance(part.value, ast.Call)
+        and origin.qualified(part.value.func) == "functools.partial"
+        and part.value.args
+        and _is_class(origin, part.value.args[0])
+    }
 
 
 class _Writing:
     def __init__(self, origin: Origin, settled: Mapping[str, ast.expr]):
         self.origin, self.settled = origin, dict(settled)
+        self.counts: dict[str, ast.expr] = {}
+        """What names count that passes add to, so far."""
 
     def statements(
         self, body: list[ast.stmt], names: Mapping[str, ast.expr]
@@ -140,12 +204,16 @@ class _Writing:
     def _statement(
         self, node: ast.stmt, names: Mapping[str, ast.expr]
     ) -> Iterator[ast.stmt]:
-        known = Known(dict(names), self.settled)
+        known = Known({**names, **self.counts}, self.settled)
         node = copy.deepcopy(node)
+        if self._counts(node, known):
+            return
         if isinstance(node, ast.For):
             passes = self._passes(node, known)
             if passes is not None:
                 for bound in passes:
+                    for local in bound:
+                        self.counts.pop(local, None)
                     yield from self.statements(node.body, {**names, **bound})
                 return
         if isinstance(node, ast.If):
@@ -154,6 +222,8 @@ class _Writing:
             if decided is not None:
                 yield from self.statements(node.body if decided else node.orelse, names)
                 return
+        yield from self._told(node)
+        known = Known({**names, **self.counts}, self.settled)
         if isinstance(node, ast.If | ast.For | ast.With):
             if isinstance(node, ast.For):
                 node.iter = known.visit(node.iter)
@@ -163,6 +233,31 @@ class _Writing:
             yield node
             return
         yield known.visit(node)
+
+    def _counts(self, node: ast.stmt, known: Known) -> bool:
+        """Whether a statement is one that counts: what it counts to is written where it is read."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                value = known.value(value)
+            case ast.AugAssign(target=ast.Name(id=local), op=op, value=value) if (
+                local in self.counts
+            ):
+                value = known.value(ast.BinOp(self.counts[local], op, value))
+            case _:
+                return False
+        if type(literal(value)) is not int:
+            return False
+        self.counts[local] = value
+        return True
+
+    def _told(self, node: ast.stmt) -> Iterator[ast.stmt]:
+        """What names count before a statement that binds them otherwise: they are not followed then."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                value = self.counts.pop(part.id, None)
+                if value is not None:
+                    place = ast.Name(part.id, ast.Store())
+                    yield ast.copy_location(ast.Assign([place], value), node)
 
     def _passes(self, node: ast.For, known: Known) -> list[dict[str, ast.expr]] | None:
         """What the names of a loop that makes layers are in each pass; None where that is not told."""

@@ -13,7 +13,11 @@ from importlib.resources import files
 
 from mlax_scaffold.conversion.output.description import Trial
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import literal, without_docstring
+from mlax_scaffold.conversion.source.trees import (
+    is_none,
+    literal,
+    without_docstring,
+)
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,32 @@ _RULES = {
         {"learning_rate": ("learning_rate",), "momentum": ("momentum",)},
     ),
 }
+_AROUND = {
+    "optax.contrib.schedule_free": "ScheduleFree",
+    "optax.contrib.schedule_free_adamw": "ScheduleFree",
+    "optax.contrib.schedule_free_sgd": "ScheduleFree",
+    "optax.contrib.mechanize": "Mechanic",
+    "optax.contrib.sam": "Sam",
+    "optax.lookahead": "Lookahead",
+    "optax.apply_if_finite": "ApplyIfFinite",
+    "optax.MultiSteps": "Accumulate",
+    "optax.contrib.reduce_on_plateau": "ReduceOnPlateau",
+}
+"""What runs another optimizer, as the library calls it."""
+_ALONE = {"optax.lbfgs": "Lbfgs", "optax.polyak_sgd": "PolyakSgd"}
+"""What is whole, and stays as the library has it."""
+
 _REQUIRED = 0.1
 """What a parameter without a default is compared with."""
+
+
+def way_of_library(full: str) -> str:
+    """What to write for something of optax that becomes no spec."""
+    if full in _AROUND:
+        return f"convert the optimizer that it is given, and give that to `{_AROUND[full]}` of the library"
+    if full in _ALONE:
+        return f"use `{_ALONE[full]}` of the library as it is"
+    return "put it into a Chain with the optimizer of the library that does the same"
 
 
 def library_rule(origin: Origin, node: ast.AST, name: str) -> tuple[str, Trial] | None:
@@ -96,6 +124,9 @@ def library_rule(origin: Origin, node: ast.AST, name: str) -> tuple[str, Trial] 
         return None
     given = dict(zip(rule.fields, call.args, strict=False))
     for keyword in call.keywords:
+        if keyword.arg not in rule.fields and is_none(keyword.value):
+            # As it is by default.
+            continue
         if keyword.arg is None or keyword.arg not in rule.fields:
             return None
         given[keyword.arg] = keyword.value

@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.forms.leaf_functions import Decided
 from mlax_scaffold.conversion.forms.straightened import straighten
 from mlax_scaffold.conversion.optimizers.grouped import as_chain
 from mlax_scaffold.conversion.optimizers.leaf_expressions import LeafExpressions
+from mlax_scaffold.conversion.optimizers.library_rules import way_of_library
 from mlax_scaffold.conversion.optimizers.optimizer_chains import (
     STATELESS,
     chosen_weights,
@@ -264,11 +265,8 @@ def _result(
     own = local or translator.origin.functions.get(last)
     other = own or (transformations().get(last) if full.startswith("optax.") else None)
     if other is None or len(path) > 20:
-        made.notes.refuse(
-            result,
-            f"`{ast.unparse(result.func)}` is not known as a transformation",
-            "put it into a Chain with the optimizer of the library that does the same",
-        )
+        what = f"`{ast.unparse(result.func)}` is not known as a transformation"
+        made.notes.refuse(result, what, way_of_library(full))
         return current
     given = dict(zip([a.arg for a in other.args.args], result.args, strict=False))
     given |= {str(k.arg): k.value for k in result.keywords if k.arg}

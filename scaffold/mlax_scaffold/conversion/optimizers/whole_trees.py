@@ -98,7 +98,9 @@ class WholeTrees:
         """A tree that is read twice."""
         if isinstance(tree, ast.Name | ast.Attribute):
             return tree
-        local = self.of.free(node.id if isinstance(node, ast.Name) else "difference")
+        title = node.id if isinstance(node, ast.Name) else "difference"
+        # A step has inputs of these names, which its rest reads.
+        local = self.of.free("tree" if title in ("grads", "params") else title)
         target = ast.Name(local, ast.Store())
         self.of.prepare.append(ast.Assign([target], tree, lineno=0))
         return name(local)

@@ -89,6 +89,11 @@ class Growing(Indexing):
         """The numbers below a size: as many as that."""
         if len(given) == 2 and literal(node.args[0]) == 0:
             given = given[1:]
+        match given:
+            case [Number(value=first), Number(value=last)] if not any(
+                isinstance(literal(a), float) for a in node.args
+            ):
+                given = [Number(folded(expression("b - a", a=first, b=last)))]
         if len(given) != 1 or not isinstance(given[0], Number):
             return None
         floating = any(k.arg == "dtype" for k in node.keywords)

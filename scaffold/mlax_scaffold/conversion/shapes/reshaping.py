@@ -41,6 +41,9 @@ class Reshaping(Growing):
                 # `y.reshape(x.shape)`
                 return other.like(other.axes, array.kind)
         sizes: list[ast.expr | None] = []
+        whole_shape = nodes[0] if len(nodes) == 1 else None
+        if isinstance(whole_shape, ast.Tuple | ast.List):
+            nodes = whole_shape.elts if len(whole_shape.elts) == len(values) else nodes
         for node, value in zip(nodes, values, strict=False):
             if isinstance(node, ast.Starred):
                 return self._starred(array, nodes, values)
@@ -198,7 +201,10 @@ class Reshaping(Growing):
             tail.append(
                 value.value if isinstance(value, Number) else self.symbols.fresh("_")
             )
-        first = nodes[0]
+        merged = self._merged(array, values[0], tail)
+        if merged is not None:
+            return merged
+        first = places[0]
         if isinstance(first, ast.Starred) and ast.unparse(first).endswith(
             (".shape[:-1]", "batch")
         ):
@@ -232,6 +238,21 @@ class Reshaping(Growing):
                     tail = [product(array.axes[kept:])]
                 return Array([*array.axes[:kept], *map(self._told, tail)], False)
         return Array([self._told(t) for t in tail], True, array.kind)
+
+    def _merged(self, array: Array, first: Value, tail: list[ast.expr]) -> Array | None:
+        """`y.reshape(*x.shape[:-1], -1)`: the last axes as one, behind those of an array with fewer."""
+        if not isinstance(first, Shape) or [literal(t) for t in tail] != [-1]:
+            return None
+        other, stop = first.array, first.stop
+        alike = other.prefix is array.prefix and other.lead == array.lead
+        if first.start is not None or stop is None or stop >= 0 or not alike:
+            return None
+        kept = len(other.axes) + stop
+        more = len(array.axes) - len(other.axes)
+        same_axes = zip(other.axes[:kept], array.axes, strict=False)
+        if more < 1 or kept < 0 or not all(a is b for a, b in same_axes):
+            return None
+        return array.like([*array.axes[:kept], product(array.axes[kept:])])
 
     def _kept(self, array: Array, count: int) -> bool:
         """Whether the first axes of an array are known, as all are; that one follows them is taken so."""

@@ -101,11 +101,12 @@ class Origin:
         """The classes of the module."""
         return {n.name: n for n in self.tree.body if isinstance(n, ast.ClassDef)}
 
-    def lift(self, node: ast.ClassDef) -> None:
-        """Know a class that stands in a function as one of the module."""
-        if node.name not in self.classes:
+    def lift(self, node: ast.ClassDef | ast.FunctionDef) -> None:
+        """Know a class or a function that stands in a function as one of the module."""
+        if node.name not in {*self.classes, *self.functions}:
             self.tree.body.append(node)
             vars(self).pop("classes")
+            vars(self).pop("functions")
 
     @cached_property
     def functions(self) -> Mapping[str, ast.FunctionDef]:

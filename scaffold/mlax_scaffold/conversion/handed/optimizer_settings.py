@@ -1,0 +1,87 @@
+"""Configurations of optimizers: a function that is given an object of settings is given those that it reads.
+
+def make(cfg: OptimConfig):                    def make(*, lr: float = 3e-4):
+    return optax.adamw(cfg.lr)       becomes       return optax.adamw(lr)
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.handed.config_fields import CONFIGURATIONS, Configured
+from mlax_scaffold.conversion.source.arguments_of import without_arguments
+from mlax_scaffold.conversion.source.config_classes import (
+    only_settings_class,
+    properties_of,
+    settings_class,
+    settings_of,
+)
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import is_name, names
+
+
+def with_optimizer_settings(origin: Origin, thing: str) -> dict[str, Configured]:
+    """Change the function in place; what it has in the place of its configuration, by its name."""
+    node = origin.functions.get(thing)
+    if not isinstance(node, ast.FunctionDef):
+        return {}
+    for argument in (*node.args.args, *node.args.kwonlyargs):
+        kind = settings_class(origin, argument.annotation)
+        if not kind and argument.arg in CONFIGURATIONS:
+            kind = only_settings_class(origin, argument.annotation)
+        made = _written(origin, node, argument.arg, kind) if kind else None
+        if made is not None:
+            return {thing: made}
+    return {}
+
+
+def _written(
+    origin: Origin, node: ast.FunctionDef, parameter: str, kind: str
+) -> Configured | None:
+    """The settings that a function reads, each a parameter then; None where it does something else."""
+    settings = settings_of(origin, kind)
+    reader = _Settings(parameter, properties_of(origin, kind))
+    body = [reader.visit(copy.deepcopy(part)) for part in node.body]
+    read = [setting for setting in settings if setting in reader.read]
+    taken = {n for part in node.body for n in (*names(part), *_bound(part))}
+    taken |= {a.arg for a in (*node.args.args, *node.args.kwonlyargs)}
+    whole = any(is_name(n, parameter) for part in body for n in ast.walk(part))
+    if whole or not reader.read <= {*settings} or {*read} & taken:
+        return None
+    without_arguments(node.args, {parameter})
+    for setting in read:
+        known = settings[setting]
+        node.args.kwonlyargs.append(ast.arg(setting, copy.deepcopy(known.annotation)))
+        node.args.kw_defaults.append(copy.deepcopy(known.default))
+    node.body = body
+    for part in ast.walk(node.args):
+        if isinstance(part, ast.arg | ast.expr):
+            ast.copy_location(part, node)
+    ast.fix_missing_locations(node)
+    return Configured(
+        node, parameter, "", kind, is_field=False, names={s: s for s in read}
+    )
+
+
+class _Settings(ast.NodeTransformer):
+    """Writes names of settings in the place of what is read of a configuration."""
+
+    def __init__(self, parameter: str, properties: dict[str, ast.expr]):
+        self.parameter, self.properties = parameter, properties
+        self.read: set[str] = set()
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if not is_name(node.value, self.parameter) and not is_name(node.value, "self"):
+            self.generic_visit(node)
+            return node
+        if node.attr in self.properties:
+            return self.visit(copy.deepcopy(self.properties[node.attr]))
+        self.read.add(node.attr)
+        return ast.copy_location(ast.Name(node.attr, ast.Load()), node)
+
+
+def _bound(node: ast.AST) -> set[str]:
+    """The parameters of functions and lambdas in a statement, and what functions are called."""
+    found = {n.name for n in ast.walk(node) if isinstance(n, ast.FunctionDef)}
+    return found | {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
