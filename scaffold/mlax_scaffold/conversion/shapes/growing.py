@@ -89,6 +89,9 @@ class Growing(Indexing):
         """The numbers below a size: as many as that."""
         if len(given) == 2 and literal(node.args[0]) == 0:
             given = given[1:]
+        text = ast.unparse(node.args[0]) if len(given) == 1 and node.args else ""
+        if given == [None] and text.startswith("len(") | text.endswith(".shape[0]"):
+            return Array([self.symbols.fresh("batch")], False, "Int")
         if len(given) != 1 or not isinstance(given[0], Number):
             return None
         floating = any(k.arg == "dtype" for k in node.keywords)
