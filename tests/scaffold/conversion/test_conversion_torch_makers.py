@@ -236,3 +236,18 @@ class Thing(nn.Module):
         return F.log_softmax(x, dim=-1) if log else F.softmax(x, dim=-1)
 """)
     assert "log" not in made.text.partition("def forward(")[2]
+
+
+def test_whole_numbers_that_are_cast_are_counted():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.last = nn.Parameter(torch.randn(dim, 4))
+
+    def forward(self, x, mask):
+        mask = mask.float()
+        ends = mask.long().sum(dim=1) - 1
+        return x + self.last[ends]
+""")
+    assert "ends = jnp.sum(mask.astype(jnp.int32), axis=1) - 1" in made.text
