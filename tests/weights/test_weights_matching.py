@@ -54,6 +54,13 @@ def test_two_of_one_shape_that_names_do_not_decide_are_ambiguous():
     assert '# "layers/0/kernel" = ["float64[4, 4]", ' in str(mapping)
 
 
+def test_all_that_fit_are_known_of_which_a_few_are_listed():
+    state = arrays(**{f"{n}__weight": (4, 4) for n in "abcdefghijkl"})
+    mapping = map_weights(state, linears(4, 4, 4))
+    assert all(len(weight.candidates) == 12 for weight in mapping.ambiguous)
+    assert str(mapping).count('# "layers/0/kernel" = ') == 8
+
+
 def test_numbers_decide_in_their_order():
     state = arrays(**{f"h__{n}__weight": (4, 4) for n in range(1, 13)})
     mapping = map_weights(dict(sorted(state.items())), linears(*[4] * 13))

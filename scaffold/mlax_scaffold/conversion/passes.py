@@ -151,6 +151,7 @@ from mlax_scaffold.conversion.handed.default_functions import without_default_fu
 from mlax_scaffold.conversion.handed.demanded_defaults import without_demanded_defaults
 from mlax_scaffold.conversion.handed.derived_layers import without_derived_layers
 from mlax_scaffold.conversion.handed.field_instances import with_field_instances
+from mlax_scaffold.conversion.handed.filled_layers import without_filled_layers
 from mlax_scaffold.conversion.handed.fixed_parameters import without_fixed_parameters
 from mlax_scaffold.conversion.handed.functions_of_layers import (
     without_functions_of_layers,
@@ -168,6 +169,7 @@ from mlax_scaffold.conversion.handed.named_classes import without_class_names
 from mlax_scaffold.conversion.handed.passed_keywords import without_passed_keywords
 from mlax_scaffold.conversion.handed.settled_numbers import without_settled_numbers
 from mlax_scaffold.conversion.handed.settled_settings import with_settled_settings
+from mlax_scaffold.conversion.handed.spread_tuples import without_spread_tuples
 from mlax_scaffold.conversion.handed.told_arguments import without_told_arguments
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
@@ -210,6 +212,8 @@ def with_plain_forms(
     without_shardings(origin, thing, notes)
     without_decode_caches(origin, thing, notes)
     without_module_functions(origin)
+    without_filled_layers(origin, notes)
+    without_spread_tuples(origin, thing)
     without_partial_classes(origin)
     without_rematerialized(origin)
     without_packs(origin)

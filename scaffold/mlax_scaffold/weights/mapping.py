@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,9 @@ INITIAL = "initial"
 
 _VERSION = 1
 _SHAPED = re.compile(r"(?P<dtype>[^\[\]]+)\[(?P<shape>[\d, ]*)\]")
+
+_MOST = 8
+"""How many candidates are listed of a weight, or of one layer of it."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +109,13 @@ def _weight_lines(weight: Weight) -> Iterator[str]:
         yield f"# Ambiguous: which of these is {weight.leaf.path or 'the root'}? Take the # from one."
         # Those of one layer of a stack are no expression of the whole.
         said = weight.readings or ("",) * len(weight.candidates)
+        listed: Counter[str] = Counter()
         for text, reading in zip(weight.candidates, said, strict=True):
             layer = text.startswith("layer ")
+            place = text.partition(":")[0] if layer else ""
+            listed[place] += 1
+            if listed[place] > _MOST:
+                continue
             row = f"# {text}" if layer else "# " + _row(weight.leaf, text)
             yield f"{row}  # {reading}" if reading else row
     else:

@@ -31,9 +31,6 @@ _GRADIENT_OPEN = (
     "Transposed convolutions with as many inputs as outputs do not tell what transpose_kernel was:"
     " False, as flax has it by default, or True."
 )
-_MOST = 8
-"""How many candidates are listed of a weight."""
-
 Key = tuple[str, str]
 
 
@@ -287,8 +284,8 @@ def _weight(
                 reasons.append(f"square, taken as ({', '.join(fills[0].assumed)})")
         else:
             layer = f"layer {slot.index} of {slot.depth}: " if slot.depth else ""
-            candidates += [f"{layer}{way}" for way in ways[:_MOST]]
-            readings += [made[way] for way in ways[:_MOST]]
+            candidates += [f"{layer}{way}" for way in ways]
+            readings += [made[way] for way in ways]
     if len(parts) < len(rows):
         return Weight(leaf, candidates=tuple(candidates), readings=tuple(readings))
     expression = stacked(parts, shapes) if stack else parts[0]

@@ -345,7 +345,7 @@ class Thing(nn.Module):
         scores = scores.masked_fill(mask == 0, -1e9)
         return (F.softmax(scores, dim=-1).unsqueeze(1) @ x).squeeze(1)
 """)
-    assert "mask: Bool['# *batch features']" in made.text
+    assert "mask: Bool['# batch2 features']" in made.text
 
 
 def test_a_table_of_rows_is_a_sequence_of_tuples():

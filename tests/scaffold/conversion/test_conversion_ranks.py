@@ -237,3 +237,65 @@ class Thing(nn.Module):
     ).text
     assert "x = self._base(x)" in text
     assert "for mod" not in text
+
+
+def test_scores_have_one_axis_more_than_the_labels_that_a_call_counts():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    def forward(self, query, key):
+        scores = query @ key.transpose(-2, -1)
+        labels = torch.arange(query.shape[0])
+        return F.cross_entropy(scores / 0.1, labels)
+"""
+    )
+    assert "query: Float['axis2 axis22'], key: Float['axis23 axis22']" in forward_of(
+        made
+    )
+
+
+def test_features_that_are_added_to_those_of_sequences_are_of_sequences():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim, size):
+        super().__init__()
+        self.states = nn.Linear(dim, dim)
+        self.actions = nn.Linear(size, dim)
+
+    def forward(self, states, actions):
+        b, t, _ = states.shape
+        return self.states(states) + self.actions(actions)
+"""
+    )
+    assert "actions: Float['b t size']" in forward_of(made)
+
+
+def test_features_behind_a_new_axis_are_of_the_examples_of_a_batch():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.query = nn.Linear(dim, dim)
+
+    def forward(self, query):
+        return self.query(query.unsqueeze(1))
+"""
+    )
+    assert "query: Float['batch dim']" in forward_of(made)
+
+
+def test_labels_whose_axes_are_exchanged_are_those_of_sequences():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, tags):
+        super().__init__()
+        self.start = nn.Parameter(torch.randn(tags))
+
+    def forward(self, tags: torch.LongTensor):
+        return self.start[tags.transpose(0, 1)[0]]
+"""
+    )
+    assert "tags: Int['batch time']" in forward_of(made)

@@ -45,7 +45,8 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
         known = builder.attributes.get(attribute)
         standing = known.condition if known is not None else None
         there = same(condition, expression(f"self.{attribute} is not None"))
-        if standing is None or not (there or same(standing, condition)):
+        there = standing is not None and (there or same(standing, condition))
+        if not there and not _has_bias_then(known, weight, condition):
             builder.notes.remark(
                 call,
                 f"`{ast.unparse(call)}` under a condition is left out",
@@ -75,6 +76,14 @@ def initialized(builder: Builder, call: ast.Call, condition: ast.expr | None) ->
     if not builder.give_initializer(attribute, kind, initializer):
         _left_out(builder, call, place)
     return True
+
+
+def _has_bias_then(known: Attribute | None, weight: str, condition: ast.expr) -> bool:
+    """Whether a layer has the bias that is filled under the condition alone."""
+    call = known.call if known is not None and weight == "bias" else None
+    given = {k.arg: k.value for k in call.keywords} if call is not None else {}
+    told = given.get("use_bias")
+    return told is not None and same(told, condition)
 
 
 def _left_out(builder: Builder, call: ast.Call, place: ast.expr | None) -> None:

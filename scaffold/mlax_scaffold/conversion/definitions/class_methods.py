@@ -55,7 +55,10 @@ _SKIPPED = frozenset(
     )
 )
 
-_OF_ALL = ("parameters", "named_parameters", "modules", "named_modules", "state_dict")
+_OF_ALL = (
+    *("parameters", "named_parameters", "modules", "named_modules", "state_dict"),
+    *("children", "named_children", "buffers", "named_buffers", "load_state_dict"),
+)
 """What PyTorch's classes have of all their weights, for which there is no counterpart in a layer."""
 _OUTSIDE = ("numpy.random.", "random.", "torch.load", "torch.save")
 """What is done with a model, and not by it."""
@@ -136,7 +139,8 @@ class ClassMethods(AddedFields):
             or self.builder.origin.qualified(part).startswith(_OUTSIDE)
             for part in ast.walk(function)
         )
-        if not refused or function.name not in uncalled(self.builder.origin):
+        alone = uncalled(self.builder.origin, self.node) if refused else set()
+        if function.name not in alone:
             return False
         del notes.found[before:]
         self._remark_left_out(function, function.name)

@@ -32,6 +32,10 @@ def of_numbers(
     """
     if not isinstance(node.func, ast.Name) or node.func.id not in _WORDS:
         return node
+    if node.func.id == _WORDS[0] and node.args and _is_whole(node.args[0]):
+        # What is made whole numbers of is counted.
+        node.func = ast.Attribute(name("@module:jnp"), "sum", ast.Load())
+        return node
     value = given[0] if given else None
     mask = isinstance(value, Array) and value.kind == "Bool"
     if not mask and not (node.args and is_truth(node.args[0], truths)):
@@ -43,6 +47,14 @@ def of_numbers(
     cast = expression(f"m.astype({first}.dtype)", m=node.args[0])
     node.args = [ast.copy_location(cast, node), *node.args[1:]]
     return node
+
+
+def _is_whole(node: ast.expr) -> bool:
+    """Whether an array is cast to whole numbers: `mask.astype(jnp.int32)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="astype"), args=[dtype]):
+            return ast.unparse(dtype).endswith((".int32", ".int64"))
+    return False
 
 
 def is_truth(node: ast.expr, truths: Collection[str]) -> bool:

@@ -25,6 +25,11 @@ from mlax_scaffold.conversion.source.trees import is_name, same, self_attribute
 
 _FRAMEWORKS = ("flax", "nnx", "equinox", "haiku", "plain", "torch")
 _CALLS = ("__call__", "forward")
+_OF_MODULES = (
+    *("register_buffer", "register_parameter", "register_module", "add_module"),
+    *("apply", "named_parameters", "load_state_dict"),
+)
+"""Methods of PyTorch's classes that call no layer with what they are given."""
 
 
 def without_settled_numbers(origin: Origin, thing: str, notes: Notes) -> None:
@@ -142,6 +147,8 @@ def _may_give(
         return isinstance(call.func, ast.Attribute) and call.func.attr in called
     if attribute in called:
         return True
+    if attribute in _OF_MODULES:
+        return False
     methods = (m for c in origin.classes.values() for m in c.body)
     if any(getattr(m, "name", "") == attribute for m in methods):
         return False

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from mlax_scaffold.conversion.source.arguments_of import stored_names
+from mlax_scaffold.conversion.source.computed_literals import written
 from mlax_scaffold.conversion.source.known_values import (
     Known,
     items_of,
@@ -18,7 +19,12 @@ from mlax_scaffold.conversion.source.known_values import (
     unpacked,
 )
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_none, self_attribute
+from mlax_scaffold.conversion.source.trees import (
+    is_none,
+    literal,
+    same,
+    self_attribute,
+)
 
 Parts = ast.expr | list["Parts"]
 
@@ -179,7 +185,7 @@ class Written:
         return found
 
     def _loop(self, node: ast.For) -> list[ast.stmt]:
-        items = items_of(self.known.value(node.iter))
+        items = items_of(_beside_known(self.known.value(node.iter), node.body))
         if items is None:
             node.body = self.statements(node.body)
             return [node]
@@ -206,6 +212,57 @@ class Written:
             passed = [bound.visit(copy.deepcopy(s)) for s in node.body]
             made += [*first, *self.statements(_decided(passed))]
         return made
+
+
+def _beside_known(source: ast.expr, body: Sequence[ast.stmt]) -> ast.expr:
+    """What a loop goes over, where lists beside one that is known are taken by their places.
+
+    `zip([self.ups_0, self.ups_1], skips[::-1])` becomes `[(self.ups_0, skips[-1]), (self.ups_1, skips[-2])]`.
+
+    Args:
+        source: what the loop goes over.
+        body: its passes, which may change such a list.
+    """
+    match source:
+        case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+            source.args[0] = _beside_known(inner, body)
+            return Known({}, {}).visit(source)
+        case ast.Call(func=ast.Name(id="zip"), args=given, keywords=[]):
+            lengths = [len(i) for i in map(items_of, given) if i is not None]
+            if not lengths or any(isinstance(a, ast.Starred) for a in given):
+                return source
+            columns = [_places_of(a, min(lengths), body) for a in given]
+            whole = [c for c in columns if c is not None]
+            if len(whole) < len(columns):
+                return source
+            rows = zip(*whole, strict=False)
+            return ast.List([ast.Tuple([*r], ast.Load()) for r in rows], ast.Load())
+    return source
+
+
+def _places_of(
+    node: ast.expr, count: int, body: Sequence[ast.stmt]
+) -> list[ast.expr] | None:
+    """The first elements of a list, or of one that is turned around; None where passes may change it."""
+    items = items_of(node)
+    if items is not None:
+        return items
+    turned = False
+    match node:
+        case ast.Call(func=ast.Name(id="reversed"), args=[inner]):
+            node, turned = inner, True
+        case ast.Subscript(value=inner, slice=ast.Slice(None, None, step)) if (
+            step is not None and literal(step) == -1
+        ):
+            node, turned = inner, True
+    title = node.id if isinstance(node, ast.Name) else self_attribute(node)
+    parts = [p for s in body for p in ast.walk(s)]
+    grown = [p.value for p in parts if isinstance(p, ast.Attribute)]
+    stored = {n for s in body for n in stored_names(s)}
+    if title is None or title in stored or any(same(g, node) for g in grown):
+        return None
+    places = (-1 - i if turned else i for i in range(count))
+    return [ast.Subscript(copy.deepcopy(node), written(i), ast.Load()) for i in places]
 
 
 def _decided(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -33,6 +33,13 @@ def loss_shape(symbols: Symbols, loss: str, given: list[Value]) -> Value:
         both = symbols.together(first, second)
         return both.like(both.axes[:-1])
     if loss == "softmax_cross_entropy_with_integer_labels":
+        scores = first.turned if first.lead and not first.axes else None
+        if scores is not None and second.lead:
+            return None
+        if scores is not None:
+            # There is one axis more than labels have, the second one, and no other.
+            symbols.ranked(scores, ["batch", "classes", *["_"] * len(second.axes[1:])])
+            return second.like(second.axes)
         symbols.axis(first, -1, "classes")
         made = first.like(first.axes[:-1])
         if second.lead and not second.axes:

@@ -92,6 +92,8 @@ class Reshaping(Growing):
             array.at_least_one()
             array.flat = array.flat or self.symbols.fresh("features")
             return Array([self.symbols.fresh("batch"), array.flat], False, array.kind)
+        if open_ == [0] or (text.endswith(".shape[0]") and not open_):
+            self._unflattened(array, sizes)
         if open_ == [0] and len(sizes) == 2 and sizes[1] is not None and array.lead:
             # What all but the last axis are made one of.
             last = None if array.axes else self.symbols.axis(array, -1)
@@ -137,6 +139,15 @@ class Reshaping(Growing):
         other = Array(made, False, array.kind)
         other.source = array
         return other
+
+    def _unflattened(self, array: Array, sizes: list[ast.expr | None]) -> None:
+        """What all of each example is given the axes of, `x.view(-1, 4, 7, 7)`, has no others, mostly."""
+        rest = [s for s in sizes[1:] if s is not None and not is_symbol(s)]
+        bare = array.lead and not array.axes and not array.parts
+        told = bare and len(rest) == len(sizes) - 1 > 1
+        if told and self.symbols.ranked(array, ("batch", "features")):
+            self.symbols.equal(array.axes[1], product(rest))
+            sizes[0] = array.axes[0]
 
     def _of_images(self, array: Array) -> bool:
         """Whether the last axis of an array is one of places, behind those of channels."""

@@ -129,7 +129,8 @@ class ShapeFunctions:
                 self.symbols.ranked(array, ("batch", "channels", "height", "width"))
             if array.lead and {a, b} == {0, 1} and len(array.axes) < 3:
                 # Sequences, which a scan goes over by time.
-                self.symbols.ranked(array, ("batch", "time", "features"))
+                hints = ("batch", "time", "features")
+                self.symbols.ranked(array, hints[: 3 if array.kind == "Float" else 2])
             if array.lead:
                 if a >= 0 or b >= 0:
                     return None
@@ -138,7 +139,9 @@ class ShapeFunctions:
             if not all(-len(axes) <= i < len(axes) for i in (a, b)):
                 return None
             axes[a], axes[b] = axes[b], axes[a]
-            return array.like(axes)
+            return array.exchanged(axes)
+        if name == "moveaxis" and numbers == [1, -1]:
+            return array.with_second_last()
         if name == "transpose":
             if not numbers:
                 back = array.axes[::-1]

@@ -6,6 +6,12 @@ import ast
 import copy
 from collections.abc import Iterable, Mapping
 
+from mlax_scaffold.conversion.shapes.array_kinds import (
+    has_new_axis,
+    is_column,
+    is_of_channels,
+    is_square,
+)
 from mlax_scaffold.conversion.shapes.size_equations import (
     is_symbol,
     without_common,
@@ -41,6 +47,10 @@ class Symbols:
         """Arrays that have as many axes, though nothing told how many when they were combined."""
         self.beside: list[tuple[Array, Array]] = []
         """Arrays that were combined when nothing told how many axes either has."""
+        self.broadcast: list[tuple[Array, Array]] = []
+        """Those of which it was told of one."""
+        self.products: list[tuple[Array, Array]] = []
+        """Matrices that were multiplied when nothing told how many axes either has."""
         self.passes: dict[str, ast.expr] = {}
         """How many passes of loops count with a name: `for i in range(self.channels)`."""
         self.count = 0
@@ -102,6 +112,10 @@ class Symbols:
     def axis(self, array: Array, index: int, hint: str = "features") -> ast.expr | None:
         """An axis, from the end where the index is negative; an unknown one begins to be known."""
         if index < 0:
+            between = array.widened is not None and array.widened[1] == 1
+            if between and index == -1 and array.lead and not array.axes:
+                # Its features, `query.unsqueeze(1)`, behind the new axis: of the examples of a batch.
+                self.ranked(array, ("batch", "", hint))
             while array.lead and len(array.axes) < -index:
                 array.grow(self.fresh(hint if index == -1 else f"axis{-index}"))
             return array.axes[index] if len(array.axes) >= -index else None
@@ -155,14 +169,15 @@ class Symbols:
         """The result of an operation of two arrays that are broadcast."""
         left.told_by(right)
         right.told_by(left)
-        if left.lead and right.lead and left.tail and right.tail:
-            self.beside.append((left, right))
+        if (left.lead or right.lead) and left.tail and right.tail:
+            both = left.lead and right.lead
+            (self.beside if both else self.broadcast).append((left, right))
         for a, b in zip(reversed(left.axes), reversed(right.axes), strict=False):
             one = any(isinstance(s, ast.Constant) and s.value == 1 for s in (a, b))
             if not one:
                 self.equal(a, b)
         for one, other in ((left, right), (right, left)):
-            if one.lead and len(one.axes) == 1 and _is_square(other):
+            if one.lead and len(one.axes) == 1 and is_square(other):
                 # Beside the matrix with ones on its diagonal there is another one.
                 self.equal(self.axis(one, -2) or other.axes[-2], other.axes[-2])
             self._along_new(one, other)
@@ -172,7 +187,7 @@ class Symbols:
                 if axis is not None:
                     self.equal(axis, other.axes[0])
                 return one
-            if one.lead and not one.axes and _is_of_channels(other):
+            if one.lead and not one.axes and is_of_channels(other):
                 # A weight for each channel, before axes that are of no matter to it.
                 for i in range(1, len(other.axes) + 1):
                     axis = self.axis(one, -i)
@@ -183,7 +198,7 @@ class Symbols:
                 if 0 < one.asked < len(other.axes) and not other.lead:
                     self._as_asked(one, other)
                     return one
-                if _has_new_axis(other) and one.kind == "Float":
+                if has_new_axis(other) and one.kind == "Float":
                     # What an axis was put in for has that one itself.
                     hints = ["_", "positions", *["_"] * (len(other.axes) - 2)]
                     self.ranked(one, hints)
@@ -229,8 +244,21 @@ class Symbols:
                     self.ranked(one, ("batch", *["_"] * (len(other.axes) - 1)))
                     for mine, axis in zip(one.axes, other.axes, strict=True):
                         self.equal(mine, axis)
+        for one, other in (p for a, b in self.products for p in ((a, b), (b, a))):
+            for each in (one, one.turned) if not other.lead else ():
+                if each is not None and len(each.axes) == 2:
+                    self.ranked(each, ["batch"] * (len(other.axes) - 2) + ["_", "_"])
+        for one, other in (p for a, b in self.broadcast for p in ((a, b), (b, a))):
+            axes = [*map(self.find, other.axes)]
+            more = not other.lead and len(axes) > max(2, len(one.axes))
+            open_ = one.lead and one.kind == "Float" and not one.prefix.some
+            if more and open_ and is_symbol(axes[0]):
+                # Features of the same sequences, or images.
+                self.ranked(one, ("batch", *["_"] * (len(axes) - 1)))
+                for mine, axis in zip(one.axes, axes, strict=True):
+                    self.equal(mine, axis)
         for one, other in (p for a, b in self.beside for p in ((a, b), (b, a))):
-            if one.lead and len(one.axes) == 1 and _is_column(other):
+            if one.lead and len(one.axes) == 1 and is_column(other):
                 # A number for each row, which there are as many of.
                 rows = self.axis(one, -2)
                 self.equal(rows or other.axes[-2], other.axes[-2])
@@ -276,6 +304,9 @@ class Symbols:
         if left.lead and right.lead and len(left.axes) == 1 < len(right.axes):
             # What stands before a stack of matrices is one, too.
             self.axis(left, -2)
+        given = left.lead or is_symbol(self.find(left.axes[0]))
+        if given and right.lead and len(left.axes) == len(right.axes) == 2:
+            self.products.append((left, right))
         if not left.lead and right.lead and len(right.axes) == 2 < len(left.axes):
             # Matrices beside matrices: of one for all, the code would have a weight.
             self.ranked(right, ["_"] * len(left.axes))
@@ -313,39 +344,6 @@ class Symbols:
             count = max(count, array.asked + 1 + len(array.tail), array.usual)
         hints = ["batch", "positions", "features"] + ["_"] * count
         self.ranked(array, hints[:count])
-
-
-def _has_new_axis(array: Array) -> bool:
-    """Whether an array has an axis of one element behind the first: `query[:, None, :]`."""
-    sizes = [literal(axis) for axis in array.axes]
-    return not array.lead and len(sizes) > 2 and 1 in sizes[1:] and sizes[0] != 1
-
-
-def _is_square(array: Array) -> bool:
-    """Whether an array is a square matrix, of a size that is not one."""
-    return (
-        not array.lead
-        and len(array.axes) == 2
-        and same(*array.axes)
-        and literal(array.axes[0]) != 1
-    )
-
-
-def _is_column(array: Array) -> bool:
-    """Whether an array has several rows of one element each: what was reduced and kept its axis."""
-    sizes = [literal(axis) for axis in array.axes]
-    return array.lead and len(sizes) == 2 and sizes[1] == 1 != sizes[0]
-
-
-def _is_of_channels(array: Array) -> bool:
-    """Whether an array is of one axis, and others are added behind it: `w[:, None, None]`."""
-    sizes = [literal(axis) for axis in array.axes]
-    return (
-        not array.lead
-        and len(sizes) > 1
-        and sizes[-1] == 1
-        and sum(size != 1 for size in sizes) == 1
-    )
 
 
 def _sum(sizes: Iterable[ast.expr]) -> ast.expr:

@@ -53,6 +53,8 @@ class Array:
         """The axis from the first one whose size the code reads, the furthest of them."""
         self.source: Array | None = None
         """What it is a reshaped copy of."""
+        self.turned: Array | None = None
+        """What it is with its axes in another order."""
         self.asked_early = False
         """Whether the code reads such a size before it is told how many axes there are."""
         self.first = 0
@@ -136,6 +138,20 @@ class Array:
             self.prefix.inside |= bool(tail) != bool(self.tail)
             return Array(tail, kind=kind or self.kind, prefix=self.prefix)
         return Array(axes, self.lead, kind or self.kind)
+
+    def exchanged(self, axes: list[ast.expr]) -> Array:
+        """The array with its axes in another order."""
+        made = self.like(axes)
+        if made.prefix is not self.prefix:
+            made.turned = self
+        return made
+
+    def with_second_last(self) -> Array:
+        """The array with its second axis, such as classes, as the last."""
+        axes = [*self.axes[:1], *self.axes[2:], *self.axes[1:2]]
+        made = Array([] if self.lead else axes, self.lead, self.kind)
+        made.turned = self
+        return made
 
     def grow(self, axis: ast.expr) -> None:
         """One more axis is known, before the others."""

@@ -12,6 +12,9 @@ _BUILTIN = {
     "__setattr__": "setattr",
 }
 
+_TABLES = ("_modules", "_parameters", "_buffers")
+"""Where PyTorch's classes keep what they have, by name."""
+
 
 def without_direct_names(tree: ast.Module) -> None:
     """Write them so, in place; those of names that are computed by `getattr` and `setattr`."""
@@ -95,6 +98,17 @@ class _Names(ast.NodeTransformer):
                     node.args = [owner, *node.args]
         made = attribute_named(node)
         return ast.copy_location(made, node) if made is not None else node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        match node.value:
+            case ast.Attribute(value=owner, attr=attr) if attr in _TABLES:
+                if is_name(owner, "self") and isinstance(node.ctx, ast.Load):
+                    read = ast.Name("getattr", ast.Load())
+                    made = ast.Call(read, [owner, node.slice], [])
+                    named = attribute_named(made) or made
+                    return ast.fix_missing_locations(ast.copy_location(named, node))
+        return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         self.generic_visit(node)

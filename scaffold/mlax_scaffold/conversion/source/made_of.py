@@ -6,7 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import reached
+from mlax_scaffold.conversion.source.trees import reached, self_attribute
 
 
 def used_by(origin: Origin, thing: str) -> set[str]:
@@ -30,8 +30,14 @@ def leave_others_out(origin: Origin, thing: str, notes: Notes, before: int) -> N
     ]
 
 
-def uncalled(origin: Origin) -> set[str]:
-    """The methods of classes of the file that none of its functions reads, but those at most."""
+def uncalled(origin: Origin, of: ast.ClassDef | None = None) -> set[str]:
+    """The methods of classes of the file that none of its functions reads, but those at most.
+
+    Args:
+        origin: the file.
+        of: a class whose methods these are: what classes that have nothing to do with it read of themselves,
+            and what methods of one name read of others, is none of them.
+    """
     methods = [
         m
         for c in origin.classes.values()
@@ -39,8 +45,9 @@ def uncalled(origin: Origin) -> set[str]:
         if isinstance(m, ast.FunctionDef) and not m.name.startswith("__")
     ]
     found: set[str] = set()
+    others = _other_reads(origin, of) if of is not None else set()
     while True:
-        inside = {
+        inside = others | {
             id(p) for m in methods if m.name in found for p in ast.walk(m) if p is not m
         }
         read = {
@@ -54,3 +61,33 @@ def uncalled(origin: Origin) -> set[str]:
         if not more:
             return found
         found |= more
+
+
+def _other_reads(origin: Origin, of: ast.ClassDef) -> set[int]:
+    """What is read elsewhere under the names of methods, and does not reach those of a class."""
+    line = {of.name, *_bases(origin, of)}
+    found: set[int] = set()
+    for node in origin.classes.values():
+        known = {node.name, *_bases(origin, node)}
+        related = node.name in line or of.name in known or bool(known & line)
+        for method in node.body:
+            if not isinstance(method, ast.FunctionDef):
+                continue
+            for part in ast.walk(method):
+                apart = not related and self_attribute(part) is not None
+                again = isinstance(part, ast.Attribute) and part.attr == method.name
+                found |= {id(part)} if apart or again else set()
+    return found
+
+
+def _bases(origin: Origin, node: ast.ClassDef) -> set[str]:
+    """The classes of the file that a class is built on."""
+    found: set[str] = set()
+    queue = [node]
+    while queue:
+        for base in queue.pop().bases:
+            title = base.id if isinstance(base, ast.Name) else ""
+            if title in origin.classes and title not in found:
+                found.add(title)
+                queue.append(origin.classes[title])
+    return found
