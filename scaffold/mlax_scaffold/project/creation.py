@@ -116,13 +116,7 @@ class Creation:
         return self._first(Creation._run)
 
     def _run(self) -> Created:
-        spec, made = self._made()
-        for left in reversed(range(_ROUNDS)):
-            try:
-                return self._created(spec, made)
-            except SpecError as error:
-                spec, made = self._mended(spec, error, left)
-        raise AssertionError("the last round raises what it found")
+        return self._created(*self._valid())
 
     def _first(self, attempt: Callable[[Creation], Made]) -> Made:
         """What an attempt makes; of code, with constructors run further where it finds what is wrong.
@@ -152,11 +146,7 @@ class Creation:
             raise
 
     def _created(self, spec: SpecFile, made: Generation) -> Created:
-        """Prove what was generated, and write it.
-
-        Raises:
-            SpecError: tracing finds something of it to be mended.
-        """
+        """Prove what was generated, and write it."""
         plan = self._plan(spec, made)
         _check_conflicts(plan)
         definition = next(
@@ -183,17 +173,22 @@ class Creation:
         return self._first(Creation._traced)
 
     def _traced(self) -> Creation:
-        replace(self, say=lambda text: None)._check()
+        replace(self, say=lambda text: None)._valid()
         return self
 
-    def _check(self) -> None:
+    def _valid(self) -> tuple[SpecFile, Generation]:
+        """The spec and what follows from it; of code, once tracing finds nothing to be mended.
+
+        Tests take longer than tracing, and what cannot be traced fails them.
+        """
         spec, made = self._made()
         for left in reversed(range(_ROUNDS)):
             try:
                 self._trace(spec, made)
-                break
+                return spec, made
             except SpecError as error:
                 spec, made = self._mended(spec, error, left)
+        raise AssertionError("the last round raises what it found")
 
     def _trace(self, spec: SpecFile, made: Generation) -> None:
         """Trace what code became, if the spec is of that."""
@@ -342,7 +337,6 @@ class Creation:
                 modules.append(f"{package}.graph")
             outcome = stage.prove(modules, run)
         if outcome.status != 0:
-            self._trace(spec, made)
             output = outcome.output.strip()
             if self.request.source is not None:
                 source = Source.read(self.request.source)

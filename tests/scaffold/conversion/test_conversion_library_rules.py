@@ -54,7 +54,7 @@ def test_the_spec_is_that_of_the_library_with_the_numbers_as_defaults(
     ("parameters", "call"),
     [
         ("lr", "contrib.muon(optax.cosine_decay_schedule(lr, 10))"),
-        ("lr=0.1", "contrib.muon(lr, weight_decay_mask=None)"),
+        ("lr=0.1", "contrib.muon(lr, weight_decay_mask=lambda p: p)"),
         ("lr=0.1, other=2", "contrib.muon(lr)"),
         ("lr=0.1", "contrib.prodigy(lr, betas=lr)"),
     ],

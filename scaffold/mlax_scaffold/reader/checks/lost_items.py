@@ -1,7 +1,8 @@
 """Finds changes of the lists and dictionaries of states that would be lost: they are values in a method.
 
 An item that is set, `self.counts["all"] = value`, is a new state. What `update` or `append` does, or a
-function that is given the dictionary, changes a copy.
+function that is given the dictionary, changes a copy. So does what is set in a list that holds the same
+dictionaries, `books = [*self.books]`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from mlax_scaffold.reader.remedies.helpers import moved_into_class
 from mlax_scaffold.reader.source import Source, self_attribute
 
 _ARRAYS = ("state", "moment")
+_COPIES = ("dict", "list", "reversed", "sorted", "tuple")
 
 
 def check_lost_items(
@@ -27,13 +29,27 @@ def check_lost_items(
     held = {n for n in containers if attributes.get(n) in _ARRAYS}
     if not held or method.name == "setup":
         return
+    inside = (n for n in walk(method) if n is not method)
     changing = {
         node.name: {*changed_parameters(node)}
-        for node in source.tree.body
+        for node in (*source.tree.body, *inside)
         if isinstance(node, ast.FunctionDef)
+    }
+    sharing = {
+        target.id: levels
+        for node in walk(method)
+        if isinstance(node, ast.Assign) and (levels := _copied(node.value, held))
+        for target in node.targets
+        if isinstance(target, ast.Name)
     }
     for node in walk(method):
         match node:
+            case ast.Subscript(ctx=ast.Store()) if _is_shared(node, sharing, held):
+                source.report(
+                    node,
+                    "this changes a copy of what is there: the states stay what they are",
+                    "Set what changes: `self.name[key] = value`.",
+                )
             case ast.Call(func=ast.Attribute(value=owner, attr=how)) if (
                 how in CHANGING and _held(owner, held)
             ):
@@ -51,6 +67,33 @@ def check_lost_items(
                             f"Write it as a method, `self.{name}(...)`, which sets them.",
                             fix=moved_into_class(source, node),
                         )
+
+
+def _is_shared(
+    node: ast.expr, sharing: Mapping[str, int], held: Collection[str]
+) -> bool:
+    """Whether an item is one of a container that a copy of what is around it holds, too."""
+    depth = 0
+    while isinstance(node, ast.Subscript):
+        node, depth = node.value, depth + 1
+    copied = sharing.get(node.id, 0) if isinstance(node, ast.Name) else 0
+    return depth > (copied or _copied(node, held) or depth)
+
+
+def _copied(node: ast.expr, held: Collection[str]) -> int:
+    """How many levels an expression copies of a container of states; 0 where it has none of it."""
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=[inner]) if name in _COPIES:
+            pass
+        case ast.List(elts=[ast.Starred(value=inner)]):
+            pass
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
+            return max((1 for part in parts if _held(part, held)), default=0)
+        case _:
+            return 0
+    if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+        inner = inner.func.value
+    return 1 if _held(inner, held) else 0
 
 
 def _held(node: ast.expr, held: Collection[str]) -> bool:

@@ -71,6 +71,8 @@ class Iterating(Entering, ast.NodeVisitor):
             case ast.Call(func=ast.Name(id="zip"), args=args):
                 parts = [self.iterated(arg) for arg in args]
                 return tuple(p for p, _ in parts), any(found for _, found in parts)
+            case ast.List(elts=[ast.Starred(value=inner)]):
+                return self.iterated(inner)
             case ast.Call(
                 func=ast.Name(id="reversed" | "list" | "tuple" | "iter"), args=[inner]
             ):
