@@ -150,8 +150,8 @@ class Wrong(nn.Module):
         y = self.first(x)
         return self.second(y)
 """
-    failed = Outcome(1, "specs/nn/probe_wrong.py:16: AssertionError\n1 failed")
-    monkeypatch.setattr(Stage, "prove", lambda *arguments: failed)
+    # What cannot be traced is told without its tests, which take longer.
+    monkeypatch.setattr(Stage, "prove", lambda *arguments: pytest.fail("they are run"))
     model.write("wrong.py", body)
     before = model.files()
     done = model.run("new-layer", "ProbeWrong", "--from", "wrong.py:Wrong")
