@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 import types
 from collections.abc import Callable, Sequence
@@ -94,7 +95,7 @@ class Original:
         folders = [p for p in Path(near).resolve().parents if (p / self.path).is_file()]
         if not folders:
             pytest.skip(f"{self.path}, which it was converted from, is not there")
-        place = folders[0] / self.path
+        place = (folders[0] / self.path).resolve()
         name = PREFIX + "_".join(place.with_suffix("").parts[-3:])
         spec = importlib.util.spec_from_file_location(name, place)
         assert spec is not None
@@ -104,7 +105,9 @@ class Original:
         try:
             spec.loader.exec_module(made)
         except ImportError as error:
-            made = _in_package(place, folders[0])
+            # A file beside the project is in a folder with it.
+            around = os.path.commonpath([place, folders[0]])
+            made = _in_package(place, Path(around))
             if made is None:
                 pytest.skip(f"{self.path} cannot be imported: {error}")
         if self.functions and set(self.functions) <= set(vars(made)):

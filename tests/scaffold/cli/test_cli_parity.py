@@ -175,6 +175,9 @@ def test_the_original_may_be_beside_the_project(model):
     assert f'"../{place.parent.name}/model.py"' in (model.root / TEST).read_text()
     found = run(model, TEST)
     assert "1 passed" in found.stdout, found.stdout
+    place.write_text("import absent_package\n" + LINEN)
+    found = run(model, TEST)
+    assert "cannot be imported: No module named 'absent_package'" in found.stdout
 
 
 def test_it_is_told_among_what_was_created(model):
