@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.rows.tables import LAYERS
@@ -27,7 +29,11 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
 )
 
-_INDICES = ("i", "index", "place", "number")
+
+def _indices() -> Iterator[str]:
+    """Names of what counts passes."""
+    yield from ("i", "index", "place", "number")
+    yield from (f"index_{number}" for number in itertools.count(2))
 
 
 def without_counted_sizes(origin: Origin) -> None:
@@ -161,7 +167,7 @@ def _is_told(node: ast.expr) -> bool:
 def _passes(method: ast.FunctionDef, loop: ast.For) -> tuple[str, ast.expr]:
     """The name that counts the passes of a loop, which it gets where it has none, and how many they are."""
     taken = names(method) | {a.arg for a in ast.walk(method) if isinstance(a, ast.arg)}
-    index = next(n for n in _INDICES if n not in taken)
+    index = next(name for name in _indices() if name not in taken)
     match loop:
         case ast.For(
             target=ast.Name(id=title) as target,
