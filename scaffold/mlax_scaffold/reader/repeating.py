@@ -51,13 +51,16 @@ def _applied_again(method: ast.FunctionDef, name: str) -> bool:
 
     def once(use: ast.AST) -> bool:
         """Whether a function is called where it stands, or is a branch of what takes one."""
-        parent, *_ = (n for n in around(use) if not isinstance(n, ast.List | ast.Tuple))
+        listed = (ast.List, ast.Tuple)
+        parent = next((n for n in around(use) if not isinstance(n, listed)), use)
         if isinstance(parent, ast.Call) and parent.func is use:
             return True
         made = construct(parent)
         return made is not None and made.name in ("cond", "switch")
 
-    def again(function: ast.AST) -> bool:
+    def again(function: ast.AST, within: tuple[ast.AST, ...] = ()) -> bool:
+        if function in within:  # It calls itself.
+            return True
         uses = [function]
         if isinstance(function, ast.FunctionDef):
             called = (n for n in nodes if isinstance(n, ast.Name) and n is not function)
@@ -65,7 +68,7 @@ def _applied_again(method: ast.FunctionDef, name: str) -> bool:
         return len(uses) > 1 or any(
             not once(use)
             or any(
-                again(outer) if isinstance(outer, _FUNCTIONS) else True
+                isinstance(outer, _LOOPS) or again(outer, (*within, function))
                 for outer in around(use)
                 if isinstance(outer, (*_FUNCTIONS, *_LOOPS))
             )
