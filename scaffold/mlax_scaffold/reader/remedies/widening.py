@@ -24,7 +24,12 @@ def wide_operand(node: ast.AST, place: int | None) -> ast.expr | None:
             operands = [a for a in args if not _is_text(a)]
         case _:
             return None
-    return operands[place] if place is not None and place < len(operands) else None
+    if place is None or place >= len(operands):
+        return None
+    # A number has no dtype of its own: what it meets is wide.
+    others = [o for o in operands if not isinstance(o, ast.Constant)]
+    number = isinstance(operands[place], ast.Constant) and len(others) == 1
+    return others[0] if number else operands[place]
 
 
 def _is_text(node: ast.expr) -> bool:

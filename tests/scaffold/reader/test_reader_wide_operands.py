@@ -1,0 +1,30 @@
+"""Which operand of an expression is the wide one, by its place among those that the compiler sees."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from mlax_scaffold.reader.remedies.widening import wide_operand
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "operand"),
+    [
+        ("a - b", 0, "a"),
+        ("a - b", 1, "b"),
+        ("1 - tri(n)", 0, "tri(n)"),
+        ("tri(n) * 2.0", 1, "tri(n)"),
+        ("2 * 3", 0, "2"),
+        ("einsum('ij', a, b)", 1, "b"),
+        ("where(c, 1.0, b)", 1, "1.0"),
+        ("a + b", None, None),
+        ("f(*a)", 0, None),
+    ],
+)
+def test_a_number_is_not_wide(text: str, place: int | None, operand: str | None):
+    [statement] = ast.parse(text).body
+    assert isinstance(statement, ast.Expr)
+    found = wide_operand(statement.value, place)
+    assert (None if found is None else ast.unparse(found)) == operand
