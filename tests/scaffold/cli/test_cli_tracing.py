@@ -78,6 +78,12 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         "this asks whether a traced value is true",
         "jnp.where(x > 0, x, -x)",
     ),
+    "NamedBranch": (
+        "big = x > 0\ny = x if big else -x\nreturn y",
+        "x if big else -x",
+        "this asks whether a traced value is true",
+        "jnp.where(big, x, -x)",
+    ),
     "Loop": (
         "y = x\nwhile y.max() > 0:\n    y = y - 1\nreturn y",
         "y.max() > 0",

@@ -38,7 +38,7 @@ def chosen(source: Source, found: ast.AST) -> Fix | None:
 
     Args:
         source: the spec.
-        found: the expression whose truth is asked for.
+        found: the expression whose truth is asked for, or the choice itself where that is a name.
     """
     jnp = of_jax(source, "jnp")
     for function in walk(source.tree):
@@ -47,9 +47,9 @@ def chosen(source: Source, found: ast.AST) -> Fix | None:
         for node in walk(function):
             made = None
             match node:
-                case ast.If(test=test) if found in walk(test):
+                case ast.If(test=test) if found is node or found in walk(test):
                     made = _Choice(source, function, jnp.bound).of(node)
-                case ast.IfExp(test=test) if found in walk(test):
+                case ast.IfExp(test=test) if found is node or found in walk(test):
                     text = _Choice(source, function, jnp.bound).expression(node, {})
                     made = text and [source.edit(node, text)]
                 case ast.Call(
