@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+
+from drawn_statements import Draw, Statements, below, body_of_method
 
 SUB_LAYERS = {
     "tick": '''
@@ -139,11 +140,12 @@ _CHANGES = (
 def drawn_layer(name: str, seed: int, named: bool = True) -> str:
     """The text of a spec, where layers may be `named` once more."""
     drawing = _Statements(seed, named)
-    helper = drawing.block("h", 1, in_helper=True)
+    # The helper does not call itself.
+    lines = drawing.block("h", 1)
+    helper = [line.replace("self.helper(", "self.tick(") for line in lines]
     forward = drawing.block("h", 3) + drawing.block("h", 2)
-    return _CLASS.format(
-        name=name, helper=_indented(helper, 8), forward=_indented(forward, 8)
-    )
+    made = {"helper": body_of_method(helper), "forward": body_of_method(forward)}
+    return _CLASS.format(name=name, **made)
 
 
 def drawn_block(name: str, seed: int) -> str:
@@ -166,230 +168,176 @@ def _of_given(line: str) -> str:
     return line.replace("self.tick.count", "self.tick.non_trainables.count")
 
 
-class _Statements:
+class _Statements(Statements):
+    count = "self.depth"
+    again = "{h} = 0.5 * {f}({h})"
+
     def __init__(self, seed: int, named: bool) -> None:
-        self.random = random.Random(seed)
+        super().__init__(random.Random(seed))
         self.named = named
-        self.names = 0
 
-    def block(self, h: str, depth: int, in_helper: bool = False) -> list[str]:
-        """One to three statements that change what a variable holds."""
-        made: list[str] = []
-        for _ in range(self.random.randint(1, 3)):
-            made += self._statement(h, depth)
-        if in_helper:
-            made = [line.replace("self.helper(", "self.tick(") for line in made]
-        return made
-
-    def _statement(self, h: str, depth: int) -> list[str]:
-        simple = (self._assigned, self._summed, self._changed, self._bound, self._kept)
+    def kinds(self, h: str) -> tuple[Sequence[Draw], Sequence[Draw]]:
+        simple = (self.assigned, self._summed, self._changed, self._bound, self._kept)
         nested = (
-            *(self._if_training, self._if_flag, self._repeated, self._over_layers),
-            *(self._function, self._scan, self._fori, self._cond, self._chosen),
+            *(self._if_training, self._if_flag, self.repeated, self._over_layers),
+            *(self.function, self.scanned, self.iterated, self._cond, self._chosen),
             *(self._over_pairs, self._over_places, self._over_keys, self._outputs),
             *(self._setting, self._ended, self._iterated, self._while),
             *(self._over_books, self._over_mixed, self._asked, self._unpacked),
             *([self._renamed] if self.named else []),
         )
-        kinds: Sequence[Callable[[str, int], list[str]]] = simple
-        if depth > 0 and self.random.random() < 0.6:
-            kinds = nested
-        return self.random.choice(kinds)(h, depth - 1)
+        return simple, nested
 
-    def _value(self, h: str) -> str:
+    def value(self, h: str) -> str:
         return self.random.choice(_VALUES).format(h=h)
 
-    def _name(self, stem: str) -> str:
-        self.names += 1
-        return f"{stem}{self.names}"
-
-    def _assigned(self, h: str, depth: int) -> list[str]:
-        return [f"{h} = {self._value(h)}"]
-
     def _summed(self, h: str, depth: int) -> list[str]:
-        return [f"{h} += {self._value(h)}"]
+        return [f"{h} += {self.value(h)}"]
 
     def _changed(self, h: str, depth: int) -> list[str]:
         return [self.random.choice(_CHANGES).format(h=h)]
 
     def _bound(self, h: str, depth: int) -> list[str]:
-        # Names that generated code uses, too.
-        name = self.random.choice(("key", "dtype", "trainables", self._name("v")))
-        return [f"{name} = {self._value(h)}", f"{h} = {h} + 0.3 * {name}"]
+        name = self.local()
+        return [f"{name} = {self.value(h)}", f"{h} = {h} + 0.3 * {name}"]
 
     def _kept(self, h: str, depth: int) -> list[str]:
-        return [f"self.s, {h} = self.s + 1.0, {self._value(h)}"]
+        return [f"self.s, {h} = self.s + 1.0, {self.value(h)}"]
 
     def _if_training(self, h: str, depth: int) -> list[str]:
-        return self._if("self.training", h, depth)
+        return self.branched("self.training", h, depth)
 
     def _if_flag(self, h: str, depth: int) -> list[str]:
-        return self._if("self.flag", h, depth)
-
-    def _if(self, test: str, h: str, depth: int) -> list[str]:
-        made = [f"if {test}:", *_below(self.block(h, depth))]
-        if self.random.random() < 0.5:
-            made += ["else:", *_below(self.block(h, depth))]
-        return made
-
-    def _repeated(self, h: str, depth: int) -> list[str]:
-        i, body = self._name("i"), self.block(h, depth)
-        if self.random.random() < 0.3:
-            leave = self.random.choice(("continue", "break"))
-            body += [f"if {i} == 1:", f"    {leave}", *self._assigned(h, 0)]
-        return [f"for {i} in range(self.depth):", *_below(body)]
+        return self.branched("self.flag", h, depth)
 
     def _over_layers(self, h: str, depth: int) -> list[str]:
-        i, tick = self._name("i"), self._name("tick")
+        i, tick = self.name("i"), self.name("tick")
         count = f"self.counts[{i}] = self.counts[{i}] + 1.0"
         body = [f"{h} = {tick}({h}) + {i}", count, *self._changed(h, 0)]
-        body += self._assigned(h, 0)
-        return [f"for {i}, {tick} in enumerate(self.ticks):", *_below(body)]
+        body += self.assigned(h, 0)
+        return [f"for {i}, {tick} in enumerate(self.ticks):", *below(body)]
 
     def _over_pairs(self, h: str, depth: int) -> list[str]:
         turned = self.random.choice(("self.ticks", "reversed(self.ticks)"))
-        tick, noise = self._name("tick"), self._name("noise")
+        tick, noise = self.name("tick"), self.name("noise")
         body = [f"{h} = {noise}({tick}({h}))", *self._changed(h, 0)]
         body += self._summed(h, 0)
         loop = f"for {tick}, {noise} in zip({turned}, self.noises):"
-        return [loop, *_below(body)]
+        return [loop, *below(body)]
 
     def _over_places(self, h: str, depth: int) -> list[str]:
-        i = self._name("i")
+        i = self.name("i")
         body = [f"{h} = self.ticks[{i}]({h}) + self.counts[{i}]", *self._kept(h, 0)]
-        return [f"for {i} in range(len(self.ticks)):", *_below(body)]
+        return [f"for {i} in range(len(self.ticks)):", *below(body)]
 
     def _over_keys(self, h: str, depth: int) -> list[str]:
-        key = self._name("key")
+        key = self.name("key")
         drawn = f"0.1 * jax.random.normal({key}, {h}.shape, {h}.dtype)"
-        body = [f"{h} = {h} + {drawn}", *self._assigned(h, 0)]
-        return [f"for {key} in self.keys(2):", *_below(body)]
+        body = [f"{h} = {h} + {drawn}", *self.assigned(h, 0)]
+        return [f"for {key} in self.keys(2):", *below(body)]
 
     def _outputs(self, h: str, depth: int) -> list[str]:
-        step, rows = self._name("step"), self._name("rows")
+        step, rows = self.name("step"), self.name("rows")
         body = [*self.block("c", depth), "return c + row, self.s * c"]
         called = f"{h}, {rows} = lax.scan({step}, {h}, 0.1 * jnp.stack([{h}, {h}]))"
-        made = [f"def {step}(c, row):", *_below(body), called]
+        made = [f"def {step}(c, row):", *below(body), called]
         return [*made, f"{h} = {h} + 0.1 * {rows}[0] - 0.1 * {rows}[1]"]
 
     def _setting(self, h: str, depth: int) -> list[str]:
-        f = self._name("f")
+        f = self.name("f")
         body = [*self._changed("q", 0), *self._kept("q", 0), "return q"]
-        made = [f"def {f}(q):", *_below(body), f"before = self.s + {f}({h})"]
+        made = [f"def {f}(q):", *below(body), f"before = self.s + {f}({h})"]
         return [*made, f"{h} = 0.5 * {h} + 0.1 * before * self.s"]
 
     def _ended(self, h: str, depth: int) -> list[str]:
-        f, test = self._name("f"), self.random.choice(("self.flag", "self.training"))
+        f, test = self.name("f"), self.random.choice(("self.flag", "self.training"))
         body = [
-            *self._assigned("q", 0),
+            *self.assigned("q", 0),
             f"if {test}:",
-            f"    return {self._value('q')}",
+            f"    return {self.value('q')}",
         ]
         body += [*self._changed("q", 0), "return q"]
-        return [f"def {f}(q):", *_below(body), f"{h} = {f}({h})"]
+        return [f"def {f}(q):", *below(body), f"{h} = {f}({h})"]
 
     def _iterated(self, h: str, depth: int) -> list[str]:
-        i = self._name("i")
+        i = self.name("i")
         test, body = "lambda c: c[0] < 2", "(c[0] + 1, self.tick(c[1]))"
         made = f"{i}, {h} = lax.while_loop({test}, lambda c: {body}, (0, {h}))"
         return [made, f"{h} = {h} + {i}"]
 
     def _while(self, h: str, depth: int) -> list[str]:
-        n, body = self._name("n"), self.block(h, depth)
-        made = [f"{n} = 0", f"while {n} < self.depth:", f"    {n} += 1", *_below(body)]
+        n, body = self.name("n"), self.block(h, depth)
+        made = [f"{n} = 0", f"while {n} < self.depth:", f"    {n} += 1", *below(body)]
         how = self.random.choice(("", "", "break", "continue", "else"))
         if how == "else":
-            made += ["else:", *_below(self._assigned(h, 0))]
+            made += ["else:", *below(self.assigned(h, 0))]
         elif how:
-            made += _below([f"if {n} == 1:", f"    {how}", *self._assigned(h, 0)])
+            made += below([f"if {n} == 1:", f"    {how}", *self.assigned(h, 0)])
         return made
 
     def _over_books(self, h: str, depth: int) -> list[str]:
-        book, old = self._name("book"), self._name("old")
+        book, old = self.name("book"), self.name("old")
         changes = (
             *(f'{book}["n"] = 0.5 * {book}["n"] + mean({h})', f'{book}["t"] += 1.0'),
             f'{book}.update(n=mean({h}), t={book}["n"])',
             f"{h} = self.noted({book}, {h})",
-            f'{book}["t"], {h} = {book}["n"] + 1.0, {self._value(h)}',
+            f'{book}["t"], {h} = {book}["n"] + 1.0, {self.value(h)}',
         )
         body = [f'{old} = {book}["n"]', *self.random.sample(changes, 2)]
-        body += [*self._assigned(h, 0), f'{h} = {h} + 0.1 * {old} * {book}["t"]']
+        body += [*self.assigned(h, 0), f'{h} = {h} + 0.1 * {old} * {book}["t"]']
         i = self.random.choice(("0", "-1"))
         named = [f"{book} = self.books[{i}]", *body]
-        looped = [f"for {book} in self.books:", *_below(body)]
+        looped = [f"for {book} in self.books:", *below(body)]
         return self.random.choice((looped, named))
 
     def _over_mixed(self, h: str, depth: int) -> list[str]:
-        i, pair = self._name("i"), self._name("pair")
-        tick, count = self._name("tick"), self._name("count")
+        i, pair = self.name("i"), self.name("pair")
+        tick, count = self.name("tick"), self.name("count")
         return [
             f"for {i}, {pair} in enumerate(self.mixed):",
             f"    {tick}, {count} = {pair}",
             f"    self.mixed[{i}][1] = {count} + 1.0",
             f"    {h} = {tick}({h}) + 0.1 * {count}",
-            *_below(self._assigned(h, 0)),
+            *below(self.assigned(h, 0)),
         ]
 
     def _renamed(self, h: str, depth: int) -> list[str]:
-        tick, noise = self._name("tick"), self._name("noise")
+        tick, noise = self.name("tick"), self.name("noise")
         made = [f"{tick}, {noise} = self.tick, self.noise"]
         if self.random.random() < 0.5:
             made = [f"{noise} = self.noise", f"{h} = ({tick} := self.tick)({h})"]
         return [*made, f"{h} = {noise}({h}) + {tick}({h})"]
 
     def _asked(self, h: str, depth: int) -> list[str]:
-        more = self._name("more")
+        more = self.name("more")
         return self.random.choice(
             (
-                ["if self.more:", f"    {h} = self.more({h})", *self._assigned(h, 0)],
+                ["if self.more:", f"    {h} = self.more({h})", *self.assigned(h, 0)],
                 [f"if ({more} := self.more) is not None:", f"    {h} = {more}({h})"],
                 [f"{h} = {h} if not self.more else self.more({h})"],
                 ["if self.training and self.more:", f"    {h} = self.more({h})"],
             )
         )
 
-    def _function(self, h: str, depth: int) -> list[str]:
-        f = self._name("f")
-        made = [f"def {f}(q):", *_below(self.block("q", depth)), "    return q"]
-        return [*made, f"{h} = {f}({h})", f"{h} = 0.5 * {f}({h})"]
-
-    def _scan(self, h: str, depth: int) -> list[str]:
-        step = self._name("step")
-        body = [*self.block("c", depth), "return c, None"]
-        called = f"{h}, _ = lax.scan({step}, {h}, None, length=2)"
-        return [f"def {step}(c, _):", *_below(body), called]
-
-    def _fori(self, h: str, depth: int) -> list[str]:
-        return [f"{h} = lax.fori_loop(0, 2, lambda i, c: {self._value('c')}, {h})"]
-
     def _cond(self, h: str, depth: int) -> list[str]:
-        one, other = (f"lambda c: {self._value('c')}" for _ in range(2))
-        return [f"{h} = lax.cond(mean({h}) > 0, {one}, {other}, {h})"]
+        return self.decided(f"mean({h}) > 0", h)
 
     def _chosen(self, h: str, depth: int) -> list[str]:
         test = self.random.choice(("self.flag", "self.training"))
         other = f"0.5 * sum([tick({h}) for tick in self.ticks])"
-        chosen = self.random.choice((other, self._value(h)))
+        chosen = self.random.choice((other, self.value(h)))
         how = self.random.choice(("{h} =", "{h} +=", "self.m =", "self.m +="))
         part = "" if how.startswith("{h}") else "[0]"
-        one, other = f"({self._value(h)}){part}", f"({chosen}){part}"
+        one, other = f"({self.value(h)}){part}", f"({chosen}){part}"
         return [f"{how.format(h=h)} {one} if {test} else {other}"]
 
     def _unpacked(self, h: str, depth: int) -> list[str]:
-        one, rest, tick = self._name("one"), self._name("rest"), self._name("tick")
+        one, rest, tick = self.name("one"), self.name("rest"), self.name("tick")
         names = self.random.choice((f"{one}, *{rest}", f"*{rest}, {one}"))
-        body = [f"{h} = {tick}({h})", *self._assigned(h, 0)]
+        body = [f"{h} = {tick}({h})", *self.assigned(h, 0)]
         return [
             f"{names} = self.ticks",
             f"for {tick} in {rest}:",
-            *_below(body),
+            *below(body),
             f"{h} = {one}({h})",
         ]
-
-
-def _below(lines: Sequence[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
-
-
-def _indented(lines: Sequence[str], width: int) -> str:
-    return textwrap.indent("\n".join(lines), " " * width)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+
+from drawn_statements import Draw, Statements, below, body_of_method
 
 SUB_OPTIMIZERS = {
     "heavy": '''
@@ -245,58 +246,38 @@ def drawn_by_step(name: str, seed: int) -> str:
 
 
 def _text(template: str, name: str, blocks: dict[str, list[str]]) -> str:
-    indented = {
-        method: textwrap.indent("\n".join(lines), " " * 8)
-        for method, lines in blocks.items()
-    }
-    return template.format(name=name, **indented)
+    bodies = {method: body_of_method(lines) for method, lines in blocks.items()}
+    return template.format(name=name, **bodies)
 
 
-class _Statements:
+class _Statements(Statements):
     def __init__(self, drawing: random.Random, words: dict) -> None:
-        self.random = drawing
+        super().__init__(drawing)
         self.words = words
-        self.names = 0
 
     def blocks(self, depth: int) -> list[str]:
         return self.block("h", depth) + self.block("h", depth)
 
-    def block(self, h: str, depth: int) -> list[str]:
-        """One to three statements that change what a variable holds."""
-        made: list[str] = []
-        for _ in range(self.random.randint(1, 3)):
-            made += self._statement(h, depth)
-        return made
-
-    def _statement(self, h: str, depth: int) -> list[str]:
-        simple = [self._assigned, self._bound]
+    def kinds(self, h: str) -> tuple[Sequence[Draw], Sequence[Draw]]:
+        simple: list[Draw] = [self.assigned, self._bound]
         if h == "h" or self.words is not _LEAF:
             # Functions inside of `update` set nothing.
             simple.append(self._changed)
         if "alone" in self.words:
             simple.append(self._alone)
-        nested = [self._if, self._repeated, self._function, self._chosen, self._cond]
+        nested: list[Draw] = [self._if, self.repeated, self.function]
+        nested += [self._chosen, self._cond]
         if self.words is _LEAF:
-            nested += [self._fori]
+            nested += [self.iterated]
         if self.words is _LEAF and h == "h":
             nested += [self._over_traces]
         if self.words is _TREE:
-            nested += [self._over_many, self._over_places, self._scan, self._called]
+            nested += [self._over_many, self._over_places, self.scanned, self._called]
             nested += [self._summed]
-        kinds: Sequence[Callable[[str, int], list[str]]] = simple
-        if depth > 0 and self.random.random() < 0.6:
-            kinds = nested
-        return self.random.choice(kinds)(h, depth - 1)
+        return simple, nested
 
-    def _value(self, h: str) -> str:
+    def value(self, h: str) -> str:
         return self.random.choice(self.words["values"]).format(h=h)
-
-    def _name(self, stem: str) -> str:
-        self.names += 1
-        return f"{stem}{self.names}"
-
-    def _assigned(self, h: str, depth: int) -> list[str]:
-        return [f"{h} = {self._value(h)}"]
 
     def _changed(self, h: str, depth: int) -> list[str]:
         # What `prepare` computes is a number of its own, and no state.
@@ -307,80 +288,49 @@ class _Statements:
         return [self.random.choice(self.words["alone"]).format(h=h)]
 
     def _bound(self, h: str, depth: int) -> list[str]:
-        # Names that generated code uses, too.
-        name = self.random.choice(("key", "dtype", "trainables", self._name("v")))
+        name = self.local()
         added = f"tree_add({h}, {name}, 0.3)"
         if self.words is not _TREE:
             added = f"{h} + 0.3 * {name}"
-        return [f"{name} = {self._value(h)}", f"{h} = {added}"]
+        return [f"{name} = {self.value(h)}", f"{h} = {added}"]
 
     def _test(self) -> str:
         return self.random.choice(self.words["tests"])
 
     def _if(self, h: str, depth: int) -> list[str]:
-        made = [f"if {self._test()}:", *_below(self.block(h, depth))]
-        if self.random.random() < 0.5:
-            made += ["else:", *_below(self.block(h, depth))]
-        return made
-
-    def _repeated(self, h: str, depth: int) -> list[str]:
-        i, body = self._name("i"), self.block(h, depth)
-        if self.random.random() < 0.3:
-            leave = self.random.choice(("continue", "break"))
-            body += [f"if {i} == 1:", f"    {leave}", *self._assigned(h, 0)]
-        return [f"for {i} in range(2):", *_below(body)]
+        return self.branched(self._test(), h, depth)
 
     def _over_traces(self, h: str, depth: int) -> list[str]:
-        i, b = self._name("i"), self._name("b")
+        i, b = self.name("i"), self.name("b")
         kept = f"self.traces[{i}] = {b} * self.traces[{i}] + {h}"
         body = [kept, f"{h} = {h} + 0.1 * self.traces[{i}]", *self._changed(h, 0)]
-        return [f"for {i}, {b} in enumerate(self.decays):", *_below(body)]
+        return [f"for {i}, {b} in enumerate(self.decays):", *below(body)]
 
     def _over_many(self, h: str, depth: int) -> list[str]:
-        part = self._name("part")
+        part = self.name("part")
         body = [f"{h} = {part}({h}, params)", *self._changed(h, 0)]
         body += self._alone(h, 0)
-        return [f"for {part} in self.many:", *_below(body)]
+        return [f"for {part} in self.many:", *below(body)]
 
     def _over_places(self, h: str, depth: int) -> list[str]:
-        i, part = self._name("i"), self._name("part")
+        i, part = self.name("i"), self.name("part")
         body = [f"{h} = tree_add({part}({h}, params), {h}, {i} + 0.5)"]
         body += self.block(h, min(depth, 0))
-        return [f"for {i}, {part} in enumerate(self.many):", *_below(body)]
-
-    def _function(self, h: str, depth: int) -> list[str]:
-        f = self._name("f")
-        made = [f"def {f}(q):", *_below(self.block("q", depth)), "    return q"]
-        return [*made, f"{h} = {f}({h})", f"{h} = {f}({h})"]
-
-    def _fori(self, h: str, depth: int) -> list[str]:
-        return [f"{h} = lax.fori_loop(0, 2, lambda i, c: {self._value('c')}, {h})"]
-
-    def _scan(self, h: str, depth: int) -> list[str]:
-        step = self._name("step")
-        body = [*self.block("c", depth), "return c, None"]
-        called = f"{h}, _ = lax.scan({step}, {h}, None, length=2)"
-        return [f"def {step}(c, _):", *_below(body), called]
+        return [f"for {i}, {part} in enumerate(self.many):", *below(body)]
 
     def _summed(self, h: str, depth: int) -> list[str]:
-        f = self._name("f")
-        made = [f"def {f}(q):", *_below([*self._changed("q", 0), "return q"])]
+        f = self.name("f")
+        made = [f"def {f}(q):", *below([*self._changed("q", 0), "return q"])]
         return [*made, f"self.s += 0.1 * tree_dot({f}({h}), params)"]
 
     def _called(self, h: str, depth: int) -> list[str]:
         one = "lambda c: self.one(c, params)"
         test = self.words["condition"].format(h=h)
-        other = f"lambda c: {self._value('c')}"
+        other = f"lambda c: {self.value('c')}"
         return [f"{h} = lax.cond({test}, {one}, {other}, {h})"]
 
     def _cond(self, h: str, depth: int) -> list[str]:
-        one, other = (f"lambda c: {self._value('c')}" for _ in range(2))
-        test = self.words["condition"].format(h=h)
-        return [f"{h} = lax.cond({test}, {one}, {other}, {h})"]
+        return self.decided(self.words["condition"].format(h=h), h)
 
     def _chosen(self, h: str, depth: int) -> list[str]:
-        return [f"{h} = {self._value(h)} if {self._test()} else {self._value(h)}"]
-
-
-def _below(lines: Sequence[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
+        return [f"{h} = {self.value(h)} if {self._test()} else {self.value(h)}"]
