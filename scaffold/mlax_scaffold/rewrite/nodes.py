@@ -131,6 +131,18 @@ def operand(node: cst.BaseExpression) -> str:
     return f"({text})" if "\n" in text and not getattr(node, "lpar", ()) else text
 
 
+def augmented(target: str, node: cst.AugAssign) -> str:
+    """The value of `target += value` as an expression."""
+    value = code(node.value)
+    alone = isinstance(node.value, _ALONE) or node.value.lpar
+    operator = code(node.operator).strip().removesuffix("=")
+    return f"{target} {operator} {value if alone else f'({value})'}"
+
+
+_ALONE = (cst.Name, cst.BaseNumber, cst.Attribute, cst.Subscript, cst.Call)
+"""What binds more tightly than any operator."""
+
+
 def element(node: cst.BaseExpression) -> str:
     """The text of an expression as an element of a tuple, in parentheses where it needs them."""
     return f"({code(node)})" if is_loose(node) else operand(node)

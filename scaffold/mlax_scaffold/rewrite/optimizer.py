@@ -10,6 +10,7 @@ from mlax_scaffold.rewrite.keys import PREPARE_KEY
 from mlax_scaffold.rewrite.nodes import (
     OuterTransformer,
     Renamer,
+    augmented,
     code,
     element,
     expression,
@@ -133,9 +134,7 @@ class _Tree(Renamer):
         name = self_attribute(original_node.target)
         if name is None:
             return updated_node
-        operator = code(updated_node.operator).strip().removesuffix("=")
-        value = f"{self._read(name)} {operator} ({code(updated_node.value)})"
-        return self._assigned(name, value)
+        return self._assigned(name, augmented(self._read(name), updated_node))
 
     def _assigned(self, name: str, value: str) -> cst.Assign:
         if name in self.fields:

@@ -16,7 +16,7 @@ from mlax_scaffold.model.needs import reached
 from mlax_scaffold.rewrite.chains import attribute_at, called_member, chain_of
 from mlax_scaffold.rewrite.closures import STATE, takes
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.nodes import code, expression, operand, self_attribute
+from mlax_scaffold.rewrite.nodes import augmented, code, expression, self_attribute
 from mlax_scaffold.rewrite.traversal import Transformer, children, parts
 
 
@@ -152,8 +152,6 @@ class _Plain(Transformer):
             for event in _evaluated(original_node.value, self.context)
         ):
             return updated_node
-        target, operator = updated_node.target, code(updated_node.operator).strip()
-        value = (
-            f"{code(target)} {operator.removesuffix('=')} {operand(updated_node.value)}"
-        )
+        target = updated_node.target
+        value = augmented(code(target), updated_node)
         return cst.Assign([cst.AssignTarget(target)], expression(value))

@@ -14,7 +14,7 @@ from mlax_scaffold.rewrite.chains import (
     traits_at,
 )
 from mlax_scaffold.rewrite.context import Context
-from mlax_scaffold.rewrite.nodes import code, expression
+from mlax_scaffold.rewrite.nodes import augmented, code, expression
 from mlax_scaffold.rewrite.traversal import Transformer
 
 
@@ -41,8 +41,7 @@ class _Places(Transformer):
         chain = chain_of(original_node.target)
         if chain is None or chain.name not in self.context.containers:
             return updated_node
-        operator = code(updated_node.operator).strip().removesuffix("=")
-        value = f"{code(updated_node.target)} {operator} ({code(updated_node.value)})"
+        value = augmented(code(updated_node.target), updated_node)
         target = cst.AssignTarget(original_node.target)
         return cst.Assign([target], expression(value))
 

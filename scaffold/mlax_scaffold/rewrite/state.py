@@ -14,6 +14,7 @@ from mlax_scaffold.model.expressions import Expression
 from mlax_scaffold.rewrite.chains import chain_of
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
+    augmented,
     code,
     expression,
     missing_comments,
@@ -97,8 +98,7 @@ class _State(Transformer):
         stored = self._stored(original_node.target)
         if stored is None:
             return updated_node
-        operator = code(updated_node.operator).strip().removesuffix("=")
-        value = f"{code(updated_node.target)} {operator} ({code(updated_node.value)})"
+        value = augmented(code(updated_node.target), updated_node)
         return _assignment(_replacement({stored[0]: self._new(stored, value)}))
 
     def leave_Assign(

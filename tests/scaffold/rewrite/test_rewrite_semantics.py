@@ -143,6 +143,7 @@ LAYERS = {
             y = self.total * x + self.step(x) * self.total + self.step(self.total + x)
             self.total, y = self.total + 1.0, y + self.step(x)
             self.total += jnp.max(self.step(x))
+            self.total *= 0.5 + jnp.max(self.step(x)) - 1.5
             self.totals[0] = self.totals[0] + self.totals[1] * jnp.max(self.step(x))
             before, y = [self.total, self.stored.total], self.step(y)
             y = y + self.counter.count * self.counter(x) + before[0] * before[1]
