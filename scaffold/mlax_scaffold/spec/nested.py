@@ -52,10 +52,10 @@ class NestedRoutes(ast.NodeTransformer):
         arguments = [name, number, changes, *node.args]
         return routed(node, "_run_construct_", arguments, node.keywords)
 
-    def visit_While(self, node: ast.While) -> ast.stmt:
+    def visit_While(self, node: ast.While) -> Any:
         """A loop whose passes draw is one over them, which ends where the test says so.
 
-        A name that the test binds is one of the method: the body asks then.
+        A name that the test binds is one of the method: the body asks then, and what is in `else` follows.
         """
         places = self.found.passes.get(id(node))
         number = self.found.numbers.get(id(node))
@@ -63,16 +63,24 @@ class NestedRoutes(ast.NodeTransformer):
         if places is None:
             return node
         binds = any(isinstance(n, ast.NamedExpr) for n in ast.walk(node.test))
-        end = [ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [])]
         asks = ast.parse("lambda: True", mode="eval").body
         assert isinstance(asks, ast.Lambda)
         if not binds:
-            asks.body, end = node.test, []
+            asks.body = node.test
         given: list[Any] = [ast.Constant(number), ast.Constant(places), asks]
         turns = routed(node.test, "_turns_", given, [])
         turn = ast.Name("_turn_", ast.Store())
-        loop = ast.For(turn, turns, [*end, *node.body], node.orelse)
-        return ast.copy_location(loop, node)
+        loop = ast.For(turn, turns, node.body, node.orelse)
+        if not binds:
+            return ast.copy_location(loop, node)
+        ended = f"_ended_{node.lineno}_"
+        before, ends = (ast.parse(f"{ended} = {value}").body for value in (False, True))
+        over = ast.UnaryOp(ast.Not(), node.test)
+        loop.body = [ast.If(over, [*ends, ast.Break()], []), *node.body]
+        loop.orelse = []
+        after = [ast.If(ast.Name(ended, ast.Load()), node.orelse, [])]
+        made = [*before, loop, *(after if node.orelse else [])]
+        return [ast.copy_location(statement, node) for statement in made]
 
     def _function(self, node: ast.Lambda | ast.FunctionDef) -> Any:
         """A function that draws or changes states is given its key, and them."""

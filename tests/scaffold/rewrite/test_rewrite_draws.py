@@ -166,6 +166,24 @@ LAYERS = {
             return more(x)
         """,
     ),
+    "while_loops_that_bind": (
+        2 + 1 + 1,
+        """
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            n = 2
+            while (left := n) > 0:
+                x = dropout(x, self.key(), rate=0.5)
+                n = left - 1
+            else:
+                x = dropout(x, self.key(), rate=0.5)
+            while (left := n + 1) > 0:
+                x = dropout(x, self.key(), rate=0.5)
+                break
+            else:
+                x = dropout(x, self.key(), rate=0.5)
+            return x
+        """,
+    ),
     "branches_in_a_loop": (
         4,
         """
