@@ -34,6 +34,8 @@ def closures_of_step(
         found: what there is by such effects, of which `name.apply` is that of a pure call.
     """
     others = found(effects)
+    if not optimizers:
+        return others
     if not others and not any(_applied_again(method, name) for name in optimizers):
         return others
     drawing = {f"{name}.apply": Effect(draws=True) for name in optimizers}

@@ -21,6 +21,7 @@ from mlax_scaffold.conversion.forms.mapped_members import with_called_members
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
+    as_function,
     expression,
     is_name,
     is_none,
@@ -46,7 +47,7 @@ def without_stacked_layers(origin: Origin) -> None:
         made = copy.deepcopy(node)
         methods = [m for m in made.body if isinstance(m, ast.FunctionDef)]
         for method in methods:
-            method.body = [_as_function(s) for s in method.body]
+            method.body = [as_function(s) or s for s in method.body]
         start = next((m for m in methods if m.name == "__init__"), None)
         stacked = _Making(origin, start).run() if start is not None else set()
         others = [m for m in methods if m is not start]
@@ -56,18 +57,6 @@ def without_stacked_layers(origin: Origin) -> None:
         if stacked and not any(_left(m, stacked) for m in others):
             node.body = made.body
     ast.fix_missing_locations(origin.tree)
-
-
-def _as_function(node: ast.stmt) -> ast.stmt:
-    """`make = lambda k: ...` as the function that it is; anything else as it is."""
-    match node:
-        case ast.Assign(
-            targets=[ast.Name(id=title)], value=ast.Lambda(args=given, body=body)
-        ):
-            returned = ast.copy_location(ast.Return(body), node)
-            made = ast.FunctionDef(title, given, [returned], [], None)
-            return ast.copy_location(made, node)
-    return node
 
 
 def _left(method: ast.FunctionDef, stacked: set[str]) -> bool:

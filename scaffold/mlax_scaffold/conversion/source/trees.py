@@ -97,6 +97,20 @@ class Names(ast.NodeTransformer):
         return made
 
 
+def as_function(node: ast.stmt) -> ast.FunctionDef | None:
+    """A function, or the one that a name is, `dense = lambda key, n: ...`; None of anything else."""
+    match node:
+        case ast.FunctionDef():
+            return node
+        case ast.Assign(
+            targets=[ast.Name(id=title)], value=ast.Lambda(args=given, body=body)
+        ):
+            returned = ast.copy_location(ast.Return(body), node)
+            made = ast.FunctionDef(title, given, [returned], [], None)
+            return ast.copy_location(made, node)
+    return None
+
+
 def self_attribute(node: ast.AST) -> str | None:
     """The name of an attribute of self; None for anything else."""
     if isinstance(node, ast.Attribute) and is_name(node.value, "self"):

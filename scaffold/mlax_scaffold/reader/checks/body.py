@@ -97,7 +97,6 @@ class BodyChecker:
         self.imports = imports
         self.reserved = reserved
         self.renamed = renamed
-        self.threads = threads
         self.assigned = AssignedAttributes(
             source, attributes, assignable, any_assignment, declare, threads
         )
@@ -260,7 +259,7 @@ class BodyChecker:
         added = {name for name, _ in found}
         self.loop_optimizers |= {name for name, what in found if what == "optimizers"}
         if added:
-            if context == REPEATED[0] and self.threads:
+            if context == REPEATED[0] and self.assigned.threads:
                 context = ""
             if context or self._in_while or self.loop_layers:
                 self.source.report(

@@ -36,9 +36,9 @@ def check_lost_items(
         if isinstance(node, ast.FunctionDef)
     }
     sharing = {
-        target.id: levels
+        target.id
         for node in walk(method)
-        if isinstance(node, ast.Assign) and (levels := _copied(node.value, held))
+        if isinstance(node, ast.Assign) and _is_copy(node.value, held)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
@@ -70,30 +70,32 @@ def check_lost_items(
 
 
 def _is_shared(
-    node: ast.expr, sharing: Mapping[str, int], held: Collection[str]
+    item: ast.Subscript, sharing: Collection[str], held: Collection[str]
 ) -> bool:
     """Whether an item is one of a container that a copy of what is around it holds, too."""
-    depth = 0
+    node = item.value
+    if not isinstance(node, ast.Subscript):
+        return False  # It is one of the copy.
     while isinstance(node, ast.Subscript):
-        node, depth = node.value, depth + 1
-    copied = sharing.get(node.id, 0) if isinstance(node, ast.Name) else 0
-    return depth > (copied or _copied(node, held) or depth)
+        node = node.value
+    named = isinstance(node, ast.Name) and node.id in sharing
+    return named or _is_copy(node, held)
 
 
-def _copied(node: ast.expr, held: Collection[str]) -> int:
-    """How many levels an expression copies of a container of states; 0 where it has none of it."""
+def _is_copy(node: ast.expr, held: Collection[str]) -> bool:
+    """Whether an expression makes a container that holds those of a container of states."""
     match node:
         case ast.Call(func=ast.Name(id=name), args=[inner]) if name in _COPIES:
             pass
         case ast.List(elts=[ast.Starred(value=inner)]):
             pass
         case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
-            return max((1 for part in parts if _held(part, held)), default=0)
+            return any(_held(part, held) for part in parts)
         case _:
-            return 0
+            return False
     if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
         inner = inner.func.value
-    return 1 if _held(inner, held) else 0
+    return _held(inner, held)
 
 
 def _held(node: ast.expr, held: Collection[str]) -> bool:

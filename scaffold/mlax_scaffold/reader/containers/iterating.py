@@ -9,8 +9,7 @@ from mlax_scaffold.model.places import DICT, LIST, Step, container_of
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.containers.entries import Entering, Layers
 from mlax_scaffold.reader.containers.place import Place, key_of
-
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+from mlax_scaffold.reader.evaluation import COMPREHENSIONS
 
 
 class Iterating(Entering, ast.NodeVisitor):
@@ -134,6 +133,6 @@ class Iterating(Entering, ast.NodeVisitor):
         self.variables = outer
 
     def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, _COMPREHENSIONS):
+        if isinstance(node, COMPREHENSIONS):
             return self._comprehension(node)
         return super().visit(node)
