@@ -12,11 +12,14 @@ from dataclasses import dataclass, field, replace
 from mlax_scaffold.errors import FindingsError, SpecError, UsageError
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.project import Rendered
+from mlax_scaffold.project.choices import with_choices
 from mlax_scaffold.project.declared import (
     declares_otherwise,
     documentation,
+    inherits,
     undocumented,
     why_not,
+    with_attribute,
     with_defaults,
 )
 from mlax_scaffold.project.lookup import find_definition
@@ -169,11 +172,14 @@ class _Edited:
             text = (before or after or Unit("", "")).text.strip()
             raise self._stuck(name, text, "Add or remove it in the spec.")
         shown, found = _diff(before.text, after.text), ""
+        base = inherits(spec, self.definition.name, _FOLLOWS.get(name, ()))
         if documentation(before.text) != documentation(after.text):
             raise self._stuck(name, shown, why_not(before.text, after.text))
-        defaults = with_defaults(spec, self.definition.name, before.text, after.text)
-        if defaults != spec and self._says(defaults, after):
-            return defaults
+        own = self.definition.name
+        for declared in (with_defaults, with_attribute):
+            text = declared(spec, own, before.text, after.text)
+            if text != spec and self._says(text, after):
+                return text
         for carried in _carried(spec, name, before.text, after.text):
             if isinstance(carried, Untraceable):
                 shown = str(carried)
@@ -186,6 +192,8 @@ class _Edited:
         if len(steps) > 1:
             with suppress(FindingsError):
                 return self._by_steps(spec, name, before, after, steps)
+        if base:
+            raise self._stuck(name, _diff(before.text, after.text), base)
         if not found or declares_otherwise(before.text, after.text):
             raise self._stuck(name, shown, why_not(before.text, after.text))
         return found
@@ -301,11 +309,13 @@ def _carried(
         method = textwrap.dedent("".join(lines[first - 1 : last]))
         plain = (textwrap.dedent(text) for text in (before, after))
         one, two = (told_function(text, method) for text in plain)
+        chosen, other = with_choices(one), with_choices(two)
         for way, was, now, said in (
             (transfer_statements, one, two, str),
             (transfer, before, after, told),
             (transfer_statements, one, two, told),
             (transfer, one, two, told),
+            (transfer_statements, chosen, other, str),
         ):
             try:
                 text = way(was, now, spec, (first, last), said)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from mlax_scaffold.reader.imports import BASES
 
 _BODY = (
     "No line of the spec says that: it is what the generator adds (checks, keys, casts, "
@@ -32,6 +34,26 @@ def why_not(before: str, after: str) -> str:
     if isinstance(one, ast.ClassDef | ast.AnnAssign):
         return _FIELDS
     return _SIGNATURE if declares_otherwise(before, after) else _BODY
+
+
+def inherits(spec: str, name: str, methods: Sequence[str]) -> str:
+    """Why the body of a method is no line of a spec: its class has it from another; else nothing.
+
+    Args:
+        spec: the text of the spec.
+        name: the name of its class.
+        methods: what a function may follow from.
+    """
+    for node in ast.parse(spec).body:
+        match node:
+            case ast.ClassDef(name=own, bases=[ast.Name(id=base)]) if own == name:
+                there = [n.name for n in node.body if isinstance(n, ast.FunctionDef)]
+                if base not in BASES and not set(methods) & set(there):
+                    return (
+                        f"{name} is based on {base}, and has this from it. Edit {base}, whose "
+                        f"other classes follow, or write `{methods[0]}` in {name}."
+                    )
+    return ""
 
 
 def declares_otherwise(before: str, after: str) -> bool:
@@ -79,9 +101,7 @@ def with_defaults(spec: str, name: str, before: str, after: str) -> str:
         wanted = changed.get(node.target.id)
         if wanted is None or value is None or value.lineno != value.end_lineno:
             continue
-        line = lines[value.lineno - 1].encode()
-        text = line[: value.col_offset] + wanted.encode() + line[value.end_col_offset :]
-        lines[value.lineno - 1] = text.decode()
+        lines[value.lineno - 1] = _written(lines[value.lineno - 1], value, wanted)
     return "".join(lines)
 
 
@@ -103,6 +123,64 @@ def _defaults(function: str) -> dict[str, str]:
     given = zip(reversed(places), reversed(node.args.defaults), strict=False)
     named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
     return {arg.arg: ast.unparse(value) for arg, value in (*given, *named) if value}
+
+
+def with_attribute(spec: str, name: str, before: str, after: str) -> str:
+    """The spec whose class says in an attribute what an expression was edited to be.
+
+    Bodies that a class inherits differ in such attributes alone: `activation = jax.nn.relu`.
+
+    Args:
+        spec: the text of the spec.
+        name: the name of its class.
+        before: the generated function.
+        after: that function as it was edited.
+    """
+    edits = {
+        (ast.unparse(one), ast.unparse(two))
+        for one, two in _differences(_parsed(before), _parsed(after))
+    }
+    if len(edits) != 1:
+        return spec
+    [(old, new)] = edits
+    values = [
+        statement.value
+        for node in ast.parse(spec).body
+        if isinstance(node, ast.ClassDef) and node.name == name
+        for statement in node.body
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.value) == old
+    ]
+    if len(values) != 1 or values[0].lineno != values[0].end_lineno:
+        return spec
+    [value], lines = values, spec.splitlines(keepends=True)
+    lines[value.lineno - 1] = _written(lines[value.lineno - 1], value, new)
+    return "".join(lines)
+
+
+def _written(line: str, value: ast.expr, wanted: str) -> str:
+    """A line with other text in the place of a value."""
+    held = line.encode()
+    end = value.end_col_offset
+    return (held[: value.col_offset] + wanted.encode() + held[end:]).decode()
+
+
+def _differences(
+    one: ast.AST | None, two: ast.AST | None
+) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The smallest whole expressions in which two trees differ."""
+    if one is None or two is None or ast.dump(one) == ast.dump(two):
+        return
+    pairs = list(
+        zip(ast.iter_child_nodes(one), ast.iter_child_nodes(two), strict=False)
+    )
+    whole = isinstance(one, ast.Attribute | ast.Constant | ast.Name) or type(
+        one
+    ) is not type(two)
+    if whole and isinstance(one, ast.expr) and isinstance(two, ast.expr):
+        yield one, two
+        return
+    for pair in pairs:
+        yield from _differences(*pair)
 
 
 def _parsed(text: str) -> ast.stmt | None:

@@ -187,6 +187,8 @@ def _returned_beside(
     """What is returned beside the result: state."""
     for node in ast.walk(tree):
         match node:
+            case ast.Return(value=ast.Tuple(elts=[only]) as whole):
+                yield from _without_tuple(whole, only)
             case ast.Return(value=ast.Tuple(elts=[first, *others])):
                 fields = [isinstance(e, ast.Name) and e.id in called for e in others]
                 last = others[-1] if others else first
@@ -194,6 +196,17 @@ def _returned_beside(
                 if fields and all(fields) and one_line and first.end_lineno:
                     end = last.end_col_offset or 0
                     yield (first.end_lineno, first.end_col_offset or 0, end), ""
+
+
+def _without_tuple(whole: ast.Tuple, only: ast.expr) -> Iterator[tuple[_Span, str]]:
+    """What makes a tuple of one result, which says nothing."""
+    line, start, end = _span(whole)
+    if whole.end_lineno == line:
+        yield (line, start, start + len("(")), ""
+        yield (line, end - len(",)"), end), ""
+    elif only.end_lineno:
+        last = only.end_col_offset or 0
+        yield (only.end_lineno, last, last + len(",")), ""
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,8 @@ class _Sides:
         right = last
         while right < len(self.old) and not self._anchors(right):
             right += 1
-        if right == len(self.old):
+        if right == len(self.old) or self.places[right] == 0:
+            # What would stand before the whole of the lines is in none of them.
             raise Untraceable(self._shown(first, last))
         if right == last and self._starts_a_line(first) and self._begins(right):
             # Statements before one that is there: what is above may be the generator's.

@@ -12,6 +12,7 @@ from mlax_scaffold.reader.files import LIBRARY_SPECS
 
 BATCH_NORM, SPECTRAL_NORM = "nn/batch_norm.py", "nn/spectral_norm.py"
 LSTM, ADAM_W, SGD = "nn/lstm_cell.py", "optim/adam_w.py", "optim/sgd.py"
+SIGN_SGD, RMS_NORM, RE_GLU = "optim/sign_sgd.py", "nn/rms_norm.py", "nn/re_glu.py"
 ENCODER, EMA = "block/transformer_encoder_layer.py", "functional/ema.py"
 
 TAKEN = {
@@ -119,6 +120,33 @@ TAKEN = {
         "            step = learning_rate * grad\n            return -step, trace\n",
         "            step = self.learning_rate * grad\n            return -step\n",
     ),
+    "the result of a step that keeps nothing": (
+        SIGN_SGD,
+        "return (-learning_rate * lax.sign(grad),)",
+        "return (-learning_rate / lax.sign(grad),)",
+        "        return -self.learning_rate / lax.sign(grad)\n",
+    ),
+    "a side of a returned choice": (
+        RMS_NORM,
+        "return y + spread(bias, x.shape), None",
+        "return -(y + spread(bias, x.shape)), None",
+        "return y if self.bias is None else -(y + spread(self.bias, x.shape))",
+    ),
+    "the other side of a returned choice, by a name": (
+        RMS_NORM,
+        "    return y + spread(bias, x.shape), None",
+        "    shifted = y + spread(bias, x.shape)\n    return shifted, None",
+        "        if self.bias is None:\n"
+        "            return y\n"
+        "        shifted = y + spread(self.bias, x.shape)\n"
+        "        return shifted\n",
+    ),
+    "the attribute of a class that is based on another": (
+        RE_GLU,
+        "return jax.nn.relu(gate) * value",
+        "return jax.nn.relu6(gate) * value",
+        "    activation = jax.nn.relu6\n",
+    ),
     "the argument of a layer": (
         ENCODER,
         "y, None, None, hyperparams.dropout, inference_mode, keys[1]",
@@ -216,6 +244,23 @@ def test_a_refusal_says_what_the_edited_part_follows_from(
     before, after, said = REFUSED[case]
     with pytest.raises(FindingsError, match=said):
         edited(project, BATCH_NORM, (before, after))
+
+
+def test_the_edit_of_a_body_that_is_inherited_is_told_its_place(project: ProjectFolder):
+    with pytest.raises(FindingsError) as caught:
+        edited(project, RE_GLU, ("relu(gate) * value", "relu(gate) + value"))
+    said = str(caught.value)
+    assert "ReGLU is based on GLU, and has this from it. Edit GLU" in said
+    assert "\n    +    return jax.nn.relu(gate) + value, None\n" in said
+    assert said.count("\n") < 12
+
+
+def test_what_stands_before_a_method_is_not_the_place_of_a_line(project: ProjectFolder):
+    line = (
+        "    learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)\n"
+    )
+    with pytest.raises(FindingsError, match="it is what the generator adds"):
+        edited(project, SIGN_SGD, (line, f"{line}    learning_rate *= 2.0\n"))
 
 
 def test_an_edit_of_what_calls_the_module_is_told_its_place(project: ProjectFolder):
