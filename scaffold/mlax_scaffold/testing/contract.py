@@ -17,8 +17,9 @@ from typing import Any, Generic, Literal, TypeVar
 import pytest
 from hypothesis import strategies as st
 
-from mlax_scaffold.testing import picks, profiles
+from mlax_scaffold.testing import covering, picks, profiles
 from mlax_scaffold.testing.domains import Undefined
+from mlax_scaffold.testing.examples import drawn
 from mlax_scaffold.testing.oracle import Spec
 from mlax_scaffold.testing.picks import Make, Unfit, whole_tracebacks
 from mlax_scaffold.testing.programs import shown
@@ -60,6 +61,7 @@ class Contract(Generic[S]):
         make: makes a situation that claims are tried in.
         claims: in the order in which they are tried.
         property: the claim that holds in whatever Hypothesis draws.
+        of: the contract of the layer that this one is of an entry point of.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Contract(Generic[S]):
     make: Make[S]
     claims: tuple[Claim[S], ...]
     property: Claim[S]
+    of: Contract[S] | None = None
 
     def keep(self, claim: Claim[S]) -> None:
         """Raise AssertionError, with the spec's line and the smallest case, where it is broken."""
@@ -154,8 +157,14 @@ class Contract(Generic[S]):
 
         They hold the programs of all their situations, so those of one definition are kept at a time.
         """
+        # What fits a layer is looked for once, where its entry points take the same.
+        cases: list[tuple[S, Mapping[str, Any]]] = []
+        if self.of is not None:
+            known = [picked for _, picked in self.of.covering]
+            cases += covering.again(self.make, self.of.make, known)
         _forget_others(self)
-        cases = list(picks.covering(self.make, seeds=profiles.seeds()))
+        if not cases:
+            cases += covering.covering(self.make, seeds=profiles.seeds())
         if not cases:
             raise AssertionError(
                 f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name}: no case "
@@ -187,8 +196,8 @@ class Contract(Generic[S]):
             # Each has more than the one before: the ends are unlike each other.
             return found[:: max(len(found) - 1, 1)]
         others = chain(
-            picks.varying(self.make, claim.decides),
-            picks.covering(self.make, seeds=profiles.seeds() + 3),
+            covering.varying(self.make, claim.decides),
+            covering.covering(self.make, seeds=profiles.seeds() + 3),
         )
         return list(islice((case for case in others if where(case[0])), 2))
 
@@ -281,8 +290,8 @@ def examples(*contracts: Contract[S]) -> st.SearchStrategy[Example[S]]:
 
 
 def _examples(contract: Contract[S]) -> st.SearchStrategy[Example[S]]:
-    drawn = picks.examples(contract.make, lambda: contract.covering)
-    return drawn.map(lambda case: Example(contract, *case))
+    cases = drawn(contract.make, lambda: contract.covering)
+    return cases.map(lambda case: Example(contract, *case))
 
 
 def _listed(picked: Mapping[str, Any]) -> str:

@@ -137,8 +137,7 @@ def layer(
 
 def entry(
     entry: str,
-    name: str,
-    spec: Spec,
+    of: Contract[Situation],
     *,
     surrogate: bool = False,
     module: bool = True,
@@ -147,15 +146,14 @@ def entry(
 
     Args:
         entry: that of the method and of the function.
-        name: that of the layer.
-        spec: what it follows from.
+        of: the contract of the layer.
         surrogate: whether its gradient is meant not to be the derivative.
         module: whether the layer has a module class.
     """
 
     def have_the_defaults_of_the_spec(situation: Situation) -> None:
-        what = f"{name}: {entry}"
-        assert_entry_defaults(what, spec, situation.case.fwd, entry)
+        what = f"{of.name}: {entry}"
+        assert_entry_defaults(what, of.spec, situation.case.fwd, entry)
 
     options: list[Any] = [*_CALLED_WITH_OPTIONS]
     if module:
@@ -163,7 +161,8 @@ def entry(
     one: list[Any] = [have_the_defaults_of_the_spec, *_CALLED_ONCE]
     if not surrogate:
         one += [layers.have_the_gradients_of_its_own_rules]
-    return _contract(f"{name}.{entry}", spec, [*_CALLED], options, one)
+    name = f"{of.name}.{entry}"
+    return _contract(name, of.spec, [*_CALLED], options, one, of=of)
 
 
 def function(
@@ -341,6 +340,7 @@ def _contract(
     options: list[Any],
     one: list[Any],
     said: Sequence[Claim[Situation]] = (),
+    of: Contract[Situation] | None = None,
 ) -> Callable[[Callable[[Pick], Case]], Contract[Situation]]:
     def decorate(cases: Callable[[Pick], Case]) -> Contract[Situation]:
         def make(pick: Pick) -> Situation:
@@ -348,6 +348,6 @@ def _contract(
 
         property = Claim(layers.keep_every_dtype)
         found = *_claims(every, options, one), *said
-        return Contract(name, spec, make, found, property)
+        return Contract(name, spec, make, found, property, of)
 
     return decorate

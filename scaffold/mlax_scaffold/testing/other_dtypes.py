@@ -6,7 +6,7 @@ import time
 from collections.abc import Container
 from typing import Any
 
-from mlax_scaffold.testing import picks
+from mlax_scaffold.testing import covering
 from mlax_scaffold.testing.contract import Claim, Contract
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
 from mlax_scaffold.testing.programs import Program
@@ -30,7 +30,7 @@ def first_widening(
     """
     claims = [c for c in contract.claims if c.check.__name__ == "keep_the_dtype"]
     end = time.process_time() + _SECONDS
-    for situation, _ in picks.covering(contract.make) if claims else ():
+    for situation, _ in covering.covering(contract.make) if claims else ():
         if time.process_time() > end:
             break
         if any(_keeps(claim, situation) for claim in claims):

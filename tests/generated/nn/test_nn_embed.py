@@ -43,7 +43,7 @@ def cases(pick: Pick) -> Case:
     )
 
 
-@entry("attend", "Embed", SPEC)
+@entry("attend", cases)
 def attend_cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Embed.attend that fit each other."""
     entries = pick("entries", sizes())

@@ -223,7 +223,7 @@ def cases(pick: Pick) -> Case:
     )
 
 
-@entry("with_weights", "MultiHeadAttention", SPEC)
+@entry("with_weights", cases)
 def with_weights_cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of MultiHeadAttention.with_weights that fit each other."""
     features = pick("features", sizes())

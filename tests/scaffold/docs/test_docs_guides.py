@@ -6,6 +6,7 @@ import os
 import posixpath
 import re
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,14 @@ def library_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "generated_layers"))
 
 
+@pytest.fixture
+def own_temporary_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Programs of guides leave checkpoints where a reader would look at them."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
 @pytest.mark.parametrize("guide", GUIDES)
-def test_guide_runs(guide, tmp_path, library_on_path):
+def test_guide_runs(guide, tmp_path, library_on_path, own_temporary_files):
     page = read(guide)
     replacements = iter(_REPLACE.findall(page))
     checkout = checkout_without(frozenset(created(page)))

@@ -14,7 +14,7 @@ from mlax_scaffold.testing.case import Case
 from mlax_scaffold.testing.contract import claims
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.fitting import hyperparams_of, known
-from mlax_scaffold.testing.kinds import entry
+from mlax_scaffold.testing.kinds import entry, layer
 from mlax_scaffold.testing.oracle import find_spec
 from mlax_scaffold.testing.programs import shown
 from mlax_scaffold.testing.strategies import sizes
@@ -26,7 +26,21 @@ def attending(attend=Embed.attend, embed=graph.Embed):
     """The contract of `attend` of Embed, with another function or module."""
     module = SimpleNamespace(init=Embed.init, fwd=Embed.fwd, attend=attend)
 
-    @entry("attend", "Embed", SPEC)
+    @layer("Embed", SPEC, Embed.init)
+    def whole(pick):
+        shapes = shapes_of(pick, {"x": "*batch"}, {"entries": 2, "features": 3})
+        return Case.of_layer(
+            "Embed",
+            module,
+            embed,
+            {"entries": 2, "features": 3},
+            shapes=shapes,
+            x=shapes.array("x", jnp.int32),
+            y=shapes.expected("*batch features"),
+            ranges={"x": (0, 2)},
+        )
+
+    @entry("attend", whole)
     def cases(pick):
         hyperparameters = {"entries": pick("entries", sizes()), "features": 3}
         given = known(hyperparams_of(module, hyperparameters))

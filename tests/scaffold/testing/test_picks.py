@@ -7,7 +7,8 @@ import itertools
 import pytest
 from hypothesis import given, settings
 
-from mlax_scaffold.testing import picks
+from mlax_scaffold.testing import covering, picks
+from mlax_scaffold.testing.examples import drawn
 from mlax_scaffold.testing.picks import Refused, Unfit
 from mlax_scaffold.testing.strategies import (
     axis_sizes,
@@ -50,7 +51,7 @@ ALL = [
 
 
 def test_every_two_options_come_together():
-    cases = [values for values, _ in picks.covering(case)]
+    cases = [values for values, _ in covering.covering(case)]
     seen = {
         pair
         for values in cases
@@ -75,18 +76,18 @@ def test_all_that_may_be_there_is_there_together():
         }
         return parts | others
 
-    cases = [values for values, _ in picks.covering(present)]
+    cases = [values for values, _ in covering.covering(present)]
     assert any(all(values.values()) for values in cases)
 
 
 def test_cases_are_the_same_every_time():
-    one = list(picks.covering(case))
-    assert one == list(picks.covering(case))
-    assert len(list(picks.covering(case, seeds=3))) > len(one)
+    one = list(covering.covering(case))
+    assert one == list(covering.covering(case))
+    assert len(list(covering.covering(case, seeds=3))) > len(one)
 
 
 def test_some_vary_and_all_else_is_simplest():
-    cases = [values for values, _ in picks.varying(case, ["flag", "kind"])]
+    cases = [values for values, _ in covering.varying(case, ["flag", "kind"])]
     assert {(v["flag"], v["kind"]) for v in cases} == {
         (flag, kind) for flag in (False, True) for kind in "abc"
     }
@@ -101,9 +102,90 @@ def test_values_that_do_not_fit_are_picked_again():
             raise Unfit
         return values
 
-    cases = [values for values, _ in picks.covering(fitting)]
+    cases = [values for values, _ in covering.covering(fitting)]
     assert {values["kind"] for values in cases} == set("abc")
     assert {values["flag"] for values in cases} == {True, False}
+
+
+def flagged(pick, *excluded: tuple[int, int]):
+    """Flags, two of which at a time exclude each other."""
+    names = [letter * 3 for letter in "abcdefgh"]
+    flags = [pick(name, booleans()) for name in names]
+    for one, two in excluded:
+        if flags[one] and flags[two]:
+            raise Unfit(f"{names[one]} takes no {names[two]}")
+    return flags
+
+
+def pairs_of(cases):
+    return {
+        pair for flags in cases for pair in itertools.combinations(enumerate(flags), 2)
+    }
+
+
+def test_where_levels_exclude_each_other_all_else_stays_in_the_row():
+    excluded = (2, 5), (1, 6), (0, 7), (3, 4)
+
+    def fitting(pick):
+        return flagged(pick, *excluded)
+
+    seen = pairs_of(flags for flags, _ in covering.covering(fitting))
+    every = itertools.product(
+        itertools.combinations(range(8), 2), (False, True), (False, True)
+    )
+    wanted = {
+        ((i, one), (j, two))
+        for (i, j), one, two in every
+        if not (one and two and (i, j) in excluded)
+    }
+    assert len(wanted - seen) <= 12
+
+
+def test_a_requirement_is_looked_up_once_for_all_rows():
+    tried = []
+
+    def fitting(pick):
+        tried.append(pick)
+        return flagged(pick, (2, 5), (1, 6), (0, 7), (3, 4))
+
+    found = len([*covering.covering(fitting)])
+    assert len(tried) < 24 + 4 * found
+
+
+def test_an_entry_point_has_the_cases_of_its_layer():
+    known = [picked for _, picked in covering.covering(case)]
+    assert [picked for _, picked in covering.again(case, case, known)] == known
+
+    def other(pick):
+        return case(pick) | {"more": pick("more", booleans())}
+
+    assert not covering.again(other, case, known)
+
+
+def test_what_an_entry_point_does_not_take_is_the_simplest():
+    def fitting(pick):
+        return flagged(pick)
+
+    def narrower(pick):
+        flags = flagged(pick)
+        if flags[3]:
+            raise Unfit("flag 3 is not taken")
+        return flags
+
+    known = [picked for _, picked in covering.covering(fitting)]
+    found = [flags for flags, _ in covering.again(narrower, fitting, known)]
+    wanted = {
+        pair
+        for pair in pairs_of(flags for flags, _ in covering.covering(fitting))
+        if (3, True) not in pair
+    }
+    assert pairs_of(found) == wanted
+
+    def nothing(pick):
+        flagged(pick)
+        raise Unfit("nothing is taken")
+
+    assert not covering.again(nothing, fitting, known)
 
 
 def test_sizes_that_are_refused_are_picked_again():
@@ -115,7 +197,7 @@ def test_sizes_that_are_refused_are_picked_again():
             raise Refused({}, ValueError("parts must divide size"))
         return parts > 1, *flags
 
-    cases = [values for values, _ in picks.covering(divided)]
+    cases = [values for values, _ in covering.covering(divided)]
     assert {(many, flag) for many, *flags in cases for flag in enumerate(flags)} == {
         (many, (i, on))
         for many in (False, True)
@@ -129,7 +211,7 @@ def test_what_a_case_has_may_depend_on_what_was_picked():
         number = pick("number", choices(0, 1, 2))
         return [pick(f"axis {i}", sizes()) for i in range(number)]
 
-    cases = [values for values, _ in picks.covering(nested)]
+    cases = [values for values, _ in covering.covering(nested)]
     assert {len(values) for values in cases} == {0, 1, 2}
     assert any(values[1:] == [1] for values in cases)
 
@@ -142,7 +224,7 @@ def test_each_value_has_its_turn():
             "amount": pick("amount", just(*range(6))),
         }
 
-    cases = [values for values, _ in picks.covering(valued)]
+    cases = [values for values, _ in covering.covering(valued)]
     assert {values["size"] for values in cases} == {1, 2, 3, 4, 7}
     assert {values["amount"] for values in cases} == set(range(6))
 
@@ -155,7 +237,7 @@ def test_levels_that_other_values_seldom_leave_are_reached():
         picks.assert_wanted(pick)
         return {"groups": groups, "flag": flag}
 
-    cases = [values for values, _ in picks.covering(divided)]
+    cases = [values for values, _ in covering.covering(divided)]
     assert {(values["groups"] > 1, values["flag"]) for values in cases} == {
         *((more, flag) for more in (False, True) for flag in (False, True))
     }
@@ -171,8 +253,8 @@ def test_larger_axes_are_picked_where_no_smaller_ones_are_taken():
 
         return make
 
-    assert {n for (n, _), _ in picks.covering(long(2))} <= {2, 3, 4}
-    cases = [*picks.covering(long(6))]
+    assert {n for (n, _), _ in covering.covering(long(2))} <= {2, 3, 4}
+    cases = [*covering.covering(long(6))]
     assert {flag for (_, flag), _ in cases} == {True, False}
     assert {n for (n, _), _ in cases} <= {8, 16, 24, 32}
     size, _ = picks.with_values(long(6), {"size of x": 16})
@@ -180,13 +262,13 @@ def test_larger_axes_are_picked_where_no_smaller_ones_are_taken():
 
 
 def test_one_domain_and_none():
-    cases = picks.covering(lambda pick: pick("kind", choices("a", "b")))
+    cases = covering.covering(lambda pick: pick("kind", choices("a", "b")))
     assert len(list(cases)) == 2
-    assert list(picks.covering(lambda pick: 1)) == [(1, {})]
+    assert list(covering.covering(lambda pick: 1)) == [(1, {})]
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
-@given(picks.examples(case))
+@given(drawn(case))
 def test_hypothesis_draws_cases(drawn):
     values, picked = drawn
     assert values == dict(picked)
@@ -223,7 +305,7 @@ def test_where_few_values_fit_others_are_taken_in_their_place():
     seen = set()
 
     @settings(max_examples=50, database=None)
-    @given(picks.examples(make, lambda: [(5, {"size 0": 5})]))
+    @given(drawn(make, lambda: [(5, {"size 0": 5})]))
     def check(case):
         seen.add(case[0])
 

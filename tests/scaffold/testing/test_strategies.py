@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mlax_scaffold.model.shapes import ShapeError, ShapeMismatch, parse_shape
-from mlax_scaffold.testing import picks, strategies
+from mlax_scaffold.testing import covering, picks, strategies
 from mlax_scaffold.testing.dims import shapes_of
 
 
@@ -124,7 +124,9 @@ def test_schedules_are_equal_by_value():
 
 def shapes_for(*args, **kwargs):
     """Shapes that were picked, in all cases that cover the options."""
-    return [s for s, _ in picks.covering(lambda pick: shapes_of(pick, *args, **kwargs))]
+    return [
+        s for s, _ in covering.covering(lambda pick: shapes_of(pick, *args, **kwargs))
+    ]
 
 
 AGREEING = shapes_for(
@@ -221,4 +223,7 @@ def test_a_shape_that_is_given_says_which_sizes_fit():
         given = {"x": (2, 3)}
         return shapes_of(pick, {"x": "*batch features"}, known, given=given)
 
-    assert {found.fields["features"] for found, _ in picks.covering(make)} <= {3, None}
+    assert {found.fields["features"] for found, _ in covering.covering(make)} <= {
+        3,
+        None,
+    }

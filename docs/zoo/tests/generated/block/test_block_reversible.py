@@ -45,7 +45,7 @@ def cases(pick: Pick) -> Case:
     )
 
 
-@entry("inverse", "Reversible", SPEC)
+@entry("inverse", cases)
 def inverse_cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Reversible.inverse that fit each other."""
     count = pick("count", sizes(max=3))

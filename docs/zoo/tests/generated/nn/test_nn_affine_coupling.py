@@ -46,7 +46,7 @@ def cases(pick: Pick) -> Case:
     )
 
 
-@entry("inverse", "AffineCoupling", SPEC)
+@entry("inverse", cases)
 def inverse_cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of AffineCoupling.inverse that fit each other."""
     features = pick("features", sizes())

@@ -47,7 +47,7 @@ def cases(pick: Pick) -> Case:
     )
 
 
-@entry("decode", "CRF", SPEC)
+@entry("decode", cases)
 def decode_cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of CRF.decode that fit each other."""
     num_tags = pick("num_tags", sizes())

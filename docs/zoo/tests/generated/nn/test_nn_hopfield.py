@@ -52,7 +52,7 @@ def cases(pick: Pick) -> Case:
     )
 
 
-@entry("energy", "Hopfield", SPEC)
+@entry("energy", cases)
 def energy_cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of Hopfield.energy that fit each other."""
     features = pick("features", sizes())

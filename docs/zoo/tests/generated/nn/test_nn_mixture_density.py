@@ -51,7 +51,7 @@ def cases(pick: Pick) -> Case:
     )
 
 
-@entry("log_prob", "MixtureDensity", SPEC)
+@entry("log_prob", cases)
 def log_prob_cases(pick: Pick) -> Case:
     """Hyperparameters and inputs of MixtureDensity.log_prob that fit each other."""
     in_features = pick("in_features", sizes())
