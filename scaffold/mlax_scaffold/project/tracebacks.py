@@ -20,6 +20,7 @@ from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.widening import (
     as_floating,
     by_numpy,
+    hyperparameters,
     narrowed,
     of_one_dtype,
     wide_operand,
@@ -184,7 +185,11 @@ def _widened(
     if isinstance(node, ast.Call) and (".astype(" in written or "asarray" in written):
         return []
     whole = failure.message == "array"
-    operand = node if whole else wide_operand(node, failure.wide)
+    operand = (
+        node
+        if whole
+        else wide_operand(node, failure.wide, hyperparameters(source, node))
+    )
     met = node if failure.meets else None
     fix = by_numpy(source, node)
     if fix is None and operand is not None:

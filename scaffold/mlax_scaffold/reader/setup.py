@@ -302,7 +302,9 @@ class SetupReader(Declaring):
         match target, value:
             case ast.Name(id=name), _:
                 self.bound.setdefault(name, []).append(value)
-            case ast.Tuple(elts=targets), ast.Tuple(elts=values):
+            case ast.Tuple(elts=targets), ast.Tuple(elts=values) if not any(
+                isinstance(part, ast.Starred) for part in (*targets, *values)
+            ):
                 for part, of_part in zip(targets, values, strict=False):
                     self._bind(part, of_part)
             case _:
@@ -345,6 +347,8 @@ def _targets(statement: ast.stmt) -> Iterator[str]:
 
 
 def _plain_names(target: ast.expr) -> bool:
-    if isinstance(target, ast.Tuple):
+    if isinstance(target, ast.Tuple | ast.List):
         return all(map(_plain_names, target.elts))
+    if isinstance(target, ast.Starred):
+        return _plain_names(target.value)
     return isinstance(target, ast.Name)

@@ -25,6 +25,7 @@ from mlax_scaffold.rewrite.nodes import (
     self_attribute,
     statement,
 )
+from mlax_scaffold.rewrite.returns import ended
 from mlax_scaffold.rewrite.traversal import Transformer, Visitor
 
 KEY = "effects__key"
@@ -161,6 +162,7 @@ class _Closures(Transformer):
         if function.effect.changes:
             returns = _Returns(updated_node, self.context.states)
             updated_node = cst.ensure_type(updated_node.visit(returns), cst.FunctionDef)
+            updated_node = ended(updated_node, self.context.states)
         return updated_node.with_changes(
             params=_with_parameters(updated_node.params, function, self.context.states)
         )

@@ -17,9 +17,17 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
         return function
     appended = "non_trainables" if context.stateful else "None"
     function = cst.ensure_type(function.visit(Returns(appended)), cst.FunctionDef)
+    return ended(function, appended)
+
+
+def ended(function: cst.FunctionDef, appended: str) -> cst.FunctionDef:
+    """A function that returns None beside a name where it comes to its end."""
     if _returns(function.body):
         return function
     last = statement(f"return None, {appended}")
+    if isinstance(function.body, cst.SimpleStatementSuite):
+        line = cst.SimpleStatementLine(function.body.body)
+        return function.with_changes(body=cst.IndentedBlock([line, last]))
     body = function.body.with_changes(body=[*function.body.body, last])
     return function.with_changes(body=body)
 

@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from mlax_scaffold.reader.remedies.widening import wide_operand
+from mlax_scaffold.reader.remedies.widening import hyperparameters, wide_operand
+from mlax_scaffold.reader.source import Source
 
 
 @pytest.mark.parametrize(
@@ -28,3 +29,30 @@ def test_a_number_is_not_wide(text: str, place: int | None, operand: str | None)
     assert isinstance(statement, ast.Expr)
     found = wide_operand(statement.value, place)
     assert (None if found is None else ast.unparse(found)) == operand
+
+
+TEXT = """
+class Other(Layer):
+    slope: Positive
+
+class Example(Layer):
+    freq: Positive
+
+    def forward(self, x):
+        return self.freq * layer(x)
+
+@function
+def example(x, *, freq: Positive):
+    return freq * layer(x)
+"""
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_hyperparameter_is_not_wide(place: int):
+    source = Source("example.py", TEXT)
+    products = [n for n in ast.walk(source.tree) if isinstance(n, ast.BinOp)]
+    assert len(products) == 2
+    for node in products:
+        found = wide_operand(node, place, hyperparameters(source, node))
+        assert found is not None
+        assert ast.unparse(found) == "layer(x)"

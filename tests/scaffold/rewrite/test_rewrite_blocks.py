@@ -92,6 +92,39 @@ BLOCKS = {
             y = [self.layers[i](x) for i in range(len(self.layers))]
             return self._twice(sum(jnp.stack(y), axis=0)) + head(x) * len(rest)
         """,
+    "named": """
+        layers: SubLayers  #: those that have other names
+        head: SubLayer  #: the last one
+
+        def setup(self):
+            self.scale = trainable(normal(1.0), ())
+
+        def _both(self, x):
+            first, *_, last = self.layers
+            return last(first(x))
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            one, two, three, four = self.layers
+
+            def step(h, _):
+                head = self.head
+                for layer in self.layers[1:]:
+                    h = layer(h)
+                return head(h) * self.scale, None
+
+            def pair(h):
+                a, *rest = self.layers
+                for layer in rest:
+                    h = layer(h)
+                return (b := self.layers[-1])(a(h)) + b(h)
+
+            x = jax.checkpoint(lambda h: two(one(h)))(x) + three(four(x))
+            if self.training:
+                last = self.head
+                x = last(x)
+            x = (f := self.head)(x) + f(self._both(x))
+            return lax.scan(step, pair(x), None, length=2)[0]
+        """,
     "within": """
         layers: SubLayers  #: those of loops in one another
         others: SubLayers  #: those of the inner ones
@@ -233,6 +266,8 @@ def layers_of(name: str, examples: Examples) -> dict[str, Any]:
     if name == "within":
         others = [module("nn", "counter").init(jax.random.key(4)), noise]
         return {"layers": [counter, noise, one], "others": others}
+    if name == "named":
+        return {"layers": [one, counter, noise, one], "head": counter}
     if name in ("chosen", "parts"):
         head = {"head": counter} if name == "parts" else {}
         return {"layers": [one, counter, noise], **head}
@@ -271,6 +306,15 @@ def test_the_weights_of_given_layers_stay(examples: Examples):
     assert state.layer is given["layer"][1]
     expected = jax.random.normal(jax.random.key(3), ())
     np.testing.assert_array_equal(trainables.scale, expected)
+
+
+def test_layers_that_are_unpacked_are_as_many_as_names(examples: Examples):
+    module: Any = examples.module("block", "named")
+    given = layers_of("named", examples)
+    given["layers"].pop()
+    made = created(module, **given)
+    with pytest.raises(ValueError, match="has to have 4 layers"):
+        module.fwd(rows(), *made, False, jax.random.key(0))
 
 
 def test_hyperparameters_say_what_fits(examples: Examples):
@@ -321,7 +365,7 @@ def test_what_layers_make_of_them_is_drawn_alike(examples: Examples):
     assert trainables.of_blocks.layer.layer.scale != trainables.of_blocks.scale
 
 
-@pytest.mark.parametrize("name", ["uses", "chosen", "parts", "within"])
+@pytest.mark.parametrize("name", ["uses", "chosen", "parts", "named", "within"])
 def test_no_key_is_used_twice(name: str, examples: Examples):
     block = name in BLOCKS
     module: Any = examples.module("block" if block else "nn", name)

@@ -315,8 +315,17 @@ LAYERS = {
             self.noise = Noise() if self.deep else None
             self.parts = [{"map": Plain(3), "more": Counter() if self.deep else None}]
             self.row = [Plain(3) for _ in range(2 if self.deep else 0)]
+            self.bias = trainable(normal(1.0), (3,)) if self.deep else None
+            if not self.deep:
+                self.gain = trainable(normal(1.0), (3,))
+
+        def _shifted(self, x):
+            return x + self.bias if self.bias else x
 
         def forward(self, x: Float["..."]) -> Float["..."]:
+            x = self._shifted(x)
+            if self.gain and not self.bias:
+                x = x * self.gain
             if self.counter:
                 x = self.counter(x)
             x = self.noise(x) if self.noise and self.deep else x
@@ -499,7 +508,7 @@ def test_a_layer_that_is_missing_is_not_called(examples: Examples):
     weights, state, hyperparams = created(module)
     scale = weights.parts[0]["map"].scale
     given, _ = module.fwd(rows(), weights, state, hyperparams, True)
-    np.testing.assert_array_equal(given, rows() * scale)
+    np.testing.assert_array_equal(given, rows() * weights.gain * scale)
     weights, state, hyperparams = created(module, deep=True)
     _, new = module.fwd(rows(), weights, state, hyperparams, True)
     assert new.counter.count == 3.0

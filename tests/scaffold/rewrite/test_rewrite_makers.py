@@ -21,11 +21,58 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mlax_scaffold.spec import Float, Layer, Literal, Size, lecun_normal, trainable
+from mlax_scaffold.spec import Float, Layer, Literal, Size, Sizes, lecun_normal, trainable
 from mlax_scaffold.specs.nn.layer_norm import LayerNorm
 from mlax_scaffold.specs.nn.linear import Linear
 """
 WAYS = {
+    "method_make_of_any_number": (
+        "",
+        """
+        widths: Sizes = (3, 2)
+
+        def _mlp(self, *sizes):
+            return [Linear(a, b) for a, b in zip(sizes, sizes[1:])]
+
+        def setup(self):
+            first, *_, last = self.widths
+            [*_, again] = self.widths
+            self.layers = self._mlp(self.features, *self.widths, 2 * last, first)
+            self.out = self._mlp(*self.widths, self.features + again - last)
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            for layer in self.layers:
+                x = jnp.tanh(layer(x))
+            for layer in self.out:
+                x = layer(x)
+            return x
+        """,
+    ),
+    "helper_make_of_rows": (
+        """
+        def make(n, hidden, bias):
+            return [Linear(n, hidden, use_bias=bias), Linear(hidden, n)]
+
+
+        def pair(a, b, *others):
+            return [Linear(n, m) for n, m in ((a, b), (b, a))]
+        """,
+        """
+        sizes: Sizes = (4, 3)
+
+        def setup(self):
+            rows = [(2, True), (3, False)]
+            self.layers = [make(self.features, *row) for row in rows]
+            self.ends = pair(self.features, *self.sizes)
+
+        def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+            for up, down in self.layers:
+                x = down(jnp.tanh(up(x)))
+            for layer in self.ends:
+                x = layer(x)
+            return x
+        """,
+    ),
     "helper_make": (
         """
         def make(n):

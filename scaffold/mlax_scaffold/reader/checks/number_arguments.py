@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import dotted, self_attribute
@@ -54,7 +55,32 @@ def _of_caller(
         if a.annotation is not None and not _is_array(a.annotation)
     }
     known |= _numbers(tree, caller, above)
-    return known | _counted(tree, caller)
+    known |= _counted(tree, caller)
+    return known | _sizes(caller, known)
+
+
+def _sizes(caller: ast.FunctionDef, known: set[str]) -> set[str]:
+    """The locals that hold sizes of an array, or what is computed of such, and nothing else."""
+    stored = Counter(
+        n.id
+        for n in walk(caller)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    )
+    found: set[str] = set()
+    for node in walk(caller):
+        match node:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=parts)], value=ast.Attribute(attr="shape")
+            ):
+                names = [part.id for part in parts if isinstance(part, ast.Name)]
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_number(
+                value, known | found
+            ):
+                names = [name]
+            case _:
+                continue
+        found |= {name for name in names if stored[name] == 1}
+    return found
 
 
 def _counted(tree: ast.Module, caller: ast.FunctionDef) -> set[str]:

@@ -74,16 +74,18 @@ def check_numpy_arrays(
     for node in _bare(method, imports):
         name = self_attribute(node) or ""
         found = scope, scope.declared.get(name)
-        if attributes.get(name) != "derived":
+        if isinstance(node, ast.Call):
+            found = Scope(source.tree, owner), node
+        elif attributes.get(name) != "derived":
             found = _of_property(scope, name)
         within, value = found
         if value is None or not _Values(within, imports).floating(value):
             continue
         needed = of_jax(source, "jnp")
-        text = f"{needed.bound}.asarray(self.{name}, {like})"
+        text = f"{needed.bound}.asarray({source.text_of(node)}, {like})"
         source.report(
             node,
-            f"self.{name} is an array of floats of NumPy: what it meets becomes float32",
+            f"{unparsed(node)} is an array of floats of NumPy: what it meets becomes float32",
             f"Write `{text}`.",
             fix=Fix((source.edit(node, text),), (needed,)),
         )
@@ -181,15 +183,19 @@ def of_numpy_floats(
     method: ast.FunctionDef,
 ) -> bool:
     """Whether an expression of a function is certain to be an array of floats of NumPy."""
-    own = Scope(tree)
+    classes = (c for c in tree.body if isinstance(c, ast.ClassDef))
+    own = Scope(tree, next((c for c in classes if method in c.body), None))
     _returned_by(method, own)
     return _Values(own, imports).floating(node)
 
 
 def _bare(
     method: ast.FunctionDef, imports: Mapping[str, Import]
-) -> Iterator[ast.Attribute]:
-    """What a body reads of self, but for what it casts, gives to NumPy, or asks for a shape."""
+) -> Iterator[ast.Attribute | ast.Call]:
+    """What a body reads or calls of self, but for what it casts, gives to NumPy, or asks for a shape.
+
+    Where an array is made of a call without a dtype, that is reported.
+    """
     pending: list[ast.AST] = list(method.body)
     while pending:
         node = pending.pop(0)
@@ -200,17 +206,22 @@ def _bare(
                 continue
             case ast.Call(func=ast.Attribute(attr="astype")):
                 continue
-            case ast.Call(func=function, args=[_, *rest], keywords=given):
+            case ast.Call(func=function, args=[first, *rest], keywords=given):
                 called = qualified(function, imports) or ""
                 cast = called.endswith(("numpy.asarray", "numpy.array"))
                 typed = bool(rest) or any(k.arg == "dtype" for k in given)
-                if called.startswith("numpy.") or (cast and typed):
+                made = isinstance(first, ast.Call)
+                if called.startswith("numpy.") or (cast and (typed or made)):
                     continue
+                if self_attribute(function):
+                    yield node
                 if isinstance(function, ast.Name) and function.id in (
                     "len",
                     "enumerate",
                 ):
                     continue
+            case ast.Call(func=function, args=[]) if self_attribute(function):
+                yield node
             case ast.Attribute(value=ast.Name(id="self")):
                 yield node
                 continue
@@ -272,11 +283,27 @@ class _Values:
         if not isinstance(node, ast.Call) or self.depth > _DEPTH:
             return None
         function = self.scope.functions.get(dotted(node.func) or "")
-        if function is None:
-            return None
         own = Scope(self.scope.module)
+        if name := self_attribute(node.func):
+            function = self.scope.methods.get(name)
+            own = Scope(self.scope.module, self.scope.owner)
+        if function is None or (name and not self._of_sizes(function)):
+            return None
         returned = _returned_by(function, own)
         return returned and (_Values(own, self.imports, self.depth + 1), returned)
+
+    def _of_sizes(self, method: ast.FunctionDef) -> bool:
+        """Whether a method is given numbers alone, and makes what it returns of them, by NumPy."""
+        tree = self.scope.module
+        for node in walk(method):
+            if not isinstance(node, ast.Call):
+                continue
+            by = qualified(node.func, self.imports) or ""
+            if by.startswith("jax") or dotted(node.func) in self.scope.functions:
+                return False
+        numbers = exact_arguments(tree, method) | number_arguments(tree, method)
+        given = {a.arg for a in (*method.args.posonlyargs, *method.args.args)}
+        return not method.decorator_list and given <= {"self", *numbers}
 
     def _array(self, node: ast.expr, seen: tuple[str, ...]) -> bool:
         if found := self._returned(node):

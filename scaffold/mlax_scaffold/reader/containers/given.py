@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 from mlax_scaffold.model.resolved import Change
 from mlax_scaffold.model.unparsing import unparsed
@@ -64,23 +64,19 @@ class _Method:
         arguments = [n.arg for n in self.nodes if isinstance(n, ast.arg)]
         stored = [n.id for n in self.names if isinstance(n.ctx, ast.Store)]
         self.bound = [*arguments, *stored]
-        self.renaming: list[ast.stmt] = []
-        """Statements that only give layers other names."""
+        self.renaming: list[ast.Assign | ast.NamedExpr] = []
+        """What only gives layers other names."""
         self.aliases: dict[str, str] = {}
-        self._rename(method.body)
-
-    def _rename(self, statements: Iterable[ast.AST]) -> None:
-        for statement in statements:
-            if not isinstance(statement, ast.Assign):
+        for node in self.nodes:
+            if not isinstance(node, ast.Assign | ast.NamedExpr):
                 continue
-            names = self._aliases(statement)
+            names = self._aliases(node)
             if names and all(self.bound.count(name) == 1 for name in names):
-                self.renaming.append(statement)
+                self.renaming.append(node)
                 self.aliases |= names
 
     def keep_slices(self) -> None:
         """Only names that all stand for slices where they are given, or are unpacked, are other names."""
-        self._rename(n for n in self.nodes if n not in self.method.body)
         given = {s: self._aliases(s) for s in self.renaming}
         self.renaming = [
             s
@@ -97,7 +93,11 @@ class _Method:
 
     def renamed(self, inside: Collection[int] = ()) -> Iterator[Change]:
         """What other names stand for, in their place; not for nodes that others change."""
-        yield from (_change(statement, "pass") for statement in self.renaming)
+        for node in self.renaming:
+            if isinstance(node, ast.Assign):
+                yield _change(node, self._left(node))
+            elif id(node) not in inside:
+                yield _change(node, self.aliases[node.target.id])
         for name in self.names:
             text = self.aliases.get(name.id)
             if text and isinstance(name.ctx, ast.Load) and id(name) not in inside:
@@ -161,9 +161,21 @@ class _Method:
             *((n, f"self.{over[n.id]}[{n.id}]") for n in named),
         ]
 
-    def _aliases(self, statement: ast.stmt) -> dict[str, str]:
-        """The names that a statement gives to layers, with what each is."""
+    def _left(self, statement: ast.Assign) -> str:
+        """What is left of a statement that gives names to layers: a check of their number."""
         match statement:
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Attribute()):
+                layers, count = unparsed(statement.value), len(targets)
+                if not any(isinstance(t, ast.Starred) for t in targets):
+                    said = f"{layers} has to have {count} layers"
+                    return f"if len({layers}) != {count}: raise ValueError({said!r})"
+        return "pass"
+
+    def _aliases(self, node: ast.Assign | ast.NamedExpr) -> dict[str, str]:
+        """The names that are given to layers, with what each is."""
+        match node:
+            case ast.NamedExpr(target=target, value=value) if self.fields:
+                return self._alias(target, value)
             case ast.Assign(
                 targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)
             ) if len(targets) == len(values):
@@ -188,7 +200,10 @@ class _Method:
                 if self_attribute(owner) in known:
                     return {name: unparsed(value)}
             case ast.Tuple(elts=targets) if self_attribute(value) in self.several:
-                return _unpacked(targets, unparsed(value))
+                # Without a star their number counts, too, which is checked.
+                starred = any(isinstance(t, ast.Starred) for t in targets)
+                if starred or self_attribute(value) in self.fields:
+                    return _unpacked(targets, unparsed(value))
         return {}
 
     def _field(self, node: ast.expr) -> str | None:
@@ -258,7 +273,7 @@ def _is_fixed(index: ast.expr) -> bool:
     return not any(isinstance(n, ast.Name) for n in ast.walk(index))
 
 
-def _is_unpacked(statement: ast.stmt) -> bool:
+def _is_unpacked(statement: ast.AST) -> bool:
     """Whether it is `first, *rest = self.layers`."""
     match statement:
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Attribute()):
@@ -267,12 +282,14 @@ def _is_unpacked(statement: ast.stmt) -> bool:
 
 
 def _unpacked(targets: list[ast.expr], layers: str) -> dict[str, str]:
-    """What each name of `first, *rest = self.layers` is; without a star their number counts, too."""
+    """What each name of `first, *rest = self.layers` is."""
     found, count = {}, len(targets)
-    starred = [i for i, t in enumerate(targets) if isinstance(t, ast.Starred)]
-    for i, target in enumerate(targets if starred else ()):
+    starred = next(
+        (i for i, t in enumerate(targets) if isinstance(t, ast.Starred)), count
+    )
+    for i, target in enumerate(targets):
         name, end = target, i + 1 - count
-        text = f"{layers}[{i if i < starred[0] else i - count}]"
+        text = f"{layers}[{i if i < starred else i - count}]"
         if isinstance(target, ast.Starred):
             name, text = target.value, f"{layers}[{i or ''}:{end or ''}]"
         if not isinstance(name, ast.Name):

@@ -31,6 +31,7 @@ from mlax_scaffold.reader.containers.uses import (
     aliases_of,
     holds_layers,
     is_layer,
+    is_optional_weight,
     removed,
     used_otherwise,
 )
@@ -87,9 +88,14 @@ def resolve_class(
         tried.changes()
         containers |= {n: of_arrays[n] for n in tried.set & {*of_arrays}}
     rows = frozenset(n for n, d in declared.items() if holds_layers(d)) - {*containers}
-    if not containers and not aliases and not plain and not rows:
+    optional = {name for name, d in declared.items() if is_optional_weight(d)}
+    if optional:
+        optional &= {self_attribute(test) or "" for m in others for test in asked(m)}
+    if not (containers or aliases or plain or rows or optional):
         return []
-    resolver = _Resolver(containers, aliases, named, layers, rows=rows)
+    resolver = _Resolver(
+        containers, aliases, named, layers, rows=rows, optional=optional
+    )
     return [*removed(aliases.values()), *resolver.changes()]
 
 
@@ -103,6 +109,8 @@ class _Resolver:
     """What each method is given for its parameters."""
     rows: frozenset[str] = frozenset()
     """The lists of layers that are read as they are."""
+    optional: Collection[str] = ()
+    """The weights that may be None."""
     changing: Collection[str] = ()
     """The functions beside the class that change items of what they are given."""
     set: set[str] = field(default_factory=set)
@@ -213,7 +221,8 @@ class _Method(Naming, ast.NodeVisitor):
             return f"{place.text} is not None" if known else ""
         if name in self.resolver.rows:
             return f"len(self.{name})"
-        return f"self.{name} is not None" if name in self.layers.plain else ""
+        there = name in self.layers.plain or name in self.resolver.optional
+        return f"self.{name} is not None" if there else ""
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         """What a variable sets an item of is a place, where it stands for one."""

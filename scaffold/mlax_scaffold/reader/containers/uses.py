@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mlax_scaffold.model.resolved import Change
 from mlax_scaffold.reader.containers.declared import Declared, Form
 from mlax_scaffold.reader.looping import looped
-from mlax_scaffold.reader.source import self_attribute
+from mlax_scaffold.reader.source import is_none, self_attribute
 
 ARRAYS = frozenset(("trainable", "state", "moment"))
 """What is declared that is an array."""
@@ -26,6 +26,14 @@ def holds_layers(declared: Declared) -> bool:
 def is_layer(declared: Declared) -> bool:
     """Whether it is one sub-layer."""
     return declared.form is Form.PLAIN and _has_layers(declared)
+
+
+def is_optional_weight(declared: Declared) -> bool:
+    """Whether it is one weight that may be None."""
+    kinds = {getattr(m.what, "value", m.what) for m in declared.members} - {None}
+    chosen = any(isinstance(value, ast.IfExp) for value in declared.values)
+    absent = chosen or declared.conditions or any(map(is_none, declared.values))
+    return declared.form is Form.PLAIN and kinds == {"trainable"} and bool(absent)
 
 
 def _has_layers(declared: Declared) -> bool:

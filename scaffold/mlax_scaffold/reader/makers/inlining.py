@@ -245,8 +245,6 @@ def _arguments(maker: Maker, call: ast.expr) -> dict[str, ast.expr]:
     names = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
     if parameters.kwarg or any(k.arg is None for k in call.keywords):
         raise Unfit
-    if any(isinstance(a, ast.Starred) for a in call.args):
-        raise Unfit
     defaults = dict(
         zip(
             names[len(names) - len(parameters.defaults) :],
@@ -261,11 +259,12 @@ def _arguments(maker: Maker, call: ast.expr) -> dict[str, ast.expr]:
         if default is not None:
             defaults[name.arg] = default
     positional = len(names) - len(parameters.kwonlyargs)
-    given = dict(zip(names[:positional], call.args, strict=False))
-    rest = call.args[positional:]
+    args = _unpacked(call.args, positional, bool(parameters.defaults))
+    given = dict(zip(names[:positional], args, strict=False))
+    rest = args[positional:]
     if parameters.vararg:
         given[parameters.vararg.arg] = ast.Tuple(list(rest), ast.Load())
-    elif rest:
+    elif rest and not (len(rest) == 1 and args is not call.args):
         raise Unfit
     for keyword in call.keywords:
         if keyword.arg in given or keyword.arg not in names:
@@ -274,6 +273,26 @@ def _arguments(maker: Maker, call: ast.expr) -> dict[str, ast.expr]:
     if {*names} - given.keys() - defaults.keys():
         raise Unfit
     return defaults | given
+
+
+def _unpacked(args: list[ast.expr], positional: int, optional: bool) -> list[ast.expr]:
+    """What a call gives to so many parameters, and further ones: of `*row` its items, `row[0]` and so on.
+
+    Raises:
+        Unfit: where what is unpacked has no name, is not the last, or may be of fewer parameters.
+    """
+    early = [a for a in args[:positional] if isinstance(a, ast.Starred)]
+    if not early:
+        return args
+    *first, last = args
+    if optional or early != [last] or not _is_short(early[0].value):
+        raise Unfit
+    row, count = early[0].value, positional - len(first)
+    items: list[ast.expr] = [
+        ast.Subscript(deepcopy(row), ast.Constant(i), ast.Load()) for i in range(count)
+    ]
+    rest = ast.Subscript(row, ast.Slice(ast.Constant(count)), ast.Load())
+    return [*first, *items, ast.Starred(rest, ast.Load())]
 
 
 def _of_partial(partial: ast.Call, call: ast.expr) -> ast.expr:
@@ -333,6 +352,8 @@ def _is_short(value: ast.expr) -> bool:
     """Whether an expression may stand in several places: it is a name, a field or a constant."""
     if isinstance(value, ast.Tuple):
         return all(map(_is_short, value.elts))
+    if isinstance(value, ast.Subscript):
+        return isinstance(value.slice, ast.Constant) and _is_short(value.value)
     return (
         isinstance(value, ast.Constant)
         or target_name(value) is not None

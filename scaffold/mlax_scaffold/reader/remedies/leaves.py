@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mlax_scaffold.errors import Fix
-from mlax_scaffold.reader.source import Source, dotted, self_attribute
+from mlax_scaffold.reader.remedies.asked_moments import asked
+from mlax_scaffold.reader.source import Source, dotted, is_none, self_attribute
 
 _NOTHING = "(0,)"
 """The shape of what a leaf has none of."""
@@ -23,6 +24,29 @@ class _Moment:
     shapes: dict[bool, str]
 
 
+@dataclass
+class _Branches:
+    """What two branches declare."""
+
+    moments: dict[str, _Moment] = field(default_factory=dict)
+    lists: dict[str, tuple[bool, ast.ListComp, Mapping[str, str]]] = field(
+        default_factory=dict
+    )
+    """The lists, each of one branch, with the sizes of that branch."""
+    nothing: dict[str, set[bool]] = field(default_factory=dict)
+    """The branches in which a name is None, or an empty list."""
+
+    def fit(self) -> bool:
+        """Whether no name is declared twice, or in two ways."""
+        twice = self.moments.keys() & self.lists.keys()
+        declared = {n: set(m.shapes) for n, m in self.moments.items()}
+        declared |= {name: {branch} for name, (branch, *_) in self.lists.items()}
+        return not twice and all(
+            not declared.get(name, branches) & branches
+            for name, branches in self.nothing.items()
+        )
+
+
 def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
     """The declarations of both branches, each with a shape that the condition chooses.
 
@@ -30,7 +54,7 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
     """
     if not isinstance(statement, ast.If):
         return None
-    found: dict[str, _Moment] = {}
+    found = _Branches()
     for branch, held in ((True, statement.body), (False, statement.orelse)):
         local: dict[str, str] = {}
         for part in held:
@@ -38,8 +62,14 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
                 continue
             if (sizes := _sizes(part)) is not None:
                 local |= sizes
-            elif not _read(source, part, branch, found, local):
+            elif not (
+                _read_nothing(part, branch, found)
+                or _read_list(part, branch, found, local)
+                or _read(source, part, branch, found.moments, local)
+            ):
                 return None
+    if not found.fit():
+        return None
     test = source.text_of(statement.test)
     indent = "\n" + " " * statement.col_offset
     leaf = next((_leaf(n) for n in ast.walk(statement.test) if _leaf(n)), "param")
@@ -47,9 +77,60 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
         f"self.{name} = moment({m.initializer}, {_chosen_text(test, m)}{m.dtype})"
         if m.initializer
         else f"self.{name} = moment({_chosen_text(test, m, f'jnp.zeros({_NOTHING}, {leaf}.dtype)')}{m.dtype})"
-        for name, m in found.items()
+        for name, m in found.moments.items()
     ]
-    return Fix((source.edit(statement, indent.join(lines)),)) if lines else None
+    for name, (branch, value, sizes) in found.lists.items():
+        tested = statement.test
+        if not branch:
+            tested = ast.UnaryOp(ast.Not(), statement.test)
+        lines.append(f"self.{name} = {_filtered(value, tested, sizes)}")
+    if not lines:
+        return None
+    edit = source.edit(statement, indent.join(lines))
+    return Fix((edit, *asked(source, found.moments, found.lists)))
+
+
+def _read_nothing(part: ast.stmt, branch: bool, found: _Branches) -> bool:
+    """Note what a statement leaves out: `self.a = self.b = None`, or an empty list."""
+    match part:
+        case ast.Assign(
+            targets=targets, value=ast.Constant(value=None) | ast.List(elts=[])
+        ):
+            names = [*map(self_attribute, targets)]
+        case _:
+            return False
+    for name in names:
+        found.nothing.setdefault(name or "", set()).add(branch)
+    return None not in names
+
+
+def _read_list(
+    part: ast.stmt, branch: bool, found: _Branches, local: Mapping[str, str]
+) -> bool:
+    """Note a list of moments for the sizes of the leaf."""
+    match part:
+        case ast.Assign(
+            targets=[target],
+            value=ast.ListComp(elt=ast.Call(func=made), generators=[_]) as value,
+        ) if dotted(made) == "moment" and (name := self_attribute(target)):
+            bound = {
+                n.id
+                for n in ast.walk(value)
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
+            if bound & {*local} or name in found.lists:
+                return False
+            found.lists[name] = (branch, value, local)
+            return True
+    return False
+
+
+def _filtered(value: ast.ListComp, test: ast.expr, local: Mapping[str, str]) -> str:
+    """A list for the leaves of which a condition holds, empty for others."""
+    whole = ast.parse(ast.unparse(value), mode="eval").body
+    assert isinstance(whole, ast.ListComp)
+    whole.generators[0].ifs.insert(0, test)
+    return ast.unparse(_Written(local).visit(whole))
 
 
 def _leaf(node: ast.AST) -> str:
@@ -61,21 +142,13 @@ def _leaf(node: ast.AST) -> str:
 
 
 def chosen_by_leaf(source: Source, made: ast.Call) -> Fix | None:
-    """`moment(zeros, shape) if param.ndim == 2 else None` with a shape that the condition chooses.
-
-    None where a method asks whether the moment is None.
-    """
+    """`moment(zeros, shape) if param.ndim == 2 else None` with a shape that the condition chooses."""
     match _chosen(source.tree, made):
         case ast.Assign(targets=[target], value=ast.IfExp() as value):
             name = self_attribute(target)
         case _:
             return None
-    asked = any(
-        self_attribute(node.left) == name
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.Compare)
-    )
-    if asked or len(made.args) < 2 or made.keywords:
+    if len(made.args) < 2 or made.keywords or name is None:
         return None
     shape = made.args[1]
     if isinstance(shape, ast.IfExp):
@@ -88,7 +161,7 @@ def chosen_by_leaf(source: Source, made: ast.Call) -> Fix | None:
         (source.end(made), source.end(value)),
     ):
         edits += [source.replace(start, end, "")] * (start != end)
-    return Fix(tuple(edits))
+    return Fix((*edits, *asked(source, (name,), ())))
 
 
 def _chosen(tree: ast.AST, made: ast.Call) -> ast.stmt | None:
@@ -97,8 +170,7 @@ def _chosen(tree: ast.AST, made: ast.Call) -> ast.stmt | None:
         match node:
             case ast.Assign(value=ast.IfExp(body=body, orelse=other)):
                 left = other if body is made else body
-                nothing = isinstance(left, ast.Constant) and left.value is None
-                if made in (body, other) and nothing:
+                if made in (body, other) and is_none(left):
                     return node
     return None
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.reader.axes.sizes import fields_of
 from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.checks.given_dtype import handed_dtype
 from mlax_scaffold.reader.checks.likeness import exact_arguments
@@ -15,8 +16,13 @@ from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 
-def wide_operand(node: ast.AST, place: int | None) -> ast.expr | None:
-    """The operand at a place of an expression, counted among what is no text; None where there is none."""
+def wide_operand(
+    node: ast.AST, place: int | None, numbers: Collection[str] = ()
+) -> ast.expr | None:
+    """The operand at a place of an expression, counted among what is no text; None where there is none.
+
+    `numbers` are the texts of what is a number as a constant is: hyperparameters.
+    """
     match node:
         case ast.BinOp(left=left, right=right):
             operands = [left, right]
@@ -27,9 +33,25 @@ def wide_operand(node: ast.AST, place: int | None) -> ast.expr | None:
     if place is None or place >= len(operands):
         return None
     # A number has no dtype of its own: what it meets is wide.
-    others = [o for o in operands if not isinstance(o, ast.Constant)]
-    number = isinstance(operands[place], ast.Constant) and len(others) == 1
+    others = [o for o in operands if not _is_number(o, numbers)]
+    number = _is_number(operands[place], numbers) and len(others) == 1
     return others[0] if number else operands[place]
+
+
+def hyperparameters(source: Source, node: ast.AST) -> set[str]:
+    """What a definition calls its hyperparameters where a node of it stands."""
+    for statement in source.tree.body:
+        if not any(part is node for part in ast.walk(statement)):
+            continue
+        if isinstance(statement, ast.ClassDef):
+            return {f"self.{name}" for name in fields_of(statement)}
+        if isinstance(statement, ast.FunctionDef):
+            return {a.arg for a in statement.args.kwonlyargs}
+    return set()
+
+
+def _is_number(node: ast.expr, numbers: Collection[str]) -> bool:
+    return isinstance(node, ast.Constant) or dotted(node) in numbers
 
 
 def _is_text(node: ast.expr) -> bool:
