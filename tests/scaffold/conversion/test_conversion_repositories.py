@@ -197,3 +197,103 @@ def test_a_parameter_is_what_it_is_handed_on_as():
     assert "img_size_value: Size = 32" in text
     # Rates are numbers of setup, where no array of jax is.
     assert "(self.path_ratio - 0) * i / max(self.depth - 1, 1)" in text
+
+
+HEADS = """
+class Thing(nn.Module):
+    def __init__(self, dim=8, tasks=None):
+        super().__init__()
+        tasks = tasks or {{"action": 12, "view": 3}}
+        self.tasks = tasks
+        self.trunk = nn.Linear(dim, dim)
+        {filled}
+
+    def forward(self, x):
+        h = self.trunk(x)
+        {read}
+"""
+FILLED = {
+    "a loop": """self.heads = nn.ModuleDict()
+        for name, classes in tasks.items():
+            self.heads[name] = nn.Linear(dim, classes)""",
+    "a loop over an attribute": """self.heads = nn.ModuleDict({{}})
+        for name, classes in self.tasks.items():
+            self.heads[name] = nn.Linear(dim, classes)""",
+    "a comprehension": "self.heads = nn.ModuleDict({{k: nn.Linear(dim, n) for k, n in tasks.items()}})",
+    "keys": """self.heads = nn.ModuleDict()
+        for name in tasks:
+            self.heads[name] = nn.Linear(dim, 12 if name == "action" else 3)""",
+}
+
+
+@pytest.mark.parametrize("filled", FILLED)
+def test_heads_in_a_dictionary_are_layers_with_names(filled: str):
+    read = "return {name: head(h) for name, head in self.heads.items()}"
+    text = of(
+        HEADS.format(filled=FILLED[filled], read=read)
+        .replace("{{", "{")
+        .replace("}}", "}")
+    ).text
+    assert "self.heads_action = Linear(self.dim, 12" in text
+    assert "self.heads_view = Linear(self.dim, " in text
+    assert "return {'action': self.heads_action(h), 'view': self.heads_view(h)}" in text
+
+
+READ = {
+    "return [head(h) for head in self.heads.values()]": (
+        "return [self.heads_action(h), self.heads_view(h)]"
+    ),
+    "return torch.cat([self.heads[k](h) for k in self.heads], -1)": (
+        "([self.heads_action(h), self.heads_view(h)], axis=-1)"
+    ),
+    """out = []
+        for name, head in self.heads.items():
+            out.append(head(h))
+        return out""": (
+        "out.append(self.heads_action(h))\n        out.append(self.heads_view(h))"
+    ),
+}
+
+
+@pytest.mark.parametrize("read", READ)
+def test_what_goes_over_heads_calls_each(read: str):
+    body = HEADS.format(filled=FILLED["a loop"], read=read)
+    assert READ[read] in of(body.replace("{{", "{").replace("}}", "}")).text
+
+
+def test_the_features_of_each_example_are_given_new_axes():
+    text = of(
+        """
+class Thing(nn.Module):
+    def __init__(self, channels=8, width=4):
+        super().__init__()
+        self.fc = nn.Linear(width, channels)
+
+    def forward(self, image, style):
+        b, c, h, w = image.shape
+        return image.view(b, 1, c, h, w) * self.fc(style).view(b, 1, c, 1, 1)
+"""
+    ).text
+    assert "style: Float['b width']" in text, text
+
+
+def test_another_name_of_a_function_is_that_function():
+    text = of(
+        """
+def scaled(w):
+    return w / w.abs().mean()
+
+
+binarize = scaled
+
+
+class Thing(nn.Module):
+    def __init__(self, dim=8, out=4):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(out, dim))
+
+    def forward(self, x):
+        return x @ binarize(self.weight).t()
+"""
+    ).text
+    assert "x: Float['*batch dim']" in text or "x: Float['batch dim']" in text, text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable
+from typing import Any
 
 from mlax_scaffold.conversion.shapes.sizes import substituted
 from mlax_scaffold.conversion.shapes.values import Number, Value
@@ -54,8 +55,8 @@ def is_case_of(
             known = _Known(left, n)
         case _:
             return False
-    found = [folded(known.visit(copy.deepcopy(size))) for size in general]
-    return all(map(same, found, map(known.visit, map(copy.deepcopy, sizes))))
+    found = [folded(known.size(size)) for size in general]
+    return all(map(same, found, map(known.size, sizes)))
 
 
 class _Known(ast.NodeTransformer):
@@ -64,7 +65,11 @@ class _Known(ast.NodeTransformer):
     def __init__(self, known: ast.expr, number: ast.Constant):
         self.known, self.number = known, number
 
-    def visit(self, node: ast.AST) -> ast.AST:
+    def size(self, node: ast.expr) -> ast.expr:
+        """A size with the number in it."""
+        return self.visit(copy.deepcopy(node))
+
+    def visit(self, node: ast.AST) -> Any:
         alike = isinstance(node, ast.expr) and same(node, self.known)
         return self.number if alike else self.generic_visit(node)
 
