@@ -297,3 +297,25 @@ class Thing(nn.Module):
 """
     ).text
     assert "x: Float['*batch dim']" in text or "x: Float['batch dim']" in text, text
+
+
+def test_groups_that_a_local_counts_are_examples():
+    text = of(
+        """
+class Thing(nn.Module):
+    def __init__(self, dim=8, out=4, width=6):
+        super().__init__()
+        self.dim, self.out = dim, out
+        self.weight = nn.Parameter(torch.randn(1, out, dim, 3, 3))
+        self.style = nn.Linear(width, dim)
+
+    def forward(self, image, style):
+        batch, dim, h, w = image.shape
+        weight = self.weight * self.style(style).view(batch, 1, dim, 1, 1)
+        weight = weight.view(batch * self.out, dim, 3, 3)
+        image = image.view(1, batch * dim, h, w)
+        y = nn.functional.conv2d(image, weight, padding=1, groups=batch)
+        return y.view(batch, self.out, h, w)
+"""
+    ).text
+    assert "image: Float['batch dim h w'], style: Float['batch width']" in text, text
