@@ -330,7 +330,7 @@ def with_plain_forms(
     with_wrapping_layers(origin)
     without_conditional_rules(origin, thing, notes)
     without_fixed_parameters(origin, thing, notes)
-    with_file_tables(origin, thing, notes)
+    given |= with_file_tables(origin, thing, notes)
     without_iterated_dictionaries(origin, notes)
     without_handed_layers(origin, thing)
     without_given_functions(origin)

@@ -319,3 +319,26 @@ class Thing(nn.Module):
 """
     ).text
     assert "image: Float['batch dim h w'], style: Float['batch width']" in text, text
+
+
+def test_the_original_is_given_the_table_that_the_file_gives_it():
+    made = of(
+        """
+class Thing(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.fc = nn.Embedding(config["layers"][0], config["layers"][1])
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+settings = {"alias": "thing", "layers": [16, 8, 4]}
+model = Thing(settings)
+"""
+    )
+    assert made.trial is not None
+    # The comparison would be skipped without it.
+    assert dict(made.trial.given) == {
+        "config": "{'alias': 'thing', 'layers': [16, 8, 4]}"
+    }
