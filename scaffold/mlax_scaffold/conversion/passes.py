@@ -173,6 +173,9 @@ from mlax_scaffold.conversion.handed.spread_tuples import without_spread_tuples
 from mlax_scaffold.conversion.handed.told_arguments import without_told_arguments
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
+from mlax_scaffold.conversion.lists.iterated_dictionaries import (
+    without_iterated_dictionaries,
+)
 from mlax_scaffold.conversion.lists.later_layers import with_wrapping_layers
 from mlax_scaffold.conversion.lists.lists_or_layers import with_lists_apart
 from mlax_scaffold.conversion.lists.parted_sequences import without_parted_sequences
@@ -327,7 +330,8 @@ def with_plain_forms(
     with_wrapping_layers(origin)
     without_conditional_rules(origin, thing, notes)
     without_fixed_parameters(origin, thing, notes)
-    with_file_tables(origin, thing, notes)
+    given |= with_file_tables(origin, thing, notes)
+    without_iterated_dictionaries(origin, notes)
     without_handed_layers(origin, thing)
     without_given_functions(origin)
     without_functions_of_layers(origin)

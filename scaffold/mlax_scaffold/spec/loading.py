@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import inspect
 import sys
@@ -57,6 +58,19 @@ def _is_definition(value: Any) -> bool:
 
 
 def _execute(path: Path, root: str | Path | None) -> Any:
+    module = _executed(path, root, path.read_bytes())
+    # Another project may have a spec of that name.
+    sys.modules[module.__name__] = module
+    return module
+
+
+@functools.lru_cache(maxsize=64)
+def _executed(path: Path, root: str | Path | None, text: bytes) -> Any:
+    """The module of a file with that text.
+
+    What classes declare is kept by class, so that each case of a test would find it out anew of
+    classes that were made anew.
+    """
     name = f"_mlax_scaffold_spec_{path.parent.name}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -63,7 +63,6 @@ def assert_parity(
     keyed = "key" in inspect.signature(layer.init).parameters
     key = {"key": jax.random.key(1)} if keyed else {}
     model = layer.init(**key, **hyperparameters)
-    x = arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     def compare(in_order: Callable[[Mapping], Mapping] | None) -> None:
         source = BUILT[original.framework](thing, original, arguments, arrays)
@@ -77,8 +76,10 @@ def assert_parity(
         for _ in range(mapped):
             run = jax.vmap(run)
         trainables, state, hyperparams = loaded
+        given, expected = _taken(run, arrays)
+        x = given[0] if len(given) == 1 else tuple(given)
         y, _ = layer.fwd(x, trainables, state, hyperparams, inference_mode=True)
-        _assert_same(y, run(*arrays), original, rtol, atol)
+        _assert_same(y, expected, original, rtol, atol)
 
     if not jax.tree.leaves(model[:2]):
         compare(None)
@@ -182,6 +183,25 @@ def _takes_scalars(source: Any, scalar: Any) -> bool:
         # What else it wants of a step, the comparison gives it, or tells.
         return True
     return True
+
+
+def _taken(run: Callable[..., Any], arrays: list[Any]) -> tuple[list[Any], Any]:
+    """Arrays that the original takes, and what it makes of them.
+
+    A loss of probabilities, such as that of `nn.BCELoss`, takes none but those between 0 and 1.
+    """
+    try:
+        return arrays, run(*arrays)
+    except (RuntimeError, ValueError) as error:
+        if "between 0 and 1" not in str(error):
+            raise
+    arrays = jax.tree.map(_between, arrays)
+    return arrays, run(*arrays)
+
+
+def _between(array: Any) -> Any:
+    floating = jnp.issubdtype(jnp.asarray(array).dtype, jnp.floating)
+    return jax.nn.sigmoid(array) if floating else array
 
 
 def _drawn(

@@ -404,3 +404,40 @@ def test_what_a_loop_takes_off_a_list_has_the_size_that_another_one_gave_it():
 )
 def test_what_is_multiplied_and_divided_by_a_number_is_as_before(given, wanted):
     assert ast.unparse(folded(expression(given))) == wanted
+
+
+GROUPED = """\
+import torch
+from torch import nn
+
+
+def repeat_kv(x, n_rep):
+    bs, slen, n_kv_heads, head_dim = x.shape
+    if n_rep == 1:
+        return x
+    x = x[:, :, :, None, :].expand(bs, slen, n_kv_heads, n_rep, head_dim)
+    return x.reshape(bs, slen, n_kv_heads * n_rep, head_dim)
+
+
+class Scores(nn.Module):
+    def __init__(self, dim: int = 16, heads: int = 4, kv_heads: int = 2):
+        super().__init__()
+        self.heads, self.kv_heads = heads, kv_heads
+        self.rep = heads // kv_heads
+        self.query = nn.Linear(dim, heads * 8)
+        self.key = nn.Linear(dim, kv_heads * 8)
+
+    def forward(self, x, mask):
+        b, n, _ = x.shape
+        q = self.query(x).view(b, n, self.heads, 8).transpose(1, 2)
+        k = repeat_kv(self.key(x).view(b, n, self.kv_heads, 8), self.rep)
+        return q @ k.permute(0, 2, 3, 1) + mask
+"""
+
+
+def test_what_a_shortcut_returns_is_a_case_of_what_is_returned_otherwise():
+    made = convert("model.py", GROUPED, "Scores", "Scores")
+    text = made.text.replace("'", '"')
+    # Not kv_heads: `if n_rep == 1: return x` says nothing of other numbers.
+    assert 'mask: Float["# b heads n n"]' in text, text
+    assert '"mask": (2, 4, 4, 4)' in text, text

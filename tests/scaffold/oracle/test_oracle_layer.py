@@ -36,6 +36,15 @@ def written(tmp_path):
     return write
 
 
+def test_a_spec_is_executed_once_until_its_file_changes(written):
+    text = "class Twice(Layer):\n    def forward(self, x: Float['n']):\n        return x * %d\n"
+    first = written("Float, Layer", text % 2)
+    # What a class declares is known by class: another one would be analyzed anew.
+    assert written("Float, Layer", text % 2) is first
+    assert float(written("Float, Layer", text % 3)()(jnp.ones(1))[0]) == 3.0
+    assert float(written("Float, Layer", text % 2)()(jnp.ones(1))[0]) == 2.0
+
+
 def test_importing_the_words_does_not_import_jax():
     code = "import sys, mlax_scaffold.spec; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

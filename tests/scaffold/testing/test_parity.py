@@ -193,3 +193,31 @@ class Ring(eqx.Module):
     else:
         with pytest.raises(AssertionError, match="Not equal"):
             compared()
+
+
+def test_what_takes_probabilities_alone_is_given_some(tmp_path: Path):
+    (tmp_path / "code.py").write_text(
+        "class Loss:\n"
+        "    def __call__(self, x):\n"
+        "        if not ((x >= 0) & (x <= 1)).all():\n"
+        "            raise RuntimeError('all elements of input should be between 0 and 1')\n"
+        "        return {factor} * x\n"
+    )
+    for factor, fails in ((2, False), (3, True)):
+        text = (tmp_path / "code.py").read_text().replace("{factor}", str(factor))
+        (tmp_path / f"code{factor}.py").write_text(text)
+
+        def compared(path: str = f"code{factor}.py") -> None:
+            assert_parity(
+                Double,
+                Original(path, "Loss", "plain"),
+                hyperparameters={},
+                inputs={"x": (2, 3)},
+                near=str(tmp_path / "test.py"),
+            )
+
+        if fails:
+            with pytest.raises(AssertionError):
+                compared()
+        else:
+            compared()

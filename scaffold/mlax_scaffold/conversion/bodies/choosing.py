@@ -9,7 +9,11 @@ from collections.abc import Sequence
 from mlax_scaffold.conversion.bodies.looping import Looping
 from mlax_scaffold.conversion.declarations.parted_inputs import ends
 from mlax_scaffold.conversion.declarations.reading import Environment
-from mlax_scaffold.conversion.shapes.chosen_sizes import chosen_size, compares_sizes
+from mlax_scaffold.conversion.shapes.chosen_sizes import (
+    chosen_size,
+    compares_sizes,
+    is_case_of,
+)
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Value
 from mlax_scaffold.conversion.source.trees import (
@@ -163,8 +167,8 @@ class Choosing(Looping):
         if condition is None or value is other:
             return value
         if compares_sizes(condition):
-            # That says by itself which of them are the same.
-            return value
+            # That says by itself which of them are the same, but of a case that needs no work.
+            return other if self._is_case(condition, value, other) else value
         if not isinstance(value, Array) or not isinstance(other, Array):
             return value
         if len(value.axes) != len(other.axes):
@@ -179,6 +183,12 @@ class Choosing(Looping):
             if not open_ or not isinstance(chosen, ast.IfExp):
                 axes[place] = chosen
         return value if axes == value.axes else value.like(axes)
+
+    def _is_case(self, condition: ast.expr, value: Value, general: Value) -> bool:
+        if not isinstance(value, Array) or not isinstance(general, Array):
+            return False
+        pair = [list(map(self.symbols.find, a.axes)) for a in (value, general)]
+        return len(pair[0]) == len(pair[1]) and is_case_of(condition, *pair)
 
 
 def as_branches(node: ast.Assign, target: ast.Name) -> ast.If:

@@ -97,7 +97,13 @@ class Helping(Applying):
     def _helper(self, func: ast.expr) -> ast.FunctionDef | None:
         """A function of the file, as it stands beside the spec."""
         builder = self.builder
-        found = builder.origin.functions.get(getattr(func, "id", ""))
+        title = getattr(func, "id", "")
+        known = builder.origin.functions
+        assigned = builder.origin.assigned.get(title)
+        if title not in known and assigned is not None:
+            # `binarize = apply_binarize`
+            title = getattr(assigned.value, "id", "")
+        found = known.get(title)
         if found is None or self.depth >= 6:
             return None
         translator = Translator(

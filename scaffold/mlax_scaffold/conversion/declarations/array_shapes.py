@@ -244,7 +244,9 @@ class ArrayShapes(Reshaping):
             return None
         out, share, *window = kernel.axes
         given = {k.arg: k.value for k in node.keywords}
-        channels = _times(share, given.get("groups", ast.Constant(1)))
+        groups = given.get("groups", ast.Constant(1))
+        local = bodies.env.get(getattr(groups, "id", ""))
+        channels = _times(share, local.value if isinstance(local, Number) else groups)
         sizes = ast.Tuple(window, ast.Load())
         places = [ast.Constant(len(window)), channels, out, sizes]
         kept = [k for k in node.keywords if k.arg != "spatial_dims"]

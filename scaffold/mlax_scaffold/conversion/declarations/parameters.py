@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 
 from mlax_scaffold.conversion.declarations.building import Builder
+from mlax_scaffold.conversion.declarations.handed_words import handed_default
 from mlax_scaffold.conversion.declarations.modules import Modules
 from mlax_scaffold.conversion.declarations.words import (
     WINDOW,
@@ -22,6 +23,7 @@ from mlax_scaffold.conversion.source.trees import (
     docstring,
     expression,
     is_name,
+    is_none,
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS, flags
@@ -75,6 +77,10 @@ class Parameters:
             field_name = conflicts.get(parameter, parameter)
             value = self.translator.expression(default) if default is not None else None
             word = word_of(parameter, argument.annotation, value)
+            if word.startswith("Size") and argument.annotation is None:
+                handed = handed_default(builder.origin, builder.node, parameter)
+                if handed is not None and (default is None or is_none(default)):
+                    word = word_of(parameter, None, handed, is_none(default))
             told = argument.annotation is not None or default is not None
             if word.startswith("Sizes") and (
                 _calculated(builder.node, parameter)
@@ -206,6 +212,9 @@ def _is_sequence(node: ast.AST, parameter: str) -> bool:
     def given(part: ast.AST) -> bool:
         return is_name(part, parameter) or self_attribute(part) == parameter
 
+    if any(_pairs(part, parameter) for part in ast.walk(node)):
+        # `size = (size, size)`: what is indexed is the pair.
+        return False
     for part in ast.walk(node):
         match part:
             case ast.Subscript(value=value) | ast.Starred(value=value) if given(value):
@@ -217,6 +226,14 @@ def _is_sequence(node: ast.AST, parameter: str) -> bool:
                     return True
             case ast.For(iter=source) | ast.comprehension(iter=source) if given(source):
                 return True
+    return False
+
+
+def _pairs(node: ast.AST, parameter: str) -> bool:
+    match node:
+        case ast.Assign(targets=[target], value=ast.Tuple(elts=[first, *_])):
+            bound = is_name(target, parameter) or self_attribute(target) == parameter
+            return bound and is_name(first, parameter)
     return False
 
 

@@ -55,13 +55,13 @@ class _Rules:
                 self._of_class()
             return
         for attribute, known in self.builder.attributes.items():
-            if attribute in self.left:
+            if attribute in self.left or not self.rule.holds_for(attribute):
                 continue
             if self.rule.kind == "parameters":
                 self._of_parameters(attribute, known)
             elif known.layer.startswith("@layer:"):
                 self._of_layer(attribute, known)
-        if self.rule.kind == "modules" and not self.left:
+        if self.rule.kind == "modules" and not self.left and not self.rule.attribute:
             self._of_class()
 
     def _runs(self, subjects: Iterable[Subject]) -> list[Filled]:

@@ -227,10 +227,11 @@ def _float(parameter: str, value: object) -> str:
         return "Probability"
     if _POSITIVE.search(parameter) and (number is None or number > 0):
         return "Positive"
-    if (
-        re.search(r"(ratio|mult\w*|expansion|scale|factor)$", parameter)
-        and (number or 1) > 0
-    ):
+    if "drop" in parameter and number is not None and 0 <= number <= 1:
+        # `attn_drop_ratio=0.0`
+        return "Probability"
+    scaling = re.search(r"(ratio|mult\w*|expansion|scale|factor)$", parameter)
+    if scaling and (number is None or number > 0):
         return "Positive"
     if re.search(r"(decay|momentum)$", parameter) and (
         number is None or 0 <= number < 1

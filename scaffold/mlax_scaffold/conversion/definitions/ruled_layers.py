@@ -20,11 +20,24 @@ class RuledLayers(ConstructorLocals):
         if not isinstance(owner, ast.ClassDef):
             return False
         rule = rule_of(self.builder.origin, owner, node)
-        if rule is not None:
+        if rule is not None and rule.attribute and not self._fillable(rule):
+            # Every other use of a class of the file would begin so, too.
+            text = f"`{ast.unparse(node)}` is left out"
+            self.builder.notes.remark(node, text, "give the weights initializers")
+        elif rule is not None:
             known = set(self.builder.attributes)
             initialize(self.builder, rule, own=True)
             self.ruled.append((rule, known))
         return rule is not None
+
+    def _fillable(self, rule: Rule) -> bool:
+        """Whether all that an attribute holds are layers of the library."""
+        held = [
+            known.layer
+            for attribute, known in self.builder.attributes.items()
+            if rule.holds_for(attribute) and known.layer
+        ]
+        return bool(held) and all(layer.startswith("@layer:") for layer in held)
 
     def _complete(self) -> None:
         """Declare the lists that wait for their last element, and begin their layers by rules."""

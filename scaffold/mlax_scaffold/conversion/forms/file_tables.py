@@ -18,14 +18,18 @@ from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, names
 
 
-def with_file_tables(origin: Origin, thing: str, notes: Notes) -> None:
-    """Write them into the class in place, which is told."""
+def with_file_tables(origin: Origin, thing: str, notes: Notes) -> dict[str, str]:
+    """Write them into the class in place, which is told.
+
+    Returns:
+        What the original is given for the parameters that the class has no more, to be compared.
+    """
     node = origin.classes.get(thing)
     if node is None or not origin.uses("torch"):
-        return
+        return {}
     start = next((m for m in node.body if getattr(m, "name", "") == "__init__"), None)
     if not isinstance(start, ast.FunctionDef) or start.args.posonlyargs:
-        return
+        return {}
     given = start.args
     without = [a.arg for a in given.args[1 : len(given.args) - len(given.defaults)]]
     without += [
@@ -49,7 +53,8 @@ def with_file_tables(origin: Origin, thing: str, notes: Notes) -> None:
                 f"`{parameter}` of {thing} {fixed} here what this line says",
                 "change it in the spec where another one is to be built",
             )
-        return
+        return {p: ast.unparse(v) for p, v in tables.items()}
+    return {}
 
 
 def _calls(

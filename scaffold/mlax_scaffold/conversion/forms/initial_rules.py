@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mlax_scaffold.conversion.rows.tables.initializers import IN_PLACE
 from mlax_scaffold.conversion.source.origin import Origin
@@ -34,6 +34,14 @@ class Rule:
     """What names of theirs are, of the function that they stand in."""
     classes: frozenset[str] = frozenset()
     """The classes that a part is of."""
+    attribute: str = ""
+    """The attribute whose layers alone are filled, `self.convs.apply(fill)`; "" for all of them."""
+
+    def holds_for(self, attribute: str) -> bool:
+        """Whether it is run for what an attribute holds, of which a list may have several."""
+        title, _, rest = attribute.rpartition("_")
+        element = title == self.attribute and rest.isdigit()
+        return not self.attribute or attribute == self.attribute or element
 
 
 def rule_of(origin: Origin, node: ast.ClassDef, part: ast.stmt) -> Rule | None:
@@ -43,6 +51,13 @@ def rule_of(origin: Origin, node: ast.ClassDef, part: ast.stmt) -> Rule | None:
             value=ast.Call(func=ast.Attribute(attr="apply") as func, args=[given])
         ) if self_attribute(func):
             return _applied(origin, node, given, part.lineno)
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(value=owner, attr="apply"), args=[given], keywords=[]
+            )
+        ) if attribute := self_attribute(owner):
+            rule = _applied(origin, node, given, part.lineno)
+            return rule and replace(rule, attribute=attribute)
         case ast.For(target=target, iter=ast.Call(func=ast.Attribute() as func)):
             attribute = self_attribute(func)
             if attribute in ("modules", "children", "parameters"):
@@ -156,10 +171,11 @@ def _applied(
 
 
 def rules_of(origin: Origin, node: ast.ClassDef) -> list[Rule]:
-    """The rules that a constructor states, in order."""
+    """The rules that a constructor states for all of its layers, in order."""
     methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
     start = methods.get("__init__")
-    return [] if start is None else [*_stated(origin, node, methods, start.body, 0)]
+    found = [] if start is None else _stated(origin, node, methods, start.body, 0)
+    return [rule for rule in found if not rule.attribute]
 
 
 def _stated(

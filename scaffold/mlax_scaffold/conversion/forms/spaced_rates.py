@@ -17,13 +17,13 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, is_name, targets
 
-_SPACED = ("jax.numpy.linspace", "numpy.linspace")
+_SPACED = ("jax.numpy.linspace", "numpy.linspace", "torch.linspace")
 
 
 def without_spaced_rates(origin: Origin) -> None:
-    """Write them so in methods of the libraries of jax, in place."""
+    """Write them so in methods, in place."""
     for node in origin.classes.values():
-        if framework_of(origin, node) in ("", "torch"):
+        if not framework_of(origin, node):
             continue
         for method in node.body:
             if isinstance(method, ast.FunctionDef):

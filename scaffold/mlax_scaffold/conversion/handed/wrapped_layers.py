@@ -48,6 +48,39 @@ class {title}(torch_.nn.Module):
             x, weight, self.bias, self.stride, self.padding, self.dilation, self.groups
         )
 """
+_TRANSPOSED = """
+class {title}(torch_.nn.Module):
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, bias=True,
+        dilation=1,
+    ):
+        super().__init__()
+        self.stride, self.padding, self.output_padding = stride, padding, output_padding
+        self.in_channels, self.dilation = in_channels, dilation
+{weights}
+        self.bias = torch_.nn.Parameter(torch_.zeros(out_channels)) if bias else None
+
+    def forward(self, x):
+        {axes} = x.shape
+        assert channels == self.in_channels
+{body}
+        return torch_.nn.functional.conv_transpose{dims}d(
+            x, weight, self.bias, self.stride, self.padding, self.output_padding, dilation=self.dilation
+        )
+"""
+_EMBEDDING = """
+class {title}(torch_.nn.Module):
+    def __init__(self, num_embeddings, embedding_dim):
+        super().__init__()
+{weights}
+
+    def forward(self, x: torch_.LongTensor):
+{body}
+        return torch_.nn.functional.embedding(x, weight)
+"""
+_LAYERS = ("Linear", "Embedding", *(f"Conv{n}d" for n in (1, 2, 3)))
+_TURNED = tuple(f"ConvTranspose{n}d" for n in (1, 2, 3))
+"""Those whose weights have the inputs first."""
 _WEIGHTS = {
     "weight": """
         self.weight_g = torch_.nn.Parameter(torch_.ones({ones}))
@@ -62,7 +95,7 @@ _BODIES = {
         length = torch_.sqrt((self.weight_v**2).sum(dim={rest}, keepdim=True))
         weight = self.weight_v * (self.weight_g / length)""",
     "spectral": """
-        matrix = self.weight_orig.flatten(1)
+        matrix = self.weight_orig{turned}.flatten(1)
         if self.training:
             v = torch_.nn.functional.normalize(matrix.t() @ self.weight_u, dim=0, eps=1e-12)
             u = torch_.nn.functional.normalize(matrix @ v, dim=0, eps=1e-12)
@@ -120,9 +153,10 @@ class _Wrapped(ast.NodeTransformer):
         if not isinstance(inner, ast.Call):
             return None
         layer = self.origin.qualified(inner.func).removeprefix("torch.nn.")
-        if layer not in ("Linear", "Conv1d", "Conv2d", "Conv3d"):
+        turned = layer in _TURNED
+        if layer not in (*_LAYERS, *_TURNED):
             return None
-        dims = int(layer[4]) if layer != "Linear" else 0
+        dims = int(layer[-2]) if "Conv" in layer else 0
         title = f"{kind.title()}Norm{layer}"
         if dims:
             size = _argument(inner, 2, "kernel_size")
@@ -134,6 +168,27 @@ class _Wrapped(ast.NodeTransformer):
             shape, out = f"out_channels, {inputs}, {kernel}", "out_channels"
             fan = f"{inputs} * {window}" if dims > 1 else f"({inputs}) * kernel_size"
             text = _CONV
+            if turned and (
+                several or len(inner.args) > 6 or _argument(inner, 6, "groups")
+            ):
+                return None
+            if turned:
+                shape, fan = (
+                    f"in_channels, out_channels, {kernel}",
+                    f"in_channels * {window}",
+                )
+                # A norm is of the first axis, and the singular value that of the outputs.
+                out = "in_channels" if kind == "weight" else "out_channels"
+                text = _TRANSPOSED
+        elif layer == "Embedding":
+            if len(inner.args) != 2 or inner.keywords:
+                return None
+            shape, out, fan = (
+                "num_embeddings, embedding_dim",
+                "num_embeddings",
+                "embedding_dim",
+            )
+            text = _EMBEDDING
         else:
             shape, out, fan = "out_features, in_features", "out_features", "in_features"
             text = _LINEAR
@@ -141,10 +196,15 @@ class _Wrapped(ast.NodeTransformer):
         written = text.format(
             title=title,
             dims=dims,
+            axes=", ".join(
+                ["batch", "channels", "height", "width", "depth"][: dims + 2]
+            ),
             weights=_WEIGHTS[kind].format(
                 shape=shape, out=out, fan=fan, ones=", ".join([out] + ["1"] * len(rest))
             ),
-            body=_BODIES[kind].format(rest=rest),
+            body=_BODIES[kind].format(
+                rest=rest, turned=".transpose(0, 1)" if turned else ""
+            ),
         )
         self._add(title, written, at)
         made = ast.Call(ast.Name(title, ast.Load()), inner.args, inner.keywords)

@@ -5,10 +5,16 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable
+from typing import Any
 
 from mlax_scaffold.conversion.shapes.sizes import substituted
 from mlax_scaffold.conversion.shapes.values import Number, Value
-from mlax_scaffold.conversion.source.trees import literal, same, self_attribute
+from mlax_scaffold.conversion.source.trees import (
+    folded,
+    literal,
+    same,
+    self_attribute,
+)
 from mlax_scaffold.model.arithmetic import COMPARE
 
 
@@ -38,6 +44,34 @@ def says_equal(condition: ast.expr | None) -> bool:
         case ast.Compare(ops=[ast.Eq()], comparators=[other]):
             return compares_sizes(condition) and literal(other) is other
     return False
+
+
+def is_case_of(
+    condition: ast.expr, sizes: Iterable[ast.expr], general: Iterable[ast.expr]
+) -> bool:
+    """Whether sizes where a condition such as `n == 1` holds are the general ones with that number."""
+    match condition:
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant() as n]):
+            known = _Known(left, n)
+        case _:
+            return False
+    found = [folded(known.size(size)) for size in general]
+    return all(map(same, found, map(known.size, sizes)))
+
+
+class _Known(ast.NodeTransformer):
+    """Writes a number in the place of an expression."""
+
+    def __init__(self, known: ast.expr, number: ast.Constant):
+        self.known, self.number = known, number
+
+    def size(self, node: ast.expr) -> ast.expr:
+        """A size with the number in it."""
+        return self.visit(copy.deepcopy(node))
+
+    def visit(self, node: ast.AST) -> Any:
+        alike = isinstance(node, ast.expr) and same(node, self.known)
+        return self.number if alike else self.generic_visit(node)
 
 
 def one_number(condition: ast.expr | None, one: Number, other: Number) -> Value:

@@ -164,7 +164,13 @@ class Reshaping(Growing):
         """New axes of one element beside those that an array has: `mask.view(batch, 1, length)`."""
         told = [s for s in sizes if s is None or literal(s) != 1]
         known = all(s is None or is_symbol(s) for s in told)
-        if not array.lead or array.axes or open_ or not known:
+        if not array.lead or open_ or (not known and not array.axes):
+            return
+        if len(array.axes) == 1 and len(told) == 2 < len(sizes) and None not in told:
+            # `style.view(batch, 1, channels, 1, 1)`: the features of each example.
+            last = [*map(self.symbols.find, (told[1] or array.axes[0], array.axes[0]))]
+            known = same(*last) or is_symbol(last[0])
+        if len(array.axes) not in (0, len(told) - 1) or not known:
             return
         if len(told) < len(sizes) and any(told):
             self.symbols.ranked(array, ["_"] * len(told))

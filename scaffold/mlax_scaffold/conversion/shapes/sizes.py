@@ -183,6 +183,9 @@ class Symbols:
             self._along_new(one, other)
             self._along_looked_up(one, other)
             if one.lead and not one.axes and len(other.axes) == 1 and not other.lead:
+                if literal(other.axes[0]) == 1:
+                    # One number for all, `torch.zeros(1)`, says nothing of the array.
+                    return one
                 axis = self.axis(one, -1)
                 if axis is not None:
                     self.equal(axis, other.axes[0])

@@ -10,7 +10,14 @@ from mlax_scaffold.conversion.source.trees import literal
 
 
 def without_class_constants(tree: ast.Module) -> None:
-    """Write them where they are read, in place."""
+    """Write them where they are read, in place; what is read by the class of an object is the object's."""
+    stored = {
+        part.attr
+        for part in ast.walk(tree)
+        if isinstance(part, ast.Attribute)
+        if _of_class(part.value) and not isinstance(part.ctx, ast.Load)
+    }
+    _Own(stored).visit(tree)
     known = {
         (node.name, place): value
         for node in tree.body
@@ -42,6 +49,24 @@ def _constants(node: ast.ClassDef) -> dict[str, ast.expr]:
                 if isinstance(literal(value), bool | int | float | str):
                     found[place] = value
     return found
+
+
+def _of_class(node: ast.expr) -> bool:
+    return ast.unparse(node) in ("type(self)", "self.__class__")
+
+
+class _Own(ast.NodeTransformer):
+    """Reads `type(self).scale` as `self.scale`, unless some line sets it for all objects."""
+
+    def __init__(self, stored: set[str]):
+        self.stored = stored
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        of_class = _of_class(node.value) and not node.attr.startswith("__")
+        if of_class and node.attr not in self.stored:
+            node.value = ast.copy_location(ast.Name("self", ast.Load()), node.value)
+        return node
 
 
 class _Reads(ast.NodeTransformer):
