@@ -97,7 +97,7 @@ def _keeps_apart(what: str, framework: str) -> bool:
     return any(said in what for said in _APART)
 
 
-_APART = ("is the pair (cell, hidden)", "is returned as", "are a state of the layer")
+_APART = ("is the pair (cell, hidden)", "is returned as")
 _WITH_MEANS = ("jax.random.normal(", "jax.random.uniform(")
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from mlax_scaffold.testing.built import Built, Run
+from mlax_scaffold.testing.modules_of_equinox import layer_of_equinox
 from mlax_scaffold.testing.plain_objects import PREFIX, put_in_mode, replaced
 from mlax_scaffold.testing.tensors import layer_of_torch
 
@@ -266,19 +267,6 @@ def _take(tree: dict[Any, Any], path: Sequence[Any]) -> Any:
     return found
 
 
-def _equinox(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
-    import equinox as eqx
-
-    flags = original.given_flags()
-    module = eqx.nn.inference_mode(
-        cls(**arguments, **_taken(cls, key=jax.random.key(0)))
-    )
-    weights, rest = eqx.partition(module, eqx.is_inexact_array)
-    return Built(
-        weights, lambda moved: lambda *x: eqx.combine(moved, rest)(*x, **flags)
-    )
-
-
 def _haiku(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
     import haiku as hk
 
@@ -363,7 +351,7 @@ BUILT: MappingOf[str, Callable[[Any, Original, Any, Any], Built]] = {
     "torch": layer_of_torch,
     "flax": _flax,
     "nnx": _nnx,
-    "equinox": _equinox,
+    "equinox": layer_of_equinox,
     "haiku": _haiku,
     "plain": _plain,
     "pair": _pair,

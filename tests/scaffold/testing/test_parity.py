@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mlax.nn import Linear
+from mlax.nn import BatchNorm, Linear
 from mlax_scaffold.testing.originals import Original
 from mlax_scaffold.testing.parity import assert_parity
 from mlax_scaffold.testing.tensors import settle_norm
@@ -193,3 +193,41 @@ class Ring(eqx.Module):
     else:
         with pytest.raises(AssertionError, match="Not equal"):
             compared()
+
+
+NORMED = """
+import equinox as eqx
+
+
+class Normed(eqx.Module):
+    norm: eqx.nn.BatchNorm
+
+    def __init__(self, channels):
+        self.norm = eqx.nn.BatchNorm(channels, "batch", mode="{mode}")
+
+    def __call__(self, state, x):
+        y, state = self.norm(x, state)
+        return {factor} * y, state
+"""
+
+
+@pytest.mark.parametrize("mode", ["ema", "batch"])
+@pytest.mark.parametrize("factor", [1, 2])
+def test_a_module_of_equinox_is_handed_its_state(tmp_path, mode, factor):
+    (tmp_path / "code.py").write_text(NORMED.format(mode=mode, factor=factor))
+    original = Original("code.py", "Normed", "equinox", {"channels": "channels"})
+
+    def compared() -> None:
+        assert_parity(
+            BatchNorm,
+            original,
+            hyperparameters={"channels": 3},
+            inputs={"x": (4, 3)},
+            near=str(tmp_path / "test.py"),
+        )
+
+    if factor == 1:
+        compared()
+        return
+    with pytest.raises(AssertionError):
+        compared()

@@ -9,6 +9,9 @@ import ast
 import copy
 from collections.abc import Collection, Mapping
 
+from mlax_scaffold.conversion.handed.deciding_arguments import (
+    without_deciding_arguments,
+)
 from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
 from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.origin import Origin
@@ -33,14 +36,12 @@ def without_making_functions(origin: Origin, layers: Collection[str]) -> None:
     if not origin.uses("flax") and not origin.uses("haiku"):
         return
     making = _making(origin, layers)
-    known = {
-        title: function
-        for title, function in origin.functions.items()
-        if title in making and _is_followed(function)
-    }
+    found = {t: f for t, f in origin.functions.items() if t in making}
+    found |= without_deciding_arguments(origin, found)
+    known = {t: f for t, f in found.items() if _is_followed(f)}
     if not known:
         return
-    callers = [f for n, f in origin.functions.items() if n in making]
+    callers = [*found.values()]
     for node in origin.classes.values():
         callers += [m for m in node.body if isinstance(m, ast.FunctionDef)]
     for _ in range(_DEEP):

@@ -1,0 +1,277 @@
+"""Habits of repositories of flax, equinox, haiku and optax: settings, functions that make layers, scans."""
+
+from __future__ import annotations
+
+import pytest
+from test_conversion_forms import converted
+
+from mlax_scaffold.conversion import convert
+
+LINEN = (
+    "import flax.linen as nn\nimport jax\nimport jax.numpy as jnp\nimport chex\n\n\n"
+)
+NNX = (
+    "from flax import nnx\nimport functools\nimport jax\nimport jax.numpy as jnp\n\n\n"
+)
+EQUINOX = "import equinox as eqx\nimport jax\nimport jax.numpy as jnp\n\n\n"
+HAIKU = (
+    "import functools\nimport haiku as hk\nimport jax\nimport jax.numpy as jnp\n\n\n"
+)
+
+
+def test_a_setting_with_the_name_of_a_local_is_config_and_a_default_gives_others():
+    code = """\
+import dataclasses
+import jax
+import jax.numpy as jnp
+import optax
+from typing import NamedTuple
+
+
+@dataclasses.dataclass
+class Config:
+    lr: float = 1e-3
+    betas: tuple = (0.9, 0.99)
+    base: int = 8
+
+
+class State(NamedTuple):
+    step: jnp.ndarray
+    mu: optax.Updates
+
+
+def make(cfg: Config = Config(base=4)):
+    b1, b2 = cfg.betas
+
+    def init(params):
+        return State(jnp.zeros((), jnp.int32), jax.tree.map(jnp.zeros_like, params))
+
+    def update(grads, state, params=None):
+        lr = cfg.lr * jnp.minimum(1.0, (state.step + 1) / cfg.base)
+
+        def one(g, m):
+            m = b1 * m + (1 - b1) * g
+            return -lr * (m + b2 * g), m
+
+        both = jax.tree.map(one, grads, state.mu)
+        updates, mu = jax.tree_util.tree_transpose(
+            jax.tree_util.tree_structure(grads), jax.tree_util.tree_structure((0, 0)), both)
+        return updates, State(state.step + 1, mu)
+
+    return optax.GradientTransformation(init, update)
+"""
+    made = convert("config.py", code, "make", "Recipe", "OPTIMIZER")
+    assert made.whole, made.notes
+    assert "config_lr: float = 0.001" in made.text
+    assert "b1: Decay = 0.9\n    b2: Decay = 0.99" in made.text
+    assert "base: Size = 4" in made.text
+    assert "updates = parted[0]" in made.text
+    assert "self.mu = mu" in made.text
+
+
+def test_a_name_of_a_configuration_in_one_method_is_another_thing_in_the_next():
+    text = converted(
+        """\
+import dataclasses
+
+
+@dataclasses.dataclass
+class Config:
+    width: int = 8
+    patch: int = 2
+
+
+class Thing(nn.Module):
+    cfg: Config
+
+    def setup(self):
+        c = self.cfg
+        self.embed = nn.Conv(c.width, (c.patch, c.patch), strides=(c.patch, c.patch))
+
+    def __call__(self, images):
+        x = self.embed(images)
+        n, h, w, c = x.shape
+        return x.reshape(n, h * w, c)
+""",
+        LINEN,
+    ).text
+    assert "width: Size = 8" in text
+    assert "self.width, (self.patch, self.patch)" in text
+
+
+@pytest.mark.parametrize(
+    "indices", ["jnp.argsort(noise, axis=1)", "jnp.argsort(noise, axis=1)[:, :2]"]
+)
+def test_rows_that_indices_choose_keep_their_features(indices):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    width: int = 8
+
+    @nn.compact
+    def __call__(self, images, noise):
+        x = nn.Conv(self.width, (4, 4), strides=(4, 4))(images)
+        n, h, w, c = x.shape
+        x = x.reshape(n, h * w, c)
+        chosen = {indices}
+        x = jnp.take_along_axis(x, chosen[:, :, None], axis=1)
+        return nn.Dense(3)(x)
+""",
+        LINEN,
+    ).text
+    assert "Linear(self.width, 3)" in text
+
+
+def test_layers_of_size_scalar_are_mapped():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    gate: eqx.nn.Linear
+
+    def __init__(self, hidden: int, key):
+        self.gate = eqx.nn.Linear(hidden, "scalar", key=key)
+
+    def __call__(self, x):
+        return x * jax.nn.sigmoid(jax.vmap(self.gate)(x))[:, None]
+""",
+        EQUINOX,
+    ).text
+    assert "self.gate = Linear(self.hidden, 1)" in text
+    assert "self.gate(x)[..., 0]" in text
+
+
+def test_a_partial_class_that_a_constructor_keeps_is_made_where_it_is_called():
+    text = converted(
+        """\
+class Thing(hk.Module):
+    def __init__(self, actions: int, name=None):
+        super().__init__(name)
+        self._actions = actions
+        self._head = functools.partial(hk.Linear, with_bias=False)
+
+    def __call__(self, x):
+        a = self._head(self._actions, name="policy")(x)
+        return a + self._head(1, with_bias=True, name="critic")(x)
+""",
+        HAIKU,
+    ).text
+    assert (
+        "self.policy = Linear(self.in_features, self.actions, use_bias=False)" in text
+    )
+    assert "self.critic = Linear(self.in_features, 1)" in text
+
+
+def test_a_layer_that_nothing_calls_has_no_weights_in_haiku():
+    text = converted(
+        """\
+class Thing(hk.Module):
+    def __init__(self, width: int, name=None):
+        super().__init__(name)
+        self._norm = hk.LayerNorm(-1, True, True)
+        self._out = hk.Linear(width)
+
+    def __call__(self, x):
+        return self._out(x)
+""",
+        HAIKU,
+    ).text
+    assert "LayerNorm" not in text
+
+
+def test_a_function_that_makes_layers_under_a_condition_is_written_out_in_each_case():
+    text = converted(
+        """\
+def build(size, norm=True, name=None):
+    network = hk.Linear(size, name=name)
+    if norm:
+        after = hk.LayerNorm(axis=-1, create_scale=True, create_offset=True)
+        return hk.Sequential([network, after])
+    return hk.Sequential([network])
+
+
+class Thing(hk.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self._width = width
+
+    def __call__(self, x):
+        h = build(self._width, name="first")(x)
+        return build(3, norm=False, name="last")(h)
+""",
+        HAIKU,
+    ).text
+    assert text.count("LayerNorm(self.width)") == 1
+    assert "self.last = Linear(self.width, 3)" in text
+
+
+def test_what_chex_asserts_is_how_many_axes_there_are():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        chex.assert_rank(x, 3)
+        chex.assert_tree_all_finite(x)
+        return nn.Dense(4)(x)
+""",
+        LINEN,
+    ).text
+    assert "require(x.ndim == 3" in text
+    assert "finite" not in text
+
+
+CELL = """\
+class Cell(nnx.Module):
+    def __init__(self, d: int, rngs: nnx.Rngs):
+        self.d = d
+        self.wx = nnx.Linear(d, d, rngs=rngs)
+
+    def __call__(self, h, x):
+        h = jnp.tanh(self.wx(x) + h)
+        return h, h
+
+    def begin(self, batch):
+        return jnp.zeros((batch, self.d))
+
+
+class Thing(nnx.Module):
+    def __init__(self, d: int, *, rngs: nnx.Rngs):
+        self.cell = Cell(d, rngs)
+
+    def __call__(self, x):
+        carry = self.cell.begin(x.shape[0])
+"""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "step = nnx.scan(lambda cell, c, u: cell(c, u), in_axes=(None, nnx.Carry, 1), "
+        "out_axes=(nnx.Carry, 1))\n"
+        "        _, y = step(self.cell, carry, x)",
+        "@nnx.scan(in_axes=(nnx.Carry, 1), out_axes=(nnx.Carry, 1))\n"
+        "        def step(c, u):\n            return self.cell(c, u)\n"
+        "        _, y = step(carry, x)",
+        "@functools.partial(nnx.scan, in_axes=(nnx.Carry, 1), out_axes=(nnx.Carry, 1))\n"
+        "        def step(c, u):\n            return self.cell(c, u)\n"
+        "        _, y = step(carry, x)",
+    ],
+)
+def test_what_nnx_scans_over_time_is_a_step(lines):
+    text = converted(f"{CELL}        {lines}\n        return y\n", NNX).text
+    assert "lax.scan(step, carry, jnp.swapaxes(x, 0, 1))" in text
+    assert "y = jnp.swapaxes(y, 0, 1)" in text
+    assert "return self.cell(c, u)" in text
+    # What reads sizes of a part alone is a method of what holds it.
+    assert "self._begin(x, self.cell.d, x.shape[0])" in text
+
+
+def test_a_carry_alone_is_the_result_of_a_scan():
+    lines = (
+        "@nnx.scan(in_axes=(nnx.Carry, 0), out_axes=nnx.Carry)\n"
+        "        def step(c, u):\n            return self.cell(c, u)[0]\n"
+        "        carry = step(carry, x)"
+    )
+    text = converted(f"{CELL}        {lines}\n        return carry\n", NNX).text
+    assert "return (self.cell(c, u)[0], None)" in text
+    assert "carry = lax.scan(step, carry, x)[0]" in text
