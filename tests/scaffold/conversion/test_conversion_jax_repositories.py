@@ -275,3 +275,61 @@ def test_a_carry_alone_is_the_result_of_a_scan():
     text = converted(f"{CELL}        {lines}\n        return carry\n", NNX).text
     assert "return (self.cell(c, u)[0], None)" in text
     assert "carry = lax.scan(step, carry, x)[0]" in text
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "self.strides == 1 and x.shape[-1] == self.features",
+        "x.shape[-1] == self.features",
+        "x.shape == y.shape",
+    ],
+)
+def test_what_is_added_where_sizes_are_the_same_may_have_others(test):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    features: int
+    strides: int
+
+    @nn.compact
+    def __call__(self, x):
+        y = nn.Conv(self.features, (3, 3), strides=self.strides)(x)
+        if {test}:
+            y = y + x
+        return nn.Dense(3)(y)
+""",
+        LINEN,
+    ).text
+    assert "Conv(2, self.in_channels, self.features" in text
+    assert "Linear(self.features, 3)" in text
+
+
+def test_a_size_that_nothing_reads_in_the_end_is_no_hyperparameter():
+    text = converted(
+        """\
+def posenc(x, low, high):
+    scales = jnp.array([2 ** i for i in range(low, high)])
+    xb = jnp.reshape((x[..., None, :] * scales[:, None]), list(x.shape[:-1]) + [-1])
+    return jnp.concatenate([x, jnp.sin(xb)], axis=-1)
+
+
+class Thing(nn.Module):
+    width: int = 8
+    degrees: int = 4
+
+    @nn.compact
+    def __call__(self, points, viewdirs):
+        x = posenc(points, 0, self.degrees)
+        condition = posenc(viewdirs, 0, 2)
+        x = nn.Dense(self.width)(x)
+        condition = jnp.tile(condition[:, None, :], (1, x.shape[1], 1))
+        return nn.Dense(3)(jnp.concatenate([x, condition], axis=-1))
+""",
+        LINEN,
+    ).text
+    fields = [
+        line.partition(":")[0].strip() for line in text.splitlines() if ": Size" in line
+    ]
+    rest = text.partition("def setup")[2]
+    assert all(field in rest for field in fields), text
