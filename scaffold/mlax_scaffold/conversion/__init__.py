@@ -32,6 +32,9 @@ from mlax_scaffold.conversion.forms.known_tuples import without_known_tuples
 from mlax_scaffold.conversion.forms.made_classes import with_made_class
 from mlax_scaffold.conversion.forms.named_results import without_named_results
 from mlax_scaffold.conversion.forms.repeats import called_once
+from mlax_scaffold.conversion.forms.weightless_objects import (
+    without_weightless_objects,
+)
 from mlax_scaffold.conversion.handed.config_fields import Configured, dotted
 from mlax_scaffold.conversion.handed.optimizer_settings import with_optimizer_settings
 from mlax_scaffold.conversion.output.builtin_sums import without_builtin_sums
@@ -183,6 +186,7 @@ def _converted(
     origin, notes = Origin.read(path, text), Notes()
     if kind == "LAYER":
         with_made_class(origin, thing)
+    objects = without_weightless_objects(origin, thing, notes)
     given, configured = with_plain_forms(origin, thing, notes, run=run)
     known = origin.classes.get(thing) or origin.functions.get(thing)
     pair, functions = None, None
@@ -249,6 +253,7 @@ def _converted(
     for found_settings in configured:
         if thing in found_settings and tried is not None:
             tried = _of_settings(tried, found_settings[thing])
+    functions = functions or objects.get(thing)
     if functions is not None and tried is not None:
         framework = "pair"
         keys = tuple((k, "key") for k in functions.keys)

@@ -226,7 +226,9 @@ def _nnx(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
     flags = original.given_flags()
     module = cls(**arguments, **_taken(cls, rngs=nnx.Rngs(0)))
     module.eval()
-    _, weights, _ = nnx.split(module, (nnx.Param, nnx.BatchStat), ...)
+    # Variables of classes of its own, too, such as codebooks.
+    kept = nnx.All(nnx.Variable, nnx.Not(nnx.RngState))
+    _, weights, _ = nnx.split(module, kept, ...)
     held = nnx.to_pure_dict(weights)
     # Plain arrays are no variables, and what they were drawn as.
     beside = {
@@ -315,7 +317,8 @@ def _plain(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
 def _pair(thing: Any, original: Original, arguments: Any, arrays: Any) -> Built:
     """A function that makes weights, and one that takes them."""
     holder = thing
-    if inspect.isfunction(thing):
+    configured = isinstance(thing, type) and inspect.signature(thing).parameters
+    if inspect.isfunction(thing) or configured:
         holder = thing(**_taken(thing, **arguments))
     if isinstance(holder, tuple) and not hasattr(holder, original.functions[0]):
         first, second = holder[:2]

@@ -333,3 +333,112 @@ class Thing(nn.Module):
     ]
     rest = text.partition("def setup")[2]
     assert all(field in rest for field in fields), text
+
+
+OBJECTS = """\
+import jax
+import jax.numpy as jnp
+from jax import random
+
+
+class Linear:
+    def __init__(self, in_dim, out_dim, bias=True):
+        self.in_dim, self.out_dim, self.bias = in_dim, out_dim, bias
+
+    def init(self, key):
+        params = {"w": random.normal(key, (self.in_dim, self.out_dim))}
+        if self.bias:
+            params["b"] = jnp.zeros(self.out_dim)
+        return params
+
+    def __call__(self, params, x):
+        y = x @ params["w"]
+        if self.bias:
+            y = y + params["b"]
+        return y
+
+
+class Thing:
+    def __init__(self, dim):
+        self.out = Linear(dim, 3)
+        self.dim = dim
+
+    def init(self, key):
+        k1, k2 = random.split(key)
+        return {"out": self.out.init(k1), "scale": jnp.ones(self.dim)}
+
+    def __call__(self, params, x):
+        return self.out(params["out"], x * params["scale"])
+"""
+
+
+def test_an_object_that_is_handed_its_weights_holds_them():
+    made = converted(OBJECTS, "")
+    assert "self.out = Linear(self.dim, 3)" in made.text
+    assert (
+        "self.b = trainable(zeros, (self.out_dim,)) if self.bias else None" in made.text
+    )
+    assert "return self.out(x * self.scale)" in made.text
+    assert "params" not in made.text
+    assert made.trial is not None
+    assert made.trial.pair is not None
+    assert made.trial.pair.functions == ("init", "__call__")
+    assert made.framework == "pair"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('x * params["scale"]', "x * sum(params.values())"),
+        ('"scale": jnp.ones(self.dim)', '"dim": jnp.ones(self.dim)'),
+        ("return y\n", "return y + len(params)\n"),
+    ],
+)
+def test_weights_that_an_object_is_handed_as_a_whole_are_listed(old, new):
+    made = convert("thing.py", OBJECTS.replace(old, new), "Thing", "Thing")
+    assert not made.whole
+    if "len" not in new:
+        assert any("makes, and that the call is handed" in n.what for n in made.notes)
+
+
+def test_initializers_that_a_file_names_are_those_of_its_layers():
+    text = converted(
+        """\
+xavier = nnx.initializers.xavier_uniform()
+
+
+class Thing(nnx.Module):
+    def __init__(self, dim: int, *, rngs: nnx.Rngs):
+        self.out = nnx.Linear(dim, 3, kernel_init=xavier, rngs=rngs)
+
+    def __call__(self, x):
+        return self.out(x)
+""",
+        NNX,
+    ).text
+    assert "kernel_initializer=xavier_uniform()" in text
+    assert "xavier =" not in text
+
+
+def test_what_counts_is_divided_anew():
+    text = converted(
+        """\
+import numpy as np
+
+
+def table(dim, size):
+    omega = np.arange(dim, dtype=np.float64)
+    omega /= dim
+    return np.arange(size)[:, None] * omega[None]
+
+
+class Thing(nnx.Module):
+    def __init__(self, dim: int, size: int, *, rngs: nnx.Rngs):
+        self.table = nnx.Variable(jnp.asarray(table(dim, size), dtype=jnp.float32))
+
+    def __call__(self, x):
+        return x + self.table.value
+""",
+        NNX,
+    ).text
+    assert "omega = omega / dim" in text
