@@ -31,6 +31,7 @@ from mlax_scaffold.conversion.forms.haiku_functions import transformed
 from mlax_scaffold.conversion.forms.known_tuples import without_known_tuples
 from mlax_scaffold.conversion.forms.made_classes import with_made_class
 from mlax_scaffold.conversion.forms.named_results import without_named_results
+from mlax_scaffold.conversion.forms.padded_queries import tell_padded_queries
 from mlax_scaffold.conversion.forms.repeats import called_once
 from mlax_scaffold.conversion.forms.weightless_objects import (
     without_weightless_objects,
@@ -187,6 +188,7 @@ def _converted(
     if kind == "LAYER":
         with_made_class(origin, thing)
     objects = without_weightless_objects(origin, thing, notes)
+    pads = tell_padded_queries(origin, thing, notes)
     given, configured = with_plain_forms(origin, thing, notes, run=run)
     known = origin.classes.get(thing) or origin.functions.get(thing)
     pair, functions = None, None
@@ -249,7 +251,8 @@ def _converted(
         # Two draws are not to be compared, nor states in another order.
         tried = None
     if tried is not None:
-        tried = replace(tried, given=tuple(given.items()))
+        whole = tried.integers if pads else ()
+        tried = replace(tried, given=tuple(given.items()), unpadded=whole)
     for found_settings in configured:
         if thing in found_settings and tried is not None:
             tried = _of_settings(tried, found_settings[thing])

@@ -442,3 +442,25 @@ class Thing(nnx.Module):
         NNX,
     ).text
     assert "omega = omega / dim" in text
+
+
+@pytest.mark.parametrize(
+    ("queries", "told"), [("tokens > 0", True), ("jnp.ones_like(tokens)", False)]
+)
+def test_queries_that_may_attend_to_nothing_are_told_and_not_compared(queries, told):
+    made = converted(
+        f"""\
+class Thing(nn.Module):
+    width: int = 8
+
+    @nn.compact
+    def __call__(self, tokens):
+        mask = nn.make_attention_mask({queries}, tokens > 0)
+        x = nn.Embed(16, self.width)(tokens)
+        return nn.MultiHeadDotProductAttention(2)(x, x, mask=mask)
+""",
+        LINEN,
+    )
+    assert any("attend to nothing" in n.what for n in made.notes) == told
+    assert made.trial is not None
+    assert made.trial.unpadded == (("tokens",) if told else ())

@@ -324,3 +324,35 @@ def test_an_object_is_handed_its_weights(tmp_path, factor):
         return
     with pytest.raises(AssertionError):
         assert_parity(Times, original, near=near, **given)
+
+
+PADS = """
+import jax.numpy as jnp
+
+
+class Pads:
+    def __call__(self, x):
+        return jnp.where(x > 0, 2 * x, 7)
+"""
+
+
+@pytest.mark.parametrize("unpadded", [("x",), ()])
+def test_indices_that_would_pad_are_drawn_without_zeros(tmp_path, unpadded):
+    (tmp_path / "code.py").write_text(PADS)
+
+    def compared() -> None:
+        assert_parity(
+            Double,
+            Original("code.py", "Pads", "plain"),
+            hyperparameters={},
+            inputs={"x": (4, 5)},
+            integers=("x",),
+            unpadded=unpadded,
+            near=str(tmp_path / "test.py"),
+        )
+
+    if unpadded:
+        compared()
+        return
+    with pytest.raises(AssertionError):
+        compared()
