@@ -184,7 +184,7 @@ def test_a_function_that_makes_layers_under_a_condition_is_written_out_in_each_c
 def build(size, norm=True, name=None):
     network = hk.Linear(size, name=name)
     if norm:
-        after = hk.LayerNorm(axis=-1, create_scale=True, create_offset=True)
+        after = hk.LayerNorm(-1, True, True, name=(name or "mlp") + "_norm")
         return hk.Sequential([network, after])
     return hk.Sequential([network])
 
@@ -200,7 +200,8 @@ class Thing(hk.Module):
 """,
         HAIKU,
     ).text
-    assert text.count("LayerNorm(self.width)") == 1
+    assert text.count("LayerNorm(") == 1
+    assert "self.first_norm = LayerNorm(self.width)" in text
     assert "self.last = Linear(self.width, 3)" in text
 
 
