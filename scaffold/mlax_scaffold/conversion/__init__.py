@@ -31,7 +31,11 @@ from mlax_scaffold.conversion.forms.haiku_functions import transformed
 from mlax_scaffold.conversion.forms.known_tuples import without_known_tuples
 from mlax_scaffold.conversion.forms.made_classes import with_made_class
 from mlax_scaffold.conversion.forms.named_results import without_named_results
+from mlax_scaffold.conversion.forms.padded_queries import tell_padded_queries
 from mlax_scaffold.conversion.forms.repeats import called_once
+from mlax_scaffold.conversion.forms.weightless_objects import (
+    without_weightless_objects,
+)
 from mlax_scaffold.conversion.handed.config_fields import Configured, dotted
 from mlax_scaffold.conversion.handed.optimizer_settings import with_optimizer_settings
 from mlax_scaffold.conversion.output.builtin_sums import without_builtin_sums
@@ -97,7 +101,7 @@ def _keeps_apart(what: str, framework: str) -> bool:
     return any(said in what for said in _APART)
 
 
-_APART = ("is the pair (cell, hidden)", "is returned as", "are a state of the layer")
+_APART = ("is the pair (cell, hidden)", "is returned as")
 _WITH_MEANS = ("jax.random.normal(", "jax.random.uniform(")
 
 
@@ -183,6 +187,8 @@ def _converted(
     origin, notes = Origin.read(path, text), Notes()
     if kind == "LAYER":
         with_made_class(origin, thing)
+    objects = without_weightless_objects(origin, thing, notes)
+    pads = tell_padded_queries(origin, thing, notes)
     given, configured = with_plain_forms(origin, thing, notes, run=run)
     known = origin.classes.get(thing) or origin.functions.get(thing)
     pair, functions = None, None
@@ -245,10 +251,12 @@ def _converted(
         # Two draws are not to be compared, nor states in another order.
         tried = None
     if tried is not None:
-        tried = replace(tried, given=tuple(given.items()))
+        whole = tried.integers if pads else ()
+        tried = replace(tried, given=tuple(given.items()), unpadded=whole)
     for found_settings in configured:
         if thing in found_settings and tried is not None:
             tried = _of_settings(tried, found_settings[thing])
+    functions = functions or objects.get(thing)
     if functions is not None and tried is not None:
         framework = "pair"
         keys = tuple((k, "key") for k in functions.keys)

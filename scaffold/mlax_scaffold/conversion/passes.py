@@ -24,6 +24,7 @@ from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
 from mlax_scaffold.conversion.forms.called_bases import without_called_bases
 from mlax_scaffold.conversion.forms.called_properties import with_called_properties
 from mlax_scaffold.conversion.forms.changed_numbers import without_changed_numbers
+from mlax_scaffold.conversion.forms.chex_assertions import without_chex_assertions
 from mlax_scaffold.conversion.forms.chosen_calls import without_chosen_calls
 from mlax_scaffold.conversion.forms.chosen_classes import without_chosen_classes
 from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_functions
@@ -97,6 +98,9 @@ from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
 from mlax_scaffold.conversion.forms.parameter_lists import with_parameter_lists
+from mlax_scaffold.conversion.forms.partial_attributes import (
+    without_partial_attributes,
+)
 from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
 from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_sizes
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
@@ -112,6 +116,9 @@ from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.sampled_images import without_sampled_images
 from mlax_scaffold.conversion.forms.scalar_sizes import without_scalar_sizes
 from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
+from mlax_scaffold.conversion.forms.scanned_functions import (
+    without_scanned_functions,
+)
 from mlax_scaffold.conversion.forms.sequence_first import without_sequence_first
 from mlax_scaffold.conversion.forms.setup_tables import with_tables_read
 from mlax_scaffold.conversion.forms.shape_locals import without_shape_locals
@@ -135,6 +142,7 @@ from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameter
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
 from mlax_scaffold.conversion.forms.type_casts import without_type_casts
 from mlax_scaffold.conversion.forms.unbiased_ends import without_unbiased_ends
+from mlax_scaffold.conversion.forms.uncalled_layers import without_uncalled_layers
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.forms.unpacked_parts import with_unpacked_parts
 from mlax_scaffold.conversion.forms.unread_counters import without_unread_counters
@@ -218,6 +226,9 @@ def with_plain_forms(
     without_filled_layers(origin, notes)
     without_spread_tuples(origin, thing)
     without_partial_classes(origin)
+    without_partial_attributes(origin)
+    without_chex_assertions(origin)
+    without_uncalled_layers(origin)
     without_rematerialized(origin)
     without_packs(origin)
     without_lazy_values(origin)
@@ -253,6 +264,7 @@ def with_plain_forms(
     without_unread_lambdas(origin)
     without_unbiased_ends(origin)
     without_stacked_layers(origin)
+    without_scanned_functions(origin)
     without_rotated_heads(origin)
     without_chosen_classes(origin, LAYERS)
     without_chosen_calls(origin)

@@ -29,7 +29,7 @@ def test_computes_what_the_original_does():
         inputs={inputs!r},
         integers={integers!r},
         booleans={booleans!r},
-        mapped={mapped!r},
+        mapped={mapped!r},{unpadded}
         near=__file__,
     )
 '''
@@ -104,6 +104,7 @@ def parity_test(
         integers=tried.integers,
         booleans=tried.booleans,
         mapped=tried.mapped,
+        unpadded=f"\n        unpadded={tried.unpadded!r}," if tried.unpadded else "",
     )
     if any(isinstance(v, Written) for _, v in tried.hyperparameters):
         first, _, rest = text.partition("\n\n")

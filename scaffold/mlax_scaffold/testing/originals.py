@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from mlax_scaffold.testing.built import Built, Run
+from mlax_scaffold.testing.modules_of_equinox import layer_of_equinox
 from mlax_scaffold.testing.plain_objects import PREFIX, put_in_mode, replaced
 from mlax_scaffold.testing.tensors import layer_of_torch
 
@@ -225,7 +226,9 @@ def _nnx(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
     flags = original.given_flags()
     module = cls(**arguments, **_taken(cls, rngs=nnx.Rngs(0)))
     module.eval()
-    _, weights, _ = nnx.split(module, (nnx.Param, nnx.BatchStat), ...)
+    # Variables of classes of its own, too, such as codebooks.
+    kept = nnx.All(nnx.Variable, nnx.Not(nnx.RngState))
+    _, weights, _ = nnx.split(module, kept, ...)
     held = nnx.to_pure_dict(weights)
     # Plain arrays are no variables, and what they were drawn as.
     beside = {
@@ -264,19 +267,6 @@ def _take(tree: dict[Any, Any], path: Sequence[Any]) -> Any:
     if not rest or not tree[first]:
         del tree[first]
     return found
-
-
-def _equinox(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
-    import equinox as eqx
-
-    flags = original.given_flags()
-    module = eqx.nn.inference_mode(
-        cls(**arguments, **_taken(cls, key=jax.random.key(0)))
-    )
-    weights, rest = eqx.partition(module, eqx.is_inexact_array)
-    return Built(
-        weights, lambda moved: lambda *x: eqx.combine(moved, rest)(*x, **flags)
-    )
 
 
 def _haiku(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
@@ -327,7 +317,8 @@ def _plain(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
 def _pair(thing: Any, original: Original, arguments: Any, arrays: Any) -> Built:
     """A function that makes weights, and one that takes them."""
     holder = thing
-    if inspect.isfunction(thing):
+    configured = isinstance(thing, type) and inspect.signature(thing).parameters
+    if inspect.isfunction(thing) or configured:
         holder = thing(**_taken(thing, **arguments))
     if isinstance(holder, tuple) and not hasattr(holder, original.functions[0]):
         first, second = holder[:2]
@@ -363,7 +354,7 @@ BUILT: MappingOf[str, Callable[[Any, Original, Any, Any], Built]] = {
     "torch": layer_of_torch,
     "flax": _flax,
     "nnx": _nnx,
-    "equinox": _equinox,
+    "equinox": layer_of_equinox,
     "haiku": _haiku,
     "plain": _plain,
     "pair": _pair,

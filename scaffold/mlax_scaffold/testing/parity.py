@@ -39,6 +39,7 @@ def assert_parity(
     integers: Sequence[str] = (),
     booleans: Sequence[str] = (),
     mapped: int = 0,
+    unpadded: Sequence[str] = (),
     rtol: float = _RTOL,
     atol: float = _ATOL,
 ) -> None:
@@ -53,11 +54,13 @@ def assert_parity(
         integers: the inputs that are indices; of a tuple by their places, `x[1]`.
         booleans: the inputs that are masks.
         mapped: how many first axes an original for one example is mapped over.
+        unpadded: the indices of which none is zero, which would pad.
         rtol: relative to the original's result.
         atol: beside it.
     """
     thing = original.load(near)
-    arrays = list(_drawn(inputs, integers, booleans).values())
+    drawn = _drawn(inputs, integers, booleans)
+    arrays = [jnp.ones_like(a) if n in unpadded else a for n, a in drawn.items()]
     arguments = original.arguments(hyperparameters, thing)
     original.check_made(thing, arguments)
     keyed = "key" in inspect.signature(layer.init).parameters

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 from itertools import count, groupby
 from typing import Any
@@ -64,6 +65,18 @@ def _taken(mapping: Mapping, order: Sequence[Weight]) -> Mapping:
     return replace(mapping, weights=weights, unused=unused)
 
 
+def _moved_state(state: Any, other: Callable[[Any], Any], used: Collection[str]) -> Any:
+    """The averages that the layer has, too, are others; what else is in a state stays."""
+    if not isinstance(state, MappingOf):
+        return jax.tree.map(other, state)
+
+    def unless_unread(path: Any, leaf: Any) -> Any:
+        name = "/".join(key_names(path))
+        return other(leaf) if {name, f"1/{name}"} & set(used) else leaf
+
+    return jax.tree_util.tree_map_with_path(unless_unread, state)
+
+
 def moved(tree: Any, mapping: Mapping) -> Any:
     """Weights other than the initial ones, each another: zeros and ones would hide what is exchanged."""
     used = {n for w in mapping.weights if w.expression for n in names_in(w.expression)}
@@ -80,8 +93,8 @@ def moved(tree: Any, mapping: Mapping) -> Any:
         # What the layer computes from its hyperparameters stays what it is.
         return {name: other(x) if name in used else x for name, x in tree.items()}
     if isinstance(tree, tuple) and len(tree) == 2:
-        # The parameters and the state of haiku.
-        return jax.tree.map(other, tree[0]), tree[1]
+        # Parameters, and the state of haiku or equinox beside them.
+        return jax.tree.map(other, tree[0]), _moved_state(tree[1], other, used)
     paths = (path for path, _ in jax.tree_util.tree_leaves_with_path(tree))
     known = used <= {"/".join(key_names(path)) for path in paths}
 

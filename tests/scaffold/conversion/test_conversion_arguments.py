@@ -101,11 +101,6 @@ LISTED = {
         {"body": "return x - torch.var(x, dim=1, keepdim=True, correction=2)"},
         "a correction of `2`",
     ),
-    "moments of the batch in inference, too": (
-        LINEN,
-        {"body": "return nn.BatchNorm(use_running_average=False)(x)"},
-        "use_running_average=False",
-    ),
     "dropout in the wrong mode": (
         LINEN,
         {"body": "return nn.Dropout(0.5)(x, deterministic=train)"},
@@ -142,11 +137,6 @@ LISTED = {
         EQUINOX,
         {"setup": "self.inner = eqx.nn.Dropout(0.5, inference=True)"},
         "inference=True",
-    ),
-    "a norm of haiku in one mode": (
-        HAIKU,
-        {"body": "return hk.BatchNorm(True, True, 0.9)(x, is_training=True)"},
-        "is_training=True",
     ),
     "dropout of haiku that shares axes": (
         HAIKU,

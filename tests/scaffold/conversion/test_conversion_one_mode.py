@@ -170,10 +170,18 @@ def test_dropout_in_any_mode_is_that_of_training_and_is_told():
     [
         "nn.BatchNorm()(x, use_running_average=False)",
         "nn.BatchNorm(use_running_average=False)(x)",
-        "nn.BatchNorm()(x, use_running_average=True, mask=x > 0)",
     ],
 )
-def test_other_layers_in_one_mode_are_listed(line):
+def test_statistics_of_the_batch_in_any_mode_are_those_of_training_and_are_told(line):
+    made = converted(of_linen(line), LINEN)
+    assert "return self.batch_norm_0(x)" in made.text
+    assert "normalizes by the batch in inference too" in made.notes[0].what
+    # In inference the two are not the same.
+    assert made.trial is None
+
+
+def test_other_layers_in_one_mode_are_listed():
+    line = "nn.BatchNorm()(x, use_running_average=True, mask=x > 0)"
     made = convert("thing.py", LINEN + of_linen(line), "Thing", "FromThing")
     [note] = [n for n in made.notes if n.blocks]
     assert note.what.startswith("`use_running_average=")

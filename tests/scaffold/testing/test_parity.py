@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mlax.nn import Linear
+from mlax.nn import BatchNorm, Linear
 from mlax_scaffold.testing.originals import Original
 from mlax_scaffold.testing.parity import assert_parity
 from mlax_scaffold.testing.tensors import settle_norm
@@ -221,3 +221,166 @@ def test_what_takes_probabilities_alone_is_given_some(tmp_path: Path):
                 compared()
         else:
             compared()
+
+
+NORMED = """
+import equinox as eqx
+
+
+class Normed(eqx.Module):
+    norm: eqx.nn.BatchNorm
+
+    def __init__(self, channels):
+        self.norm = eqx.nn.BatchNorm(channels, "batch", mode="{mode}")
+
+    def __call__(self, state, x):
+        y, state = self.norm(x, state)
+        return {factor} * y, state
+"""
+
+
+@pytest.mark.parametrize("mode", ["ema", "batch"])
+@pytest.mark.parametrize("factor", [1, 2])
+def test_a_module_of_equinox_is_handed_its_state(tmp_path, mode, factor):
+    (tmp_path / "code.py").write_text(NORMED.format(mode=mode, factor=factor))
+    original = Original("code.py", "Normed", "equinox", {"channels": "channels"})
+
+    def compared() -> None:
+        assert_parity(
+            BatchNorm,
+            original,
+            hyperparameters={"channels": 3},
+            inputs={"x": (4, 3)},
+            near=str(tmp_path / "test.py"),
+        )
+
+    if factor == 1:
+        compared()
+        return
+    with pytest.raises(AssertionError):
+        compared()
+
+
+KEPT = """
+from flax import nnx
+import jax
+import jax.numpy as jnp
+
+
+class Table(nnx.Variable):
+    pass
+
+
+class Kept(nnx.Module):
+    def __init__(self, dim, *, rngs):
+        self.table = Table(jax.random.normal(rngs.params(), (dim,)))
+
+    def __call__(self, x):
+        return {factor} * x + self.table.value
+"""
+
+
+class Held(Double):
+    """A layer with a state."""
+
+    @staticmethod
+    def init(key, dim):
+        return None, {"table": jnp.zeros(dim)}, None
+
+    @staticmethod
+    def fwd(x, trainables, non_trainables, hyperparams, inference_mode=False):
+        return x + non_trainables["table"], non_trainables
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_variables_of_classes_of_its_own_are_handed_over(tmp_path, factor):
+    (tmp_path / "code.py").write_text(KEPT.format(factor=factor))
+    original = Original("code.py", "Kept", "nnx", {"dim": "dim"})
+    given = {"hyperparameters": {"dim": 3}, "inputs": {"x": (2, 3)}}
+    near = str(tmp_path / "test.py")
+    if factor == 1:
+        assert_parity(Held, original, near=near, **given)
+        return
+    with pytest.raises(AssertionError):
+        assert_parity(Held, original, near=near, **given)
+
+
+HANDED = """
+import jax
+
+
+class Scaled:
+    def __init__(self, dim):
+        self.dim = dim
+
+    def init(self, key):
+        return {{"scale": jax.random.normal(key, (self.dim,))}}
+
+    def __call__(self, params, x):
+        return {factor} * x * params["scale"]
+"""
+
+
+class Times(Double):
+    """A layer with one weight."""
+
+    @staticmethod
+    def init(key, dim):
+        return {"scale": jnp.ones(dim)}, None, None
+
+    @staticmethod
+    def fwd(x, trainables, non_trainables, hyperparams, inference_mode=False):
+        return x * trainables["scale"], non_trainables
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_an_object_is_handed_its_weights(tmp_path, factor):
+    (tmp_path / "code.py").write_text(HANDED.format(factor=factor))
+    original = Original(
+        "code.py",
+        "Scaled",
+        "pair",
+        {"dim": "dim"},
+        keys={"key": "key"},
+        functions=("init", "__call__"),
+        names=("scale",),
+    )
+    given = {"hyperparameters": {"dim": 3}, "inputs": {"x": (2, 3)}}
+    near = str(tmp_path / "test.py")
+    if factor == 1:
+        assert_parity(Times, original, near=near, **given)
+        return
+    with pytest.raises(AssertionError):
+        assert_parity(Times, original, near=near, **given)
+
+
+PADS = """
+import jax.numpy as jnp
+
+
+class Pads:
+    def __call__(self, x):
+        return jnp.where(x > 0, 2 * x, 7)
+"""
+
+
+@pytest.mark.parametrize("unpadded", [("x",), ()])
+def test_indices_that_would_pad_are_drawn_without_zeros(tmp_path, unpadded):
+    (tmp_path / "code.py").write_text(PADS)
+
+    def compared() -> None:
+        assert_parity(
+            Double,
+            Original("code.py", "Pads", "plain"),
+            hyperparameters={},
+            inputs={"x": (4, 5)},
+            integers=("x",),
+            unpadded=unpadded,
+            near=str(tmp_path / "test.py"),
+        )
+
+    if unpadded:
+        compared()
+        return
+    with pytest.raises(AssertionError):
+        compared()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mlax_scaffold.testing.undecided import as_declared, as_made_in_loops, moved
+from mlax_scaffold.weights.arrays import parse
 from mlax_scaffold.weights.mapping import Mapping, Weight
 from mlax_scaffold.weights.model import Leaf
 
@@ -41,3 +42,17 @@ def test_weights_of_one_shape_are_moved_to_different_numbers():
     weights = {place: np.zeros(2, np.float32) for place in PLACES}
     found = moved(weights, as_declared(mapping()))
     assert len({tuple(w) for w in found.values()}) == len(PLACES)
+
+
+def test_averages_of_haiku_that_the_layer_has_are_moved_and_others_stay():
+    average = np.zeros(2, np.float32)
+    state = {"norm/~/mean_ema": {"average": average, "hidden": average}}
+    name = "norm/~/mean_ema/average"
+    weight = Weight(
+        Leaf("non_trainables", "norm/mean", (2,), "float32"),
+        expression=parse(f'"{name}"'),
+    )
+    params, found = moved(({}, state), Mapping("haiku", (weight,)))
+    assert params == {}
+    assert np.all(found["norm/~/mean_ema"]["average"] > 0)
+    assert np.all(found["norm/~/mean_ema"]["hidden"] == 0)

@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.bodies.one_mode import (
     DROPOUT,
     is_same,
     remark_drop,
+    remark_statistics,
     told_mode,
     with_averages,
     without_mode,
@@ -160,6 +161,10 @@ class Applying(Scanning):
         if is_same(layer, known) or (trains and layer == DROPOUT):
             if not is_same(layer, known):
                 remark_drop(node, self.builder.notes)
+            without_mode(node, row, flag)
+            return None
+        if trains and layer == "BatchNorm":
+            remark_statistics(node, flag, self.builder.notes)
             without_mode(node, row, flag)
             return None
         if trains or layer not in (DROPOUT, "BatchNorm"):

@@ -290,6 +290,8 @@ class Bodies(Asserting):
         alike = says_equal(condition) or (
             says_equal(node.test) and ".shape" in ast.unparse(node.test)
         )
+        known = len(self.symbols.assumed)
+        self.symbols.assumed += self._assumed_alike(node.test)
         node.test, _ = self.value(node.test)
         parted, start = None, len(self.returned)
         exclusive = ends(node.body) and ends(node.orelse)
@@ -299,6 +301,7 @@ class Bodies(Asserting):
         self.conditions.append(condition or ast.Constant(None))
         makers = dict(self.makers)
         node.body = self.statements(node.body) or [ast.Pass()]
+        del self.symbols.assumed[known:]
         self.conditions.pop()
         first, self.env = self.env, dict(before)
         chosen, self.makers = self.makers, dict(makers)

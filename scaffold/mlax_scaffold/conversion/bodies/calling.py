@@ -368,8 +368,9 @@ class Calling(Helping):
             if isinstance(index, Array):
                 index.of_integers()
                 self.arrays.beside(given[0], index, node)
-                taken = last == "take_along_axis"
-                return node, index.like(index.axes, "Float") if taken else given[0]
+            if last == "put_along_axis":
+                return node, given[0]
+            return node, self.arrays.chosen_along(given[0], index, node)
         first = self.builder.calculations.first_input
         known = self.env.get(first)
         indices = isinstance(known, Array) and known.kind == "Int"

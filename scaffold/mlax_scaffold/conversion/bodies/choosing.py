@@ -15,7 +15,7 @@ from mlax_scaffold.conversion.shapes.chosen_sizes import (
     is_case_of,
 )
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
-from mlax_scaffold.conversion.shapes.values import Array, Value
+from mlax_scaffold.conversion.shapes.values import Array, Number, Shape, Value
 from mlax_scaffold.conversion.source.trees import (
     expression,
     is_none,
@@ -116,6 +116,21 @@ class Choosing(Looping):
         return isinstance(node, ast.IfExp) and (
             self._makes(node.body) or self._makes(node.orelse)
         )
+
+    def _assumed_alike(self, test: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+        """Sizes that are the same where a condition holds: `x.shape[-1] == self.features and self.skip`."""
+        match test:
+            case ast.BoolOp(op=ast.And(), values=parts):
+                return [pair for part in parts for pair in self._assumed_alike(part)]
+            case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+                _, one = self.value(copy.deepcopy(left))
+                _, other = self.value(copy.deepcopy(right))
+                if isinstance(one, Number) and isinstance(other, Number):
+                    return [(one.value, other.value)]
+                if isinstance(one, Shape) and isinstance(other, Shape):
+                    axes = one.array.axes, other.array.axes
+                    return [*zip(*map(reversed, axes), strict=False)]
+        return []
 
     def _for_ranks(self, node: ast.If) -> bool:
         """Whether a branch is for arrays of another number of axes, `if x.ndim > 2: x = x.reshape(-1, 784)`.

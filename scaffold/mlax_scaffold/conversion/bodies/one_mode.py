@@ -63,6 +63,15 @@ def remark_drop(node: ast.Call, notes: Notes) -> None:
     )
 
 
+def remark_statistics(node: ast.Call, flag: str, notes: Notes) -> None:
+    """Say that a call normalizes by the batch in any mode."""
+    notes.remark(
+        node,
+        f"`{ast.unparse(node.func)}` normalizes by the batch in inference too",
+        f"here it has averages for that: compute with `moments` what `{flag}` asks for, if it is meant",
+    )
+
+
 def with_averages(node: ast.Call, known: Attribute, value: Value) -> ast.expr | None:
     """Batch normalization with its averages, in the place of a call; None where the axes are not known."""
     if known.call is None or len(node.args) != 1 or node.keywords:

@@ -362,8 +362,8 @@ class ArrayShapes(Reshaping):
                 first.kind = "Int"
                 return first.like([*first.axes, size.value], "Float")
             return None
-        if last == "dot_product_attention":
-            return first
+        if last in ("dot_product_attention", "argsort", "sort"):
+            return first.like(first.axes, "Int") if last == "argsort" else first
         if last == "pad" and len(node.args) > 1:
             return self.padded(first, node.args[1])
         if last in ("broadcast_to", "resize") and len(given) > 1:

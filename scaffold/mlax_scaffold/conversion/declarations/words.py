@@ -128,6 +128,8 @@ def _typed(parameter: str, text: str, default: ast.expr | None) -> str:
             return "tuple[str, ...]"
         if "bool" in plain:
             return "tuple[bool, ...]"
+        if isinstance(value, tuple | list) and any(isinstance(v, float) for v in value):
+            return "tuple[float, ...]"
         zero = isinstance(value, tuple | list) and any(v == 0 for v in value)
         # No padding is one, too.
         return "Shape" if zero or "padding" in parameter else "Sizes"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterable
 
 from mlax_scaffold.conversion.definitions.class_fields import (
     ClassFields,
@@ -85,3 +87,20 @@ class AddedFields(ClassFields):
                     "i()", i=name("@word:lecun_normal")
                 )
                 del self.builder.fields[str(given)]
+
+
+def read_of(
+    added: list[Field], fields: list[Field], parts: Iterable[ast.stmt]
+) -> tuple[list[Field], list[Field]]:
+    """The fields that were added, and all of them, without those added that nothing reads in the end.
+
+    What a size was needed for may be left out, or computed of another one.
+    """
+    texts = [ast.unparse(part) for part in parts]
+    unread = {
+        f.name for f in added if not any(re.search(rf"\b{f.name}\b", t) for t in texts)
+    }
+    return (
+        [f for f in added if f.name not in unread],
+        [f for f in fields if f.name not in unread],
+    )

@@ -21,6 +21,7 @@ from mlax_scaffold.conversion.declarations.weight_dtypes import (
     with_first_dtype,
     without_casts,
 )
+from mlax_scaffold.conversion.definitions.added_fields import read_of
 from mlax_scaffold.conversion.definitions.assumed_axes import (
     NOTHING,
     Assumed,
@@ -288,8 +289,6 @@ class ClassReader(ClassMethods):
                 if original and f"{first}.dtype" not in ast.unparse(original):
                     without_casts(method, first)
 
-    # The result.
-
     def _described(
         self,
         call: ast.FunctionDef,
@@ -326,6 +325,7 @@ class ClassReader(ClassMethods):
             )
         returned = result_type(self.symbols, result, env, texts, named)
         forward.returns = with_leading_axes(forward, returned)
+        added, fields = read_of(added, fields, (*setup, *methods))
         told_by = f"From {self.node.name} of {os.path.basename(builder.origin.path)}."
         doc = docstring(self.node) or told_by
         given = example(self.symbols, fields, env, setup, methods)

@@ -90,9 +90,11 @@ def without_other_names(origin: Origin) -> None:
     for part in list(origin.tree.body):
         match part:
             case ast.Assign(
-                targets=[ast.Name(id=local)], value=ast.Attribute() as value
+                targets=[ast.Name(id=local)],
+                value=ast.Attribute() | ast.Call() as value,
             ):
-                full = origin.qualified(value)
+                rule = value.func if isinstance(value, ast.Call) else value
+                full = origin.qualified(rule)
                 if ".initializers." in full and bound.count(local) == 1:
                     known[local] = value
                     origin.tree.body.remove(part)

@@ -1,4 +1,4 @@
-"""Methods that a class of PyTorch calls of its parts: `self.cell.begin(n, size)`, `self.encoder.encode(x)`.
+"""Methods that a class calls of its parts: `self.cell.begin(n, size)`, `self.encoder.encode(x)`.
 
 What reads nothing but sizes of its part is a method of the class, which is given these, and an input in
 whose dtype arrays are: `self.begin(x, self.cell.hidden_dim, n, size)`. Others are called as they are.
@@ -21,7 +21,11 @@ from mlax_scaffold.conversion.source.trees import (
 )
 
 _CALLS = ("forward", "__call__", "__init__")
-_MAKING = ("torch.zeros", "torch.ones", "torch.full", "torch.empty", "torch.randn")
+_MAKING = (
+    *("torch.zeros", "torch.ones", "torch.full", "torch.empty", "torch.randn"),
+    *("jax.numpy.zeros", "jax.numpy.ones", "jax.numpy.full", "jax.numpy.empty"),
+)
+_OBJECTS = ("torch", "nnx", "equinox")
 _SILENT = ("device", "dtype")
 
 
@@ -29,7 +33,7 @@ def without_methods_of_sizes(origin: Origin) -> None:
     """Give a class the methods of its parts that read sizes alone, in place."""
     moved: list[tuple[ast.ClassDef, ast.FunctionDef]] = []
     for holder in [*origin.classes.values()]:
-        for call, owner, node, method in [*_part_calls(origin, holder)]:
+        for call, owner, node, method in [*_part_calls(origin, holder, _OBJECTS)]:
             sizes = _sizes_read(origin, node, method)
             first = _first_input(holder)
             own = method_of(holder, method.name)
@@ -67,10 +71,11 @@ def called_of_parts(origin: Origin, node: ast.ClassDef) -> set[str]:
 
 
 def _part_calls(
-    origin: Origin, holder: ast.ClassDef
+    origin: Origin, holder: ast.ClassDef, frameworks: tuple[str, ...] = ("torch",)
 ) -> Iterator[tuple[ast.Call, ast.expr, ast.ClassDef, ast.FunctionDef]]:
     """The calls of methods of parts, with the part, its class and the method."""
-    if framework_of(origin, holder) != "torch" or not is_layer_class(origin, holder):
+    known = framework_of(origin, holder) in frameworks
+    if not known or not is_layer_class(origin, holder):
         return
     made = _parts(origin, holder)
     if not made:
@@ -197,7 +202,7 @@ def _of_self(node: ast.expr) -> bool:
 
 def _first_input(holder: ast.ClassDef) -> str:
     """The first input of a class."""
-    call = method_of(holder, "forward")
+    call = method_of(holder, "forward") or method_of(holder, "__call__")
     return call.args.args[1].arg if call is not None and call.args.args[1:] else ""
 
 

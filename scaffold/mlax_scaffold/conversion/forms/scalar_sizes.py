@@ -1,6 +1,7 @@
 """Layers of equinox whose input or result is one number, `eqx.nn.MLP(4, "scalar", 32, 2, key=key)`.
 
-They are layers of the size 1 here, and what calls them puts the axis in, or takes its element.
+They are layers of the size 1 here, and what calls them, by `jax.vmap(self.gate)(x)` too, puts the axis in,
+or takes its element.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _in(origin: Origin, node: ast.ClassDef, attribute: str, call: ast.Call) -> N
     called = [
         p.func
         for p in ast.walk(node)
-        if isinstance(p, ast.Call) and self_attribute(p.func) == attribute and p.args
+        if isinstance(p, ast.Call) and p.args and _called(origin, p) == attribute
     ]
     if not any(scalar) or len(called) != len(reads):
         return
@@ -54,16 +55,27 @@ def _in(origin: Origin, node: ast.ClassDef, attribute: str, call: ast.Call) -> N
     for value in one:
         assert isinstance(value, ast.Constant)
         value.value = 1
-    _Called(attribute, scalar[0], scalar[1]).visit(node)
+    _Called(origin, attribute, scalar[0], scalar[1]).visit(node)
+
+
+def _called(origin: Origin, call: ast.Call) -> str | None:
+    """The attribute that a call calls, mapped over axes or not."""
+    func = call.func
+    while isinstance(func, ast.Call) and len(func.args) == 1 and not func.keywords:
+        if origin.qualified(func.func) not in ("jax.vmap", "equinox.filter_vmap"):
+            return None
+        func = func.args[0]
+    return self_attribute(func)
 
 
 class _Called(ast.NodeTransformer):
-    def __init__(self, attribute: str, first: bool, last: bool):
-        self.attribute, self.first, self.last = attribute, first, last
+    def __init__(self, origin: Origin, attribute: str, first: bool, last: bool):
+        self.origin, self.attribute = origin, attribute
+        self.first, self.last = first, last
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        if self_attribute(node.func) != self.attribute:
+        if _called(self.origin, node) != self.attribute:
             return node
         if self.first:
             node.args[0] = expression("x[..., None]", x=node.args[0])

@@ -102,12 +102,19 @@ class _Uses(ast.NodeVisitor):
         self.read: list[str] = []
         self.handed: list[ast.Call] = []
         self.others = False
-        self.aliases: set[str] = set()
-        for part in ast.walk(made.node):
+        self.aliases: dict[int, ast.Name] = {}
+        """Names of it in methods, by what they are in memory: `cfg = self.cfg`."""
+        for method in made.node.body:
+            self._name(method)
+
+    def _name(self, method: ast.stmt) -> None:
+        """Find the aliases of one method, where a name may be something else in another one."""
+        places = [n for n in ast.walk(method) if isinstance(n, ast.Name)]
+        for part in ast.walk(method):
             match part:
                 case ast.Assign(targets=[ast.Name(id=local)], value=value):
                     if self._whole(value):
-                        self.aliases.add(local)
+                        self.aliases |= {id(n): n for n in places if n.id == local}
 
     def _whole(self, node: ast.AST) -> bool:
         """Whether an expression is the configuration itself."""
@@ -115,7 +122,8 @@ class _Uses(ast.NodeVisitor):
         if made.place and self_attribute(node) == made.place:
             return True
         named = isinstance(node, ast.Name) and (
-            (node.id == made.parameter and not made.is_field) or node.id in self.aliases
+            (node.id == made.parameter and not made.is_field)
+            or id(node) in self.aliases
         )
         return named
 

@@ -9,6 +9,9 @@ import ast
 import copy
 from collections.abc import Collection, Mapping
 
+from mlax_scaffold.conversion.handed.deciding_arguments import (
+    without_deciding_arguments,
+)
 from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
 from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.origin import Origin
@@ -33,14 +36,13 @@ def without_making_functions(origin: Origin, layers: Collection[str]) -> None:
     if not origin.uses("flax") and not origin.uses("haiku"):
         return
     making = _making(origin, layers)
-    known = {
-        title: function
-        for title, function in origin.functions.items()
-        if title in making and _is_followed(function)
-    }
+    found = {t: f for t, f in origin.functions.items() if t in making}
+    cases = without_deciding_arguments(origin, found)
+    found |= cases
+    known = {t: f for t, f in found.items() if _is_followed(f, alone=t in cases)}
     if not known:
         return
-    callers = [f for n, f in origin.functions.items() if n in making]
+    callers = [*found.values()]
     for node in origin.classes.values():
         callers += [m for m in node.body if isinstance(m, ast.FunctionDef)]
     for _ in range(_DEEP):
@@ -73,8 +75,8 @@ def _making(origin: Origin, layers: Collection[str]) -> set[str]:
         found |= more
 
 
-def _is_followed(function: ast.FunctionDef) -> bool:
-    """Whether a function is statements and one return at their end, and not that alone."""
+def _is_followed(function: ast.FunctionDef, *, alone: bool) -> bool:
+    """Whether a function is statements and one return at their end; or that alone, if asked for."""
     body = without_docstring(function.body)
     returns = [p for p in ast.walk(function) if isinstance(p, ast.Return)]
     inner = any(
@@ -87,14 +89,14 @@ def _is_followed(function: ast.FunctionDef) -> bool:
     one = plain and all(len([*stored_names(s)]) == 1 for s in body[:-1])
     bound = [n for s in body[:-1] for n in stored_names(s)]
     given = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
-    alone = one and len(bound) == len(set(bound)) and not given & {*bound}
+    straight = one and len(bound) == len(set(bound)) and not given & {*bound}
     return (
         not function.decorator_list
         and not inner
         and len(returns) == 1
         and body[-1] is returns[0]
         and returns[0].value is not None
-        and not alone
+        and (alone or not straight)
     )
 
 
@@ -146,7 +148,8 @@ class _Calls(ast.NodeTransformer):
         parts: dict[str, ast.expr] = {}
         for local in sorted(bound | given.keys()):
             plain = isinstance(
-                given.get(local), ast.Name | ast.Constant | ast.Attribute
+                given.get(local),
+                ast.Name | ast.Constant | ast.Attribute | ast.JoinedStr,
             )
             if local in given and local not in bound and plain:
                 parts[local] = given[local]
@@ -158,6 +161,7 @@ class _Calls(ast.NodeTransformer):
                 made = ast.Assign([target], given[local], lineno=node.lineno)
                 self.blocks.before.append(ast.copy_location(made, node))
         lines = [Names(parts).visit(copy.deepcopy(s)) for s in body]
+        lines = [_Titles().visit(s) for s in lines]
         self.blocks.before += lines[:-1]
         value = lines[-1].value
         if any(isinstance(getattr(p, "func", None), ast.Call) for p in ast.walk(value)):
@@ -175,3 +179,30 @@ class _Calls(ast.NodeTransformer):
             made = f"{local}_{count}"
         self.blocks.taken.add(made)
         return made
+
+
+class _Titles(ast.NodeTransformer):
+    """What layers are named is one text: `("first" or "mlp") + "_norm"` is `"first_norm"`."""
+
+    def visit_keyword(self, node: ast.keyword) -> ast.keyword:
+        if node.arg == "name":
+            node.value = ast.copy_location(_text(node.value), node.value)
+        self.generic_visit(node)
+        return node
+
+
+def _text(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.BoolOp(values=[alone]):
+            return _text(alone)
+        case ast.BoolOp(op=ast.Or(), values=[ast.JoinedStr() as first, *_]):
+            return first
+        case ast.BoolOp(op=ast.Or(), values=[ast.Constant(value=first), *rest]):
+            return node.values[0] if first else _text(ast.BoolOp(ast.Or(), rest))
+        case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=str())):
+            before = _text(left)
+            if isinstance(before, ast.JoinedStr):
+                return ast.JoinedStr([*before.values, node.right])
+            if isinstance(before, ast.Constant) and isinstance(before.value, str):
+                return ast.Constant(f"{before.value}{node.right.value}")  # type: ignore[attr-defined]
+    return node

@@ -2,6 +2,8 @@
 
 def make(cfg: OptimConfig):                    def make(*, lr: float = 3e-4):
     return optax.adamw(cfg.lr)       becomes       return optax.adamw(lr)
+
+A setting that has the name of something else in the function is `config_lr`, as in classes.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import copy
 from mlax_scaffold.conversion.handed.config_fields import CONFIGURATIONS, Configured
 from mlax_scaffold.conversion.source.arguments_of import without_arguments
 from mlax_scaffold.conversion.source.config_classes import (
+    Setting,
     only_settings_class,
     properties_of,
     settings_class,
@@ -40,19 +43,22 @@ def _written(
     origin: Origin, node: ast.FunctionDef, parameter: str, kind: str
 ) -> Configured | None:
     """The settings that a function reads, each a parameter then; None where it does something else."""
-    settings = settings_of(origin, kind)
-    reader = _Settings(parameter, properties_of(origin, kind))
-    body = [reader.visit(copy.deepcopy(part)) for part in node.body]
-    read = [setting for setting in settings if setting in reader.read]
+    settings = _as_given(node, parameter, settings_of(origin, kind))
     taken = {n for part in node.body for n in (*names(part), *_bound(part))}
     taken |= {a.arg for a in (*node.args.args, *node.args.kwonlyargs)}
+    titles = {s: f"config_{s}" if s in taken else s for s in settings}
+    reader = _Settings(parameter, properties_of(origin, kind), titles)
+    body = [reader.visit(copy.deepcopy(part)) for part in node.body]
+    read = [setting for setting in settings if setting in reader.read]
     whole = any(is_name(n, parameter) for part in body for n in ast.walk(part))
-    if whole or not reader.read <= {*settings} or {*read} & taken:
+    if whole or not reader.read <= {*settings} or {titles[s] for s in read} & taken:
         return None
     without_arguments(node.args, {parameter})
     for setting in read:
         known = settings[setting]
-        node.args.kwonlyargs.append(ast.arg(setting, copy.deepcopy(known.annotation)))
+        node.args.kwonlyargs.append(
+            ast.arg(titles[setting], copy.deepcopy(known.annotation))
+        )
         node.args.kw_defaults.append(copy.deepcopy(known.default))
     node.body = body
     for part in ast.walk(node.args):
@@ -60,15 +66,37 @@ def _written(
             ast.copy_location(part, node)
     ast.fix_missing_locations(node)
     return Configured(
-        node, parameter, "", kind, is_field=False, names={s: s for s in read}
+        node, parameter, "", kind, is_field=False, names={s: titles[s] for s in read}
     )
+
+
+def _as_given(
+    node: ast.FunctionDef, parameter: str, settings: dict[str, Setting]
+) -> dict[str, Setting]:
+    """The settings, with what the default of the parameter gives: `cfg: Config = Config(lr=1e-3)`."""
+    given = node.args
+    late = given.args[len(given.args) - len(given.defaults) :]
+    told = dict(zip((a.arg for a in late), given.defaults, strict=True))
+    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    told |= {a.arg: d for a, d in named if d is not None}
+    default = told.get(parameter)
+    if not isinstance(default, ast.Call):
+        return settings
+    told = dict(zip(settings, default.args, strict=False))
+    told |= {k.arg: k.value for k in default.keywords if k.arg}
+    return {
+        k: Setting(v.annotation, told[k]) if k in told else v
+        for k, v in settings.items()
+    }
 
 
 class _Settings(ast.NodeTransformer):
     """Writes names of settings in the place of what is read of a configuration."""
 
-    def __init__(self, parameter: str, properties: dict[str, ast.expr]):
-        self.parameter, self.properties = parameter, properties
+    def __init__(
+        self, parameter: str, properties: dict[str, ast.expr], titles: dict[str, str]
+    ):
+        self.parameter, self.properties, self.titles = parameter, properties, titles
         self.read: set[str] = set()
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
@@ -78,7 +106,8 @@ class _Settings(ast.NodeTransformer):
         if node.attr in self.properties:
             return self.visit(copy.deepcopy(self.properties[node.attr]))
         self.read.add(node.attr)
-        return ast.copy_location(ast.Name(node.attr, ast.Load()), node)
+        title = self.titles.get(node.attr, node.attr)
+        return ast.copy_location(ast.Name(title, ast.Load()), node)
 
 
 def _bound(node: ast.AST) -> set[str]:

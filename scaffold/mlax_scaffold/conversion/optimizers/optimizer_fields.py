@@ -178,17 +178,33 @@ def with_parts(node: ast.FunctionDef) -> ast.FunctionDef:
     for argument, default in reversed(
         [*zip(given.args[late:], given.defaults, strict=True)]
     ):
-        numbers = default.elts if isinstance(default, ast.Tuple) else []
-        if not numbers or not all(isinstance(literal(e), float | int) for e in numbers):
-            continue
-        titles = _parts(made, argument.arg, len(numbers))
-        if titles is None:
+        numbers, titles = _taken_apart(made, argument.arg, default)
+        if not titles:
             continue
         at = given.args.index(argument)
         given.defaults[at - late : at - late + 1] = numbers
         given.args[at : at + 1] = [ast.arg(t) for t in titles]
         made = _InParts(argument.arg, titles).visit(made)
+    given = made.args
+    for argument, default in [*zip(given.kwonlyargs, given.kw_defaults, strict=True)]:
+        numbers, titles = _taken_apart(made, argument.arg, default)
+        if not titles:
+            continue
+        at = given.kwonlyargs.index(argument)
+        given.kw_defaults[at : at + 1] = numbers
+        given.kwonlyargs[at : at + 1] = [ast.arg(t) for t in titles]
+        made = _InParts(argument.arg, titles).visit(made)
     return ast.fix_missing_locations(made)
+
+
+def _taken_apart(
+    node: ast.FunctionDef, given: str, default: ast.expr | None
+) -> tuple[list[ast.expr], list[str]]:
+    """The numbers that a parameter is by default, and their names; none where it is no such tuple."""
+    numbers = default.elts if isinstance(default, ast.Tuple) else []
+    if not all(isinstance(literal(e), float | int) for e in numbers):
+        return [], []
+    return numbers, (_parts(node, given, len(numbers)) or [])
 
 
 def _parts(node: ast.FunctionDef, given: str, count: int) -> list[str] | None:

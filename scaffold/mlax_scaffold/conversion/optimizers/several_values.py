@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from mlax_scaffold.conversion.optimizers.leaf_expressions import LeafExpressions
 
 
+_TRANSPOSES = ("jax.tree.transpose", "jax.tree_util.tree_transpose")
+
+
 @dataclass
 class Several:
     """The values, and what is bound before them."""
@@ -32,6 +35,9 @@ class SeveralValues:
 
         u, acc = lax.cond(emit, lambda a: (a, zeros(a)), lambda a: (zeros(a), a), acc)
         u = where(emit, acc, zeros(acc));  acc = where(emit, zeros(acc), acc)
+
+        u, acc = jax.tree.transpose(structure(grads), structure((0, 0)), both)
+        u = both[0];  acc = both[1]
         """
         if not isinstance(node, ast.Call):
             return None
@@ -41,6 +47,8 @@ class SeveralValues:
             node = ast.Call(node.func, args, [])
         if node.keywords:
             return None
+        if full in _TRANSPOSES and len(node.args) == 3:
+            return self._transposed(node.args[1], node.args[2], used)
         if full.endswith("lax.cond") and len(node.args) >= 3:
             test, one, other, *given = node.args
             sides = [self._returned(f, given, used) for f in (one, other)]
@@ -54,6 +62,19 @@ class SeveralValues:
             ]
             return Several(chosen, [*first.steps, *second.steps])
         return self._returned(node.func, node.args, used)
+
+    def _transposed(
+        self, structure: ast.expr, both: ast.expr, used: set[str]
+    ) -> Several | None:
+        """The trees of a tree of tuples, whose structure says how many there are."""
+        match structure:
+            case ast.Call(args=[ast.Tuple(elts=parts)]):
+                title = "parted"
+                while title in used:
+                    title = f"{title}_"
+                places = [expression(f"{title}[{i}]") for i in range(len(parts))]
+                return Several(places, [(title, both)])
+        return None
 
     def _returned(
         self, function: ast.expr, given: list[ast.expr], used: set[str]

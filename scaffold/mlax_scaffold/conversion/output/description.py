@@ -64,6 +64,8 @@ class Trial:
     given: tuple[tuple[str, str], ...] = ()
     """Parameters of the constructor that are no fields, and what they are."""
     pair: Pair | None = None
+    unpadded: tuple[str, ...] = ()
+    """Inputs that are indices of which none is zero, which would pad."""
 
 
 @dataclass(frozen=True)

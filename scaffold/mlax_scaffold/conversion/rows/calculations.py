@@ -178,10 +178,13 @@ class Calculations(
         )
 
     def _final(self, sizes: Arg) -> Arg:
-        elements = self._elements(sizes)
+        elements = self._elements(_last_of_sum(sizes)[1])
         return elements[-1] if elements else expression("s[-1]", s=sizes)
 
     def _before_final(self, sizes: Arg) -> Arg:
+        before, last = _last_of_sum(sizes)
+        if before is not None and len(self._elements(last)) == 1:
+            return before
         if isinstance(sizes, ast.Tuple | ast.List) and self._elements(sizes):
             return ast.Tuple(sizes.elts[:-1], ast.Load())
         return expression("s[:-1]", s=sizes)
@@ -370,3 +373,11 @@ class Calculations(
     # Arrays.
 
     # Attention and cells.
+
+
+def _last_of_sum(sizes: Arg) -> tuple[ast.expr | None, Arg]:
+    """What stands before the list that a sum of lists ends with, `[width] * depth + [out]`, and that list."""
+    match sizes:
+        case ast.BinOp(left=left, op=ast.Add(), right=ast.List() as last):
+            return left, last
+    return None, sizes

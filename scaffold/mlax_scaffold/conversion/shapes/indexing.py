@@ -54,8 +54,29 @@ class Indexing(ShapeFunctions):
         if not self.symbols.ranked(index, ["_"] * len(array.axes)):
             return
         for place, (mine, axis) in enumerate(zip(index.axes, array.axes, strict=True)):
-            if place != at % len(array.axes) and literal(axis) != 1:
+            beside = place != at % len(array.axes)
+            if beside and literal(axis) != 1 and literal(mine) != 1:
                 self.symbols.equal(mine, axis)
+
+    def chosen_along(self, array: Value, index: Value, node: ast.Call) -> Value:
+        """What indices choose along an axis; those of one row, `index[..., None]`, choose whole rows."""
+        at = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
+        told = index if isinstance(index, Array) and not index.lead else None
+        if isinstance(array, Array) and not array.lead and isinstance(at, int):
+            axes, mine = list(array.axes), told.axes if told is not None else None
+            if mine is None and -len(axes) <= at < len(axes):
+                # Beside that axis they have one row, or as many as the array.
+                axes[at] = self.symbols.fresh("chosen")
+                return array.like(axes)
+            if mine is not None and len(mine) == len(axes) > at >= -len(axes):
+                pairs = zip(mine, axes, strict=True)
+                broadcast = [a if literal(i) == 1 else i for i, a in pairs]
+                broadcast[at] = mine[at]
+                return array.like(broadcast)
+        if not isinstance(index, Array):
+            return None
+        kind = array.kind if isinstance(array, Array) else "Float"
+        return index.like(index.axes, kind)
 
     def item(self, value: Value, index_node: ast.expr, index: Value) -> Value:
         """An element or a part of a value."""

@@ -53,6 +53,8 @@ class Symbols:
         """Matrices that were multiplied when nothing told how many axes either has."""
         self.passes: dict[str, ast.expr] = {}
         """How many passes of loops count with a name: `for i in range(self.channels)`."""
+        self.assumed: list[tuple[ast.expr, ast.expr]] = []
+        """Sizes that the branch that is read is for, where they are the same, and which others may not be."""
         self.count = 0
 
     def fresh(self, hint: str) -> ast.Name:
@@ -83,7 +85,7 @@ class Symbols:
         left, right = self._number(self.find(left)), self._number(self.find(right))
         left, right = without_common(left, right)
         left, right = without_numbers(left, right)
-        if same(left, right):
+        if same(left, right) or self._is_assumed(left, right):
             return
         one, other = _symbol(left), _symbol(right)
         if one is not None and other is not None and one.id in self.hints:
@@ -97,6 +99,13 @@ class Symbols:
             self.known[other.id] = left
         else:
             self.demands.append((left, right))
+
+    def _is_assumed(self, left: ast.expr, right: ast.expr) -> bool:
+        sides = [(self.find(a), self.find(b)) for a, b in self.assumed]
+        return any(
+            (same(a, left) and same(b, right)) or (same(a, right) and same(b, left))
+            for a, b in sides
+        )
 
     def _number(self, node: ast.expr) -> ast.expr:
         """A size, with the numbers that the file has names for."""

@@ -27,6 +27,14 @@ class _Numpy(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return name("@module:np") if node.id in ("@module:jnp", "jnp") else node
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name):
+            return node
+        # What counts is whole here, which cannot be divided in place.
+        value = ast.BinOp(name(node.target.id), node.op, node.value)
+        return ast.copy_location(ast.Assign([node.target], value), node)
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         text = ast.unparse(node.func)

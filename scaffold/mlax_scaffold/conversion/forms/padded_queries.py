@@ -1,0 +1,36 @@
+"""Masks of attention in which a query may attend to nothing, `nn.make_attention_mask(x > 0, x > 0)`.
+
+What such a query gets is zeros here, and the mean of all values in flax.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.made_of import leave_others_out
+from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
+
+_MASKS = ("flax.linen.make_attention_mask", "flax.nnx.make_attention_mask")
+_FULL = ("ones", "ones_like", "full", "full_like")
+_ATTENDS = ("MultiHeadDotProductAttention", "MultiHeadAttention", "SelfAttention")
+
+
+def tell_padded_queries(origin: Origin, thing: str, notes: Notes) -> bool:
+    """Tell of them; whether there are any, so that what both are compared with is to pad nothing."""
+    before = len(notes.found)
+    made = [p for p in ast.walk(origin.tree) if isinstance(p, ast.Call)]
+    if not any(origin.qualified(c.func).endswith(_ATTENDS) for c in made):
+        return False
+    for call in made:
+        if origin.qualified(call.func) in _MASKS and call.args:
+            first = call.args[0]
+            title = ast.unparse(first.func) if isinstance(first, ast.Call) else ""
+            if title.rpartition(".")[2] not in _FULL:
+                notes.remark(
+                    call,
+                    "a query that this mask lets attend to nothing gets zeros",
+                    "in flax it gets the mean of all values: leave padded positions out of what is compared",
+                )
+    leave_others_out(origin, thing, notes, before)
+    return len(notes.found) > before
