@@ -280,7 +280,7 @@ class Kept(nnx.Module):
 """
 
 
-class Held(Double):
+class Held:
     """A layer with a state."""
 
     @staticmethod
@@ -321,7 +321,7 @@ class Scaled:
 """
 
 
-class Times(Double):
+class Times:
     """A layer with one weight."""
 
     @staticmethod
