@@ -345,7 +345,8 @@ class Creation:
         if run:
             passed = re.findall(r"(\d+) passed", outcome.output)
             number = plural(sum(map(int, passed)), "test") if passed else "tests"
-            return f"Tried out: it imports, and passes its {number}."
+            told = f"Tried out: it imports, and passes its {number}."
+            return "\n".join([told, *outcome.warnings])
         if missing:
             return (
                 "Tried out: it imports. Its tests were not run, for want of "

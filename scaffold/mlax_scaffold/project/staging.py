@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -36,6 +37,15 @@ class Outcome:
 
     status: int
     output: str
+
+    @property
+    def warnings(self) -> list[str]:
+        """What tests of the definitions warned of, each once, as they passed."""
+        return [*dict.fromkeys("\n".join(m) for m in _WARNED.findall(self.output))]
+
+
+_WARNED = re.compile(r" SizesAlike: (.+)\n +(Look .+)")
+"""Two lines of pytest's summary."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import gc
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -18,6 +19,7 @@ import pytest
 from hypothesis import strategies as st
 
 from mlax_scaffold.testing import covering, picks, profiles
+from mlax_scaffold.testing.alike import SizesAlike, alike
 from mlax_scaffold.testing.domains import Undefined
 from mlax_scaffold.testing.examples import drawn
 from mlax_scaffold.testing.oracle import Spec
@@ -173,7 +175,18 @@ class Contract(Generic[S]):
                 "the types of the inputs, `require` in `setup` what hyperparameters have to be, "
                 "or give `examples`."
             )
+        self._warn_of_sizes([picked for _, picked in cases])
         return cases
+
+    def _warn_of_sizes(self, cases: Sequence[Mapping[str, Any]]) -> None:
+        for one, other, said in alike(self.make, cases, self.name):
+            text = (
+                f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name} takes "
+                f"`{one}` and `{other}` only where they are the same, else: {said}\n"
+                "Look whether something is given to a layer in the place of something else. If "
+                f'they are to be one size: `require({one} == {other}, "...")`, or one name.'
+            )
+            warnings.warn(text, SizesAlike, stacklevel=2)
 
     def _refusal(self) -> str:
         """What is wrong with the simplest values, in a line."""

@@ -72,6 +72,14 @@ def test_a_copy_that_is_killed_is_a_failure(stage: Stage):
     assert prove(stage, "pass", kill).status != 0
 
 
+def test_what_tests_warn_of_is_told_once(stage: Stage):
+    warns = 'warnings.warn(SizesAlike("one and other\\nLook at both"))'
+    begin = "import warnings\nfrom mlax_scaffold.testing.alike import SizesAlike"
+    done = prove(stage, warns, "warnings.warn('else')", warns, begin=begin)
+    assert done.status == 0, done.output
+    assert done.warnings == ["one and other\nLook at both"]
+
+
 def test_one_test_is_enough(stage: Stage):
     done = prove(stage, "pass")
     assert done.status == 0, done.output

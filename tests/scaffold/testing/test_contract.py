@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import warnings
 from types import SimpleNamespace
 
 import jax
@@ -14,13 +15,15 @@ from mlax import graph
 from mlax.nn import dropout as Dropout
 from mlax.nn import linear as Linear
 from mlax_scaffold.testing import key_claims, layer_claims, layer_refusals
+from mlax_scaffold.testing.alike import SizesAlike, alike
 from mlax_scaffold.testing.case import Case
-from mlax_scaffold.testing.contract import Claim, claims, examples
+from mlax_scaffold.testing.contract import Claim, Contract, claims, examples
 from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.domains import Undefined
 from mlax_scaffold.testing.fitting import hyperparams_of, known
 from mlax_scaffold.testing.kinds import layer
 from mlax_scaffold.testing.oracle import find_spec
+from mlax_scaffold.testing.picks import Unfit
 from mlax_scaffold.testing.programs import (
     Program,
     assert_same_programs,
@@ -373,3 +376,48 @@ def test_a_spec_is_defined_in_some_case():
 
     with pytest.raises(AssertionError, match="it is not finite"):
         contract().keep(Claim(check, among="every option"))
+
+
+def in_order(pick, other="heads", require=False):
+    """A case of a layer in which `features` has to be as large as something else."""
+    features, heads = pick("features", sizes()), pick(other, sizes())
+    pick("bias", booleans())
+    if features != heads:
+        name = "Linear" if require else "Linear > Norm"
+        raise Unfit from ValueError(f"{name}: x must have {heads} channels")
+    return features
+
+
+def covered(make):
+    found = Contract("Linear", SPEC, make, (), Claim(lambda situation: None))
+    return found.covering
+
+
+def test_sizes_that_are_never_unlike_are_warned_of():
+    with pytest.warns(SizesAlike) as caught:
+        assert covered(in_order)
+    [warning] = caught
+    said = str(warning.message)
+    assert f"{shown(SPEC.path)}:" in said
+    assert "Linear takes `features` and `heads` only where they are the same" in said
+    assert "else: Linear > Norm: x must have" in said
+    assert '`require(features == heads, "...")`' in said
+
+
+def test_sizes_that_are_meant_to_be_alike_are_not_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert covered(functools.partial(in_order, require=True))
+        assert covered(functools.partial(in_order, other="features"))
+        assert covered(lambda pick: (pick("features", sizes()), pick("heads", sizes())))
+
+
+def test_unlike_sizes_that_no_case_happens_to_have_are_not_warned_of():
+    def seldom(pick):
+        pair = pick("features", sizes()), pick("heads", sizes())
+        if pair[0] % pair[1]:
+            raise Unfit from ValueError("Linear > Norm: heads must divide features")
+        return pair
+
+    cases = [{"features": n, "heads": n} for n in (1, 2, 3, 7)]
+    assert not [*alike(seldom, cases, "Linear")]

@@ -1,0 +1,71 @@
+"""Sizes that are taken only where they are the same, though nothing says that they are one size.
+
+Arguments in the wrong order are mostly such: `GroupNorm(self.channels, self.groups)` takes no groups but as
+many as there are channels, and what is refused is no case of a test.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mlax_scaffold.testing.picks import Make, Unfit, with_values
+
+_SIZES = (1, 2, 3)
+"""What is tried in the place of a size."""
+_MOST = 3
+"""In so many cases."""
+
+
+class SizesAlike(UserWarning):
+    """Two sizes were the same in all cases of a test, as others are refused."""
+
+
+def alike(
+    make: Make[Any], cases: Sequence[Mapping[str, Any]], name: str
+) -> Iterator[tuple[str, str, str]]:
+    """Two sizes that are the same in all cases, and what is said where they are not.
+
+    Args:
+        make: makes a case.
+        cases: what was picked for each.
+        name: the definition's name, which its own requirements begin with: those are meant.
+    """
+    names = dict.fromkeys(
+        key
+        for picked in cases
+        for key, value in picked.items()
+        if type(value) is int and key.isidentifier()
+    )
+    for one, other in itertools.combinations(names, 2):
+        both = [p for p in cases if p.get(one) is not None and p.get(other) is not None]
+        if both and all(p[one] == p[other] for p in both):
+            said = _refusal(make, both[:_MOST], one, other)
+            if said and not said.startswith(f"{name}:"):
+                yield one, other, said
+
+
+def _refusal(
+    make: Make[Any], cases: Sequence[Mapping[str, Any]], one: str, other: str
+) -> str:
+    """What is said where one size is another, and not where both are; else nothing."""
+    said = ""
+    for picked, size in itertools.product(cases, _SIZES):
+        if size == picked[other] or _told(make, {**picked, one: size, other: size}):
+            continue
+        for name in (other, one):
+            now = _told(make, {**picked, name: size})
+            if not now:
+                return ""
+            said = said or now
+    return said
+
+
+def _told(make: Make[Any], values: Mapping[str, Any]) -> str:
+    """Why values do not fit; nothing, where they do."""
+    try:
+        with_values(make, values)
+    except Unfit as unfit:
+        return str(unfit.__cause__ or unfit).strip().split("\n")[0] or "they do not fit"
+    return ""
