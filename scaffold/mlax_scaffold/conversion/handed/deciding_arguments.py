@@ -1,9 +1,9 @@
 """Functions that make layers under conditions on what they are given, one for each case that is called.
 
-def mlp(size, norm=True):                    def mlp(size):
+def mlp(size, norm=True):                    def mlp_case_1(size, norm=True):
     net = hk.nets.MLP([size])                    net = hk.nets.MLP([size])
     if norm:                       becomes       return hk.Sequential([net, hk.LayerNorm(-1)])
-        return hk.Sequential([net, ...])     def mlp_2(size):
+        return hk.Sequential([net, ...])     def mlp_case_2(size, norm=True):
     return net                                   net = hk.nets.MLP([size])
                                                  return net
 """

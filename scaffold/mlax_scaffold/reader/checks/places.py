@@ -240,6 +240,7 @@ class _Places:
             f"`{unparsed(called)}` {' and '.join(what)}, and cannot be called in {context}",
             "Its state and keys must be threaded in order: call it in a "
             "statement of its own and use the result.",
+            fix=unrolled(self.source, called),
         )
 
 

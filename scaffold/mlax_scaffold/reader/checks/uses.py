@@ -220,7 +220,7 @@ class UseChecker(Sequences):
             node,
             f"`{shown}` is a layer, which can be called, and nothing else",
             f"Write `{shown}(x)`.",
-            fix=as_method(self.source, node, parent),
+            fix=as_method(self.source, node, parent) or unrolled(self.source, node),
         )
 
     def _loop(self, node: ast.For | ast.comprehension) -> None:

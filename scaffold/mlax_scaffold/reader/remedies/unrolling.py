@@ -1,9 +1,13 @@
-"""Loops over layers that are written down, `for norm in (self.a, self.b):`, as statements in a row."""
+"""Loops over layers that are written down, `for norm in (self.a, self.b):`, as statements in a row.
+
+Those over several lists, `for layer in (*self.encoders, *self.decoders):`, are one loop after the other.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.walking import walk
@@ -27,6 +31,9 @@ def unrolled(source: Source, node: ast.AST) -> Fix | None:
             case _:
                 continue
         if any((source.start(n), source.end(n)) == place for n in _nodes(items)):
+            if parts := _parts(items, source):
+                text = _in_turn(source, loop, items, parts)
+                return None if text is None else Fix((source.edit(loop, text),))
             passes = _passes(source, target, items)
             if passes is None or not _stays(items, loop):
                 return None
@@ -34,6 +41,75 @@ def unrolled(source: Source, node: ast.AST) -> Fix | None:
             text = made(source, loop, passes)  # type: ignore[arg-type]
             return None if text is None else Fix((source.edit(loop, text),))
     return None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One of several that are gone over: what that is, and its text in a loop of its own."""
+
+    node: ast.expr
+    text: str
+    count: str
+    """The number of its items."""
+
+
+def _parts(items: ast.expr, source: Source) -> list[_Part] | None:
+    """What is gone over one after the other; None where that is one thing."""
+    match items:
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            sides = [(side, _parts(side, source)) for side in (left, right)]
+            found = [p or [_part(side, source)] for side, p in sides]
+            return [part for side in found for part in side]
+        case ast.Tuple(elts=rows) | ast.List(elts=rows) if any(
+            isinstance(row, ast.Starred) for row in rows
+        ):
+            return [_part(row, source, alone=True) for row in rows]
+        case ast.Call(func=function, args=rows, keywords=[]) if (
+            dotted(function) in ("chain", "itertools.chain") and len(rows) > 1
+        ):
+            return [_part(row, source) for row in rows]
+        case ast.Call(func=ast.Name(id="enumerate"), args=[inner], keywords=[]):
+            parts = _parts(inner, source)
+            return parts and [
+                replace(part, text=f"enumerate({', '.join([part.text, *before])})")
+                for part, before in zip(parts, _before(parts), strict=True)
+            ]
+    return None
+
+
+def _part(node: ast.expr, source: Source, *, alone: bool = False) -> _Part:
+    """A list, or the one item that stands `alone` beside the lists."""
+    if alone and not isinstance(node, ast.Starred):
+        return _Part(node, f"({source.text_of(node)},)", "1")
+    value = node.value if isinstance(node, ast.Starred) else node
+    text = source.text_of(value)
+    return _Part(value, text, f"len({text})")
+
+
+def _before(parts: list[_Part]) -> list[list[str]]:
+    """The number of items before each part, but for the first."""
+    counts = [part.count for part in parts]
+    return [[" + ".join(counts[:n])] if n else [] for n in range(len(parts))]
+
+
+def _in_turn(
+    source: Source, loop: ast.For | ast.ListComp, items: ast.expr, parts: list[_Part]
+) -> str | None:
+    """A loop for each of several parts; None where these would not do what the whole does."""
+    inside = [n for s in getattr(loop, "body", []) for n in walk(s)]
+    ends = getattr(loop, "orelse", []) or any(isinstance(n, ast.Break) for n in inside)
+    if ends or not all(_stays(part.node, loop) for part in parts):
+        return None
+    before = source.between(source.start(loop), source.start(items))
+    after = source.between(source.end(items), source.end(loop))
+    texts = [f"{before}{part.text}{after}" for part in parts]
+    if isinstance(loop, ast.ListComp):
+        whole = any(
+            isinstance(n, ast.Assign | ast.Return) and n.value is loop
+            for n in walk(source.tree)
+        )
+        return " + ".join(texts) if whole else f"({' + '.join(texts)})"
+    return f"\n{' ' * (source.start(loop)[1] - 1)}".join(texts)
 
 
 def _stays(items: ast.expr, loop: ast.AST) -> bool:
