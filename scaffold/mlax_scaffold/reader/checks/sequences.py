@@ -8,6 +8,7 @@ from collections.abc import Collection
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.looping import is_part, loop_layers, looped
+from mlax_scaffold.reader.remedies.bodies import whole_list
 from mlax_scaffold.reader.source import (
     Source,
     dotted,
@@ -75,6 +76,13 @@ class Sequences:
                 node,
                 f"`{unparsed(node)}` cannot be assigned in place",
                 f"Assign all of them: `self.{name} = ...`.",
+            )
+        elif isinstance(node.slice, ast.Slice) and self.method.name != "setup":
+            self.source.report(
+                node,
+                f"`{unparsed(node)}` is a part of a list, and cannot be assigned in place",
+                f"Assign the whole list: `self.{name} = [...]`.",
+                fix=whole_list(self.source, self.parents[node], node),
             )
 
     def _passed(self, node: ast.Name) -> None:

@@ -125,6 +125,21 @@ def in_place(source: Source, node: ast.stmt, target: ast.Subscript) -> Fix | Non
     )
 
 
+def whole_list(source: Source, node: ast.AST, target: ast.Subscript) -> Fix | None:
+    """`xs[a:b] = ys` as `xs = [*xs[:a], *ys, *xs[b:]]`."""
+    match node, target.slice:
+        case ast.Assign(targets=[_], value=value), ast.Slice(step=None) as part:
+            name = source.text_of(target.value)
+        case _:
+            return None
+    if part.lower is None and part.upper is None:
+        return Fix((source.edit(target, name),))
+    first = f"*{name}[:{source.text_of(part.lower)}], " if part.lower else ""
+    last = f", *{name}[{source.text_of(part.upper)}:]" if part.upper else ""
+    text = f"{name} = [{first}*{source.text_of(value)}{last}]"
+    return Fix((source.edit(node, text),))
+
+
 def without_keyword(source: Source, call: ast.Call, keyword: ast.keyword) -> Fix:
     """A call without one of its keyword arguments."""
     arguments = [*call.args, *call.keywords]
