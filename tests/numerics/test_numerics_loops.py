@@ -11,6 +11,7 @@ from jax.extend.core import Literal
 
 import mlax.functional as F
 import mlax.graph as bx
+import mlax.loss
 from mlax import block, nn
 from mlax._core.loops import map_chunks, scan
 from mlax_scaffold.testing.sums import narrow_sums
@@ -150,6 +151,41 @@ def test_numbers_are_drawn_alike_in_gradients(implementation):
 
     weight, x = jnp.asarray(1.0, "bfloat16"), jnp.ones(4, "bfloat16")
     assert gradients(scan, weight, x) == gradients(lax.scan, weight, x)
+
+
+@pytest.mark.parametrize("around", [jax.jit, jax.checkpoint, jax.vmap])
+def test_steps_close_over_what_has_no_derivative(around):
+    """Masks and keys: the rule runs when the trace that they are of has ended."""
+
+    def total(weight, mask, key, xs):
+        kept = mask > 0
+
+        def step(carry, x):
+            noise = jax.random.bernoulli(key, 0.5, carry.shape)
+            return jnp.where(kept & noise, carry * weight, x * weight), None
+
+        return scan(step, xs[0], xs)[0]
+
+    def given(weight, mask, key, xs):
+        if around is not jax.vmap:
+            return around(total)(weight, mask, key, xs)
+        each = (w[None] for w in (weight, mask, key, xs))
+        return around(jax.jit(total))(*each)[0]
+
+    weight, xs = _draw((5,), "bfloat16"), _draw((4, 5), "bfloat16", 1)
+    others = jnp.asarray([0, 1, 1, 0, 1]), jax.random.key(3)
+    expected = jax.grad(lambda w, x: total(w, *others, x).sum(), (0, 1))(weight, xs)
+    actual = jax.grad(lambda w, x: given(w, *others, x).sum(), (0, 1))(weight, xs)
+    jax.tree.map(np.testing.assert_array_equal, actual, expected)
+    assert all(np.any(np.asarray(g, "float32")) for g in expected)
+
+
+def test_the_gradient_of_a_compiled_loss_of_alignments_is_there():
+    logits = _draw((3, 7, 5), "bfloat16")
+    labels = jnp.asarray([[1, 2], [3, 3], [4, 1]])
+    plain = jax.grad(lambda x: mlax.loss.ctc_loss(x, labels).sum())(logits)
+    loss = jax.jit(lambda x, y: mlax.loss.ctc_loss(x, y).sum())
+    np.testing.assert_array_equal(jax.grad(loss)(logits, labels), plain)
 
 
 def test_chunks_are_added_in_groups():

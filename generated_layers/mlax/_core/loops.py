@@ -53,12 +53,36 @@ def scan(
         init = jax.tree.map(
             lambda c, a: lax.convert_element_type(c, a.dtype), init, after
         )
-    pure, shared = jax.closure_convert(step, init, first)
+    pure, shared = _closed(step, init, first)
     if not any(map(_is_half, shared)):
         return lax.scan(step, init, xs, **options)
     if not _maps_alike(jax.make_jaxpr(pure)(init, first, *shared).jaxpr):
         return lax.scan(step, init, xs, **options)
     return _run(pure, options)(shared, init, xs)
+
+
+def _closed(
+    step: Step, init: Any, first: Any
+) -> tuple[Callable[..., Any], list[jax.Array]]:
+    """The step as a function that closes over nothing that is traced, and what it closed over.
+
+    Integers and masks, too, for a rule runs when the trace that they are of may have ended.
+    """
+    program, made = jax.make_jaxpr(step, return_shape=True)(init, first)
+    structure = jax.tree.structure(made)
+    consts = list(program.consts)
+    traced = [i for i, c in enumerate(consts) if isinstance(c, jax.core.Tracer)]
+    inner = program.jaxpr.replace(
+        constvars=[], invars=[*program.jaxpr.constvars, *program.jaxpr.invars]
+    )
+
+    def pure(carry: Any, x: Any, *shared: jax.Array) -> Any:
+        given = _put(consts, traced, shared)
+        leaves = jax.tree.leaves((carry, x))
+        out = jaxpr_as_fun(ClosedJaxpr(inner, ()))(*given, *leaves)
+        return jax.tree.unflatten(structure, out)
+
+    return pure, _take(consts, traced)
 
 
 def _run(pure: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:

@@ -154,7 +154,8 @@ class Thing(eqx.Module):
         EQUINOX,
     ).text
     assert "def _cell_step(self, state, x):\n        h, c = state" in text
-    assert "jnp.zeros(self.width, dtype=self.cell_weight.dtype)" in text
+    assert "jnp.zeros(width, dtype=like_input.dtype)" in text
+    assert "lax.scan(self._cell_step, self._start(xs, self.width), xs)" in text
     assert "xs: Float['time size']" in text
 
 
