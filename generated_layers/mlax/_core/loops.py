@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
@@ -71,7 +72,7 @@ def _closed(
     program, made = jax.make_jaxpr(step, return_shape=True)(init, first)
     structure = jax.tree.structure(made)
     consts = list(program.consts)
-    traced = [i for i, c in enumerate(consts) if isinstance(c, jax.core.Tracer)]
+    traced = [i for i, c in enumerate(consts) if isinstance(c, Tracer)]
     inner = program.jaxpr.replace(
         constvars=[], invars=[*program.jaxpr.constvars, *program.jaxpr.invars]
     )
