@@ -14,8 +14,10 @@ from mlax_scaffold.testing.picks import Make, Unfit, with_values
 
 _SIZES = (1, 2, 3)
 """What is tried in the place of a size."""
-_MOST = 3
+_CASES = 2
 """In so many cases."""
+_PAIRS = 3
+"""Where more pairs than these are alike, few sizes fit at all, and nothing is told of one pair."""
 
 
 class SizesAlike(UserWarning):
@@ -38,12 +40,16 @@ def alike(
         for key, value in picked.items()
         if type(value) is int and key.isidentifier()
     )
-    for one, other in itertools.combinations(names, 2):
-        both = [p for p in cases if p.get(one) is not None and p.get(other) is not None]
-        if both and all(p[one] == p[other] for p in both):
-            said = _refusal(make, both[:_MOST], one, other)
-            if said and not said.startswith(f"{name}:"):
-                yield one, other, said
+    pairs = [
+        (one, other, both)
+        for one, other in itertools.combinations(names, 2)
+        if (both := [p for p in cases if one in p and other in p])
+        and all(p[one] == p[other] for p in both)
+    ]
+    for one, other, both in pairs if len(pairs) <= _PAIRS else ():
+        said = _refusal(make, both[:_CASES], one, other)
+        if said and not said.startswith(f"{name}:"):
+            yield one, other, said
 
 
 def _refusal(
