@@ -15,9 +15,9 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 from jax.custom_derivatives import SymbolicZero
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
-from .sums import spread
+from .spreading import is_half, spreading
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
 """`carry, y = step(carry, x)`, as in `jax.lax.scan`."""
@@ -41,7 +41,7 @@ def scan(
     """
     options = {"length": length, "reverse": reverse, "unroll": unroll}
     steps = {jnp.shape(x)[0] for x in jax.tree.leaves(xs)} or {length}
-    halves = [_is_half(x) for x in _floats((init, xs))]
+    halves = [is_half(x) for x in _floats((init, xs))]
     if steps == {0} or not halves or not all(halves):
         return lax.scan(step, init, xs, **options)
     first = jax.eval_shape(lambda xs: jax.tree.map(lambda x: x[0], xs), xs)
@@ -53,7 +53,7 @@ def scan(
             lambda c, a: lax.convert_element_type(c, a.dtype), init, after
         )
     pure, shared = _closed(step, init, first)
-    if not any(map(_is_half, shared)):
+    if not any(map(is_half, shared)):
         return lax.scan(step, init, xs, **options)
     if not _maps_alike(jax.make_jaxpr(pure)(init, first, *shared).jaxpr):
         return lax.scan(step, init, xs, **options)
@@ -109,7 +109,7 @@ def _run(pure: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any
             return _take(out, results)
 
         values, change = _take(shared, weights), _take(d_shared, weights)
-        pushes = jax.jvp(_spreading(every, values), (values,), (change,))[1]
+        pushes = jax.jvp(spreading(every, values), (values,), (change,))[1]
 
         # What each step makes of the change before it.
         @functools.partial(jax.checkpoint, prevent_cse=False)
@@ -143,7 +143,7 @@ def map_chunks(function: Callable[[Any], Any], xs: Any) -> Any:
     """
     arrays = jax.tree.leaves(xs)
     count = arrays[0].shape[0]
-    if count <= 4 or not any(map(_is_half, arrays)):
+    if count <= 4 or not any(map(is_half, arrays)):
         return lax.map(function, xs)
     sizes, rest = [], count
     while rest > 1:
@@ -174,12 +174,12 @@ def map_chunks(function: Callable[[Any], Any], xs: Any) -> Any:
 
 def shared(tree: Any, count: int) -> list[Any]:
     """A tree for each of several uses; in 16 bits its gradients are added in pairs."""
-    if count == 1 or not any(map(_is_half, jax.tree.leaves(tree))):
+    if count == 1 or not any(map(is_half, jax.tree.leaves(tree))):
         return [tree] * count
     halves = (count - count // 2, count // 2)
 
     def forked() -> Any:
-        return jax.tree.map(lambda x: _fork(x) if _is_half(x) else x, tree)
+        return jax.tree.map(lambda x: _fork(x) if is_half(x) else x, tree)
 
     return [use for n in halves for use in shared(forked(), n)]
 
@@ -197,80 +197,6 @@ def _(
     return primals[0], jnp.copy(tangents[0])
 
 
-def _spreading(function: Callable[[Any], Any], like: Any) -> Callable[[Any], Any]:
-    """The function with every broadcast as a `spread`, for arguments like these.
-
-    `jax.vmap` broadcasts by itself what it does not map.
-    """
-    program, shape = jax.make_jaxpr(function, return_shape=True)(like)
-    structure = jax.tree.structure(shape)
-
-    def spreading(arguments: Any) -> Any:
-        leaves = jax.tree.leaves(arguments)
-        return jax.tree.unflatten(structure, _evaluated(program, leaves))
-
-    return spreading
-
-
-def _evaluated(program: ClosedJaxpr, arguments: Sequence[Any]) -> list[Any]:
-    jaxpr, known = program.jaxpr, {}
-    known.update(zip(jaxpr.constvars, program.consts, strict=True))
-    known.update(zip(jaxpr.invars, arguments, strict=True))
-
-    def value(variable: Any) -> Any:
-        return variable.val if isinstance(variable, Literal) else known[variable]
-
-    for eqn in jaxpr.eqns:
-        variables = [v for v in eqn.invars if not isinstance(v, Literal)]
-        given = [known[v] for v in variables]
-        if eqn.primitive.name in _ELEMENTWISE:
-            [shape] = [out.aval.shape for out in eqn.outvars]
-            given = [_spread(x, shape) for x in given]
-        if eqn.primitive.name in ("jit", "pjit"):
-            out = _evaluated(eqn.params["jaxpr"], list(map(value, eqn.invars)))
-        elif eqn.primitive.name == "broadcast_in_dim" and len(eqn.invars) == 1:
-            shape, kept = eqn.params["shape"], eqn.params["broadcast_dimensions"]
-            added = [a for a in range(len(shape)) if a not in kept]
-            x = _spread(jnp.expand_dims(value(eqn.invars[0]), added), shape)
-            out = [jnp.broadcast_to(x, shape)]
-        else:
-            alone = jaxpr.replace(
-                constvars=[],
-                invars=variables,
-                outvars=eqn.outvars,
-                eqns=[eqn],
-                effects=eqn.effects,
-            )
-            out = jaxpr_as_fun(ClosedJaxpr(alone, ()))(*given)
-        known.update(zip(eqn.outvars, out, strict=True))
-    return list(map(value, jaxpr.outvars))
-
-
-_ELEMENTWISE = frozenset(
-    {
-        "add",
-        "add_any",
-        "atan2",
-        "clamp",
-        "div",
-        "max",
-        "min",
-        "mul",
-        "pow",
-        "select_n",
-        "sub",
-    }
-)
-"""Operations whose operands broadcast along axes of size 1."""
-
-
-def _spread(x: Any, shape: Sequence[int]) -> Any:
-    """An operand of 16 bits, which broadcasts to this shape, as a `spread`."""
-    if not _is_half(x):
-        return x
-    return spread(jnp.expand_dims(x, range(len(shape) - jnp.ndim(x))), shape)
-
-
 def _floats(tree: Any) -> list[Any]:
     """The floating arrays, without numbers of Python, which take the dtype of others."""
     leaves = [x for x in jax.tree.leaves(tree) if hasattr(x, "dtype")]
@@ -279,11 +205,6 @@ def _floats(tree: Any) -> list[Any]:
         for x in leaves
         if jnp.issubdtype(x.dtype, jnp.floating) and not getattr(x, "weak_type", False)
     ]
-
-
-def _is_half(x: Any) -> bool:
-    dtype = x.dtype if hasattr(x, "dtype") else jnp.result_type(x)
-    return jnp.issubdtype(dtype, jnp.floating) and jnp.finfo(dtype).bits <= 16
 
 
 def _maps_alike(jaxpr: Jaxpr) -> bool:
