@@ -136,8 +136,14 @@ def whole_list(source: Source, node: ast.AST, target: ast.Subscript) -> Fix | No
         return Fix((source.edit(target, name),))
     first = f"*{name}[:{source.text_of(part.lower)}], " if part.lower else ""
     last = f", *{name}[{source.text_of(part.upper)}:]" if part.upper else ""
-    text = f"{name} = [{first}*{source.text_of(value)}{last}]"
-    return Fix((source.edit(node, text),))
+    # `*a, b` and `*a if c else b` are not all of what is assigned.
+    given = source.text_of(value)
+    if not isinstance(
+        value,
+        ast.Attribute | ast.Call | ast.List | ast.ListComp | ast.Name | ast.Subscript,
+    ):
+        given = f"({given})"
+    return Fix((source.edit(node, f"{name} = [{first}*{given}{last}]"),))
 
 
 def without_keyword(source: Source, call: ast.Call, keyword: ast.keyword) -> Fix:

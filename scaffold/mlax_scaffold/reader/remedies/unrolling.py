@@ -83,6 +83,8 @@ def _part(node: ast.expr, source: Source, *, alone: bool = False) -> _Part:
         return _Part(node, f"({source.text_of(node)},)", "1")
     value = node.value if isinstance(node, ast.Starred) else node
     text = source.text_of(value)
+    if isinstance(value, ast.IfExp | ast.BoolOp):
+        text = f"({text})"  # In a comprehension `if` would begin a condition.
     return _Part(value, text, f"len({text})")
 
 
