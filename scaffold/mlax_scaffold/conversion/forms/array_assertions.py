@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import Removing
 
 _OF_NUMBERS = ("all", "any", "allclose", "isnan", "isfinite", "isinf", "equal", "item")
 
@@ -26,7 +27,7 @@ def without_array_assertions(origin: Origin, thing: str, notes: Notes) -> None:
                 )
 
 
-class _LeftOut(ast.NodeTransformer):
+class _LeftOut(Removing):
     def __init__(self):
         self.found: list[ast.Assert] = []
 
@@ -41,9 +42,3 @@ class _LeftOut(ast.NodeTransformer):
             return node
         self.found.append(node)
         return None
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
-        if getattr(node, "body", None) == []:
-            node.body = [ast.copy_location(ast.Pass(), node)]  # type: ignore[attr-defined]
-        return node

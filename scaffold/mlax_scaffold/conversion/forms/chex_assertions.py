@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import literal
+from mlax_scaffold.conversion.source.trees import Removing, literal
 
 
 def without_chex_assertions(origin: Origin) -> None:
@@ -19,7 +19,7 @@ def without_chex_assertions(origin: Origin) -> None:
         ast.fix_missing_locations(origin.tree)
 
 
-class _Assertions(ast.NodeTransformer):
+class _Assertions(Removing):
     def __init__(self, origin: Origin):
         self.origin = origin
 
@@ -38,9 +38,3 @@ class _Assertions(ast.NodeTransformer):
                     test = ast.Compare(ndim, [ast.Eq()], [rank])
                     return ast.copy_location(ast.Assert(test), node)
         return None
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
-        if getattr(node, "body", None) == []:
-            node.body = [ast.copy_location(ast.Pass(), node)]  # type: ignore[attr-defined]
-        return node

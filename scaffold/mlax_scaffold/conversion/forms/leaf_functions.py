@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.source.trees import (
+    Removing,
     constant,
     expression,
     literal,
@@ -149,14 +150,8 @@ def next_part(value: ast.expr) -> ast.expr:
     )
 
 
-class Decided(ast.NodeTransformer):
+class Decided(Removing):
     """Leaves out the conditions that literals decide, such as `10.0 is not None` and `"sgd" == "adam"`."""
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
-        if getattr(node, "body", None) == []:
-            node.body = [ast.Pass()]  # type: ignore[attr-defined]
-        return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         match node:

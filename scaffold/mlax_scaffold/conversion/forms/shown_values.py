@@ -6,7 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.trees import Removing, self_attribute
 
 _SHOWS = frozenset(("print", "pprint.pprint", "breakpoint", "pdb.set_trace"))
 _LOGS = frozenset(("debug", "info", "warning", "error", "warn", "log"))
@@ -55,7 +55,7 @@ def _registered(node: ast.ClassDef) -> set[str]:
     }
 
 
-class _Shown(ast.NodeTransformer):
+class _Shown(Removing):
     def __init__(self, origin: Origin, notes: Notes, read: set[str] | None):
         self.origin, self.notes = origin, notes
         self.read = read
@@ -97,12 +97,6 @@ class _Shown(ast.NodeTransformer):
         empty = all(isinstance(part, ast.Pass) for part in (*node.body, *node.orelse))
         shown = len(self.notes.found) > before
         return None if empty and shown and not _computes(node.test) else node
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
-        if getattr(node, "body", None) == []:
-            node.body = [ast.copy_location(ast.Pass(), node)]  # type: ignore[attr-defined]
-        return node
 
     def shows(self, node: ast.expr) -> bool:
         """Whether an expression is a call that prints, logs or stops."""
