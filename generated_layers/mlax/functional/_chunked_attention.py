@@ -158,11 +158,9 @@ def chunked_attention(
 
     def skip(chunk):
         """In the place of a chunk that nothing attends to."""
-        return (
-            jnp.full((*batch, heads, size, 1), -jnp.inf, wide),
-            jnp.zeros((*batch, heads, size, 1), wide),
-            jnp.zeros((*batch, size, heads, features), wide),
-        )
+        q, _, v, _ = chunk
+        total = jnp.swapaxes(jnp.zeros_like(q[..., :1], wide), -3, -2)
+        return jnp.full_like(total, -jnp.inf), total, jnp.zeros_like(v, wide)
 
     mask = None if mask is None else fill(mask)
     bias = None if bias is None else fill(bias)
@@ -233,7 +231,7 @@ def chunked_attention(
         decay = jnp.exp(tops - jnp.where(top == -jnp.inf, 0.0, top))
         # All chunks in one sum, so that its error does not grow with their number.
         total = sum(totals * decay, axis=0, factor=share)
-        total = jnp.where(total == 0.0, jnp.ones_like(total), total)
+        total = jnp.where(total == 0.0, 1.0, total)
         # In the gradient the total is squared: in float16 it must be near one.
         unit = range_scale(total, axis=())
         total, decay = (jnp.swapaxes(x, -3, -2) for x in (total / unit, decay / unit))

@@ -38,7 +38,7 @@ def double_sum(
         )
 
     if where is not None:
-        x = jnp.where(where, x, jnp.zeros_like(x))
+        x = jnp.where(where, x, 0)
     high = x.reshape(-1) if x.size else jnp.zeros((1,), x.dtype)
     low = jnp.zeros_like(high)
     while high.size > 1:

@@ -39,7 +39,7 @@ def in_top_k(logits: jax.Array, labels: jax.Array, *, k: int = 1) -> jax.Array:
     classes = jnp.arange(logits.shape[-1])
     places = labels[..., None].astype(int)
     chosen = classes == places
-    own = jnp.where(chosen, logits, jnp.full_like(logits, -jnp.inf))
+    own = jnp.where(chosen, logits, -jnp.inf)
     own = jnp.max(own, axis=-1, keepdims=True, initial=-jnp.inf)
     before = (logits > own) | ((logits == own) & (classes < places))
     known = jnp.any(chosen, axis=-1) & ~jnp.any(jnp.isnan(logits), axis=-1)

@@ -33,6 +33,6 @@ def log1mexp(positive: jax.Array) -> jax.Array:
     x = positive
     small = x < math.log(2.0)
     # Each side sees a stand-in where the other holds, so that its gradient is finite.
-    near = jnp.log(-jnp.expm1(-jnp.where(small, x, jnp.full_like(x, 0.5))))
-    far = jnp.log1p(-jnp.exp(-jnp.where(small, jnp.ones_like(x), x)))
+    near = jnp.log(-jnp.expm1(-jnp.where(small, x, 0.5)))
+    far = jnp.log1p(-jnp.exp(-jnp.where(small, 1.0, x)))
     return jnp.where(small, near, far)

@@ -60,5 +60,5 @@ def logmeanexp(
     if where is not None:
         ones = jnp.broadcast_to(where, x.shape).astype(wide.dtype)
         share = mean(ones, axis=axis, keepdims=keepdims)
-        total = total - jnp.log(jnp.where(share == 0.0, jnp.ones_like(share), share))
+        total = total - jnp.log(jnp.where(share == 0.0, 1.0, share))
     return total.astype(x.dtype)

@@ -57,10 +57,10 @@ def logsumexp(
 
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     if where is not None:
-        wide = jnp.where(where, wide, jnp.full_like(wide, -jnp.inf))
+        wide = jnp.where(where, wide, -jnp.inf)
     fixed = lax.stop_gradient(wide)
     top = jnp.max(fixed, axis=axis, keepdims=True, initial=-jnp.inf)
-    top = jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
+    top = jnp.where(jnp.isfinite(top), top, 0.0)
     axes = tuple(range(x.ndim)) if axis is None else axis
     share = 1.0
     if jnp.finfo(wide.dtype).maxexp <= 16:
@@ -70,9 +70,9 @@ def logsumexp(
     total = sum(jnp.exp(wide - top), axis=axis, keepdims=True, factor=share)
     # The logarithm of a stand-in keeps the gradient of an empty sum from dividing by 0.
     empty = total == 0.0
-    log = jnp.log(jnp.where(empty, jnp.ones_like(total), total))
+    log = jnp.log(jnp.where(empty, 1.0, total))
     log = (log if share == 1.0 else log - math.log(share)) + top
-    log = jnp.where(empty, jnp.full_like(log, -jnp.inf), log)
+    log = jnp.where(empty, -jnp.inf, log)
     if not keepdims:
         log = lax.squeeze(log, axes)
     return log.astype(x.dtype)

@@ -31,4 +31,4 @@ def reset_carry(reset: jax.Array, carry: jax.Array) -> jax.Array:
     )
 
     begins = lax.expand_dims(reset, range(reset.ndim, carry.ndim))
-    return jnp.where(begins, jnp.zeros_like(carry), carry)
+    return jnp.where(begins, 0, carry)

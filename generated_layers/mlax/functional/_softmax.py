@@ -53,7 +53,7 @@ def softmax(
 
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     if where is not None:
-        wide = jnp.where(where, wide, jnp.full_like(wide, -jnp.inf))
+        wide = jnp.where(where, wide, -jnp.inf)
     fixed = lax.stop_gradient(wide)
     lowest = float(jnp.finfo(wide.dtype).min)
     top = jnp.max(fixed, axis=axis, keepdims=True, initial=lowest)

@@ -71,7 +71,7 @@ def std(
             rest = mean(scores, where, axis=axes, keepdims=True)
             scores = scores - spread(rest, x.shape)
         if where is not None:
-            scores = jnp.where(where, scores, jnp.zeros_like(scores))
+            scores = jnp.where(where, scores, 0.0)
         scale = range_scale(scores, axis=axes, only_float16=False)
         scores = scores / scale
         square = mean(lax.square(scores), where, axis=axes, keepdims=True)

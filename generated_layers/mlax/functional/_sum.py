@@ -58,7 +58,7 @@ def sum(
     axes = tuple(range(x.ndim)) if axis is None else sorted(a % x.ndim for a in axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     if where is not None:
-        wide = jnp.where(where, wide, jnp.zeros_like(wide))
+        wide = jnp.where(where, wide, 0)
     if jnp.finfo(wide.dtype).bits > 16:
         total = lax.reduce(wide, wide.dtype.type(0), lax.add, tuple(axes))
         total = total if factor == 1.0 else total * factor

@@ -38,6 +38,6 @@ def kl_divergence(log_predictions: jax.Array, targets: jax.Array) -> jax.Array:
     )
 
     absent = targets == 0.0
-    logs = jnp.log(jnp.where(absent, jnp.ones_like(targets), targets))
-    ratios = jnp.where(absent, jnp.zeros_like(logs), logs - log_predictions)
+    logs = jnp.log(jnp.where(absent, 1.0, targets))
+    ratios = jnp.where(absent, 0.0, logs - log_predictions)
     return sum(targets * ratios, axis=-1)

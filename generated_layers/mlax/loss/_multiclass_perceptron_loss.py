@@ -37,7 +37,7 @@ def multiclass_perceptron_loss(scores: jax.Array, labels: jax.Array) -> jax.Arra
     )
 
     chosen = jnp.arange(scores.shape[-1]) == labels[..., None].astype(int)
-    own = sum(jnp.where(chosen, scores, jnp.zeros_like(scores)), axis=-1)
+    own = sum(jnp.where(chosen, scores, 0.0), axis=-1)
     known = jnp.any(chosen, axis=-1)
     excess = max(scores, axis=-1) - own
-    return jnp.where(known, excess, jnp.full_like(own, jnp.nan))
+    return jnp.where(known, excess, jnp.nan)

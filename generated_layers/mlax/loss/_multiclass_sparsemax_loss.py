@@ -50,11 +50,11 @@ def multiclass_sparsemax_loss(scores: jax.Array, labels: jax.Array) -> jax.Array
     ranks = jnp.arange(1, classes + 1, dtype=z.dtype)
     least = jnp.where(1.0 + ranks * descending > sums, descending, 0.0)
     support = fixed - top >= jnp.min(least, axis=-1, keepdims=True)
-    inside = jnp.where(support, z, jnp.zeros_like(z))
+    inside = jnp.where(support, z, 0.0)
     count = sum(support.astype(z.dtype), axis=-1, keepdims=True)
     threshold = (sum(inside, axis=-1, keepdims=True) - 1.0) / count
-    p = jnp.where(support, z - spread(threshold, z.shape), jnp.zeros_like(z))
+    p = jnp.where(support, z - spread(threshold, z.shape), 0.0)
     chosen = jnp.arange(classes) == labels[..., None].astype(int)
-    own = sum(jnp.where(chosen, z, jnp.zeros_like(z)), axis=-1)
+    own = sum(jnp.where(chosen, z, 0.0), axis=-1)
     loss = sum(p * (z - 0.5 * p), axis=-1) - own + 0.5
-    return jnp.where(jnp.any(chosen, axis=-1), loss, jnp.full_like(loss, jnp.nan))
+    return jnp.where(jnp.any(chosen, axis=-1), loss, jnp.nan)

@@ -54,9 +54,9 @@ def ranking_softmax_loss(
 
     labels = relevances if weights is None else relevances * weights
     if where is not None:
-        labels = jnp.where(where, labels, jnp.zeros_like(labels))
+        labels = jnp.where(where, labels, 0)
     logs = log_softmax(scores, where)
     # What is impossible and not relevant counts nothing.
     nothing = (labels == 0.0) & (logs == -jnp.inf)
-    logs = jnp.where(nothing, jnp.zeros_like(logs), logs)
+    logs = jnp.where(nothing, 0, logs)
     return -sum(labels * logs, axis=-1)

@@ -57,11 +57,11 @@ def softmax_cross_entropy_with_integer_labels(
     labels = labels.astype(int)
     chosen = jnp.arange(logits.shape[-1]) == labels[..., None]
     logs = log_softmax(logits)
-    loss = -sum(jnp.where(chosen, logs, jnp.zeros_like(logs)), axis=-1)
+    loss = -sum(jnp.where(chosen, logs, 0.0), axis=-1)
     if label_smoothing > 0.0:
         loss = (1.0 - label_smoothing) * loss - label_smoothing * mean(logs, axis=-1)
     known = jnp.any(chosen, axis=-1)
-    loss = jnp.where(known, loss, jnp.full_like(loss, jnp.nan))
+    loss = jnp.where(known, loss, jnp.nan)
     if ignored_label is None:
         return loss
-    return jnp.where(labels == ignored_label, jnp.zeros_like(loss), loss)
+    return jnp.where(labels == ignored_label, 0.0, loss)

@@ -92,6 +92,4 @@ def fwd(
     keep = bernoulli(
         checks.require_key("AlphaDropout", key), shape=x.shape, p=1.0 - hyperparams.rate
     )
-    return a * jnp.where(
-        keep, x, jnp.full_like(x, limit)
-    ) - a * hyperparams.rate * limit, None
+    return a * jnp.where(keep, x, limit) - a * hyperparams.rate * limit, None

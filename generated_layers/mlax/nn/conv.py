@@ -263,11 +263,7 @@ def fwd(
 
     kernel = arrays.in_dtype(trainables.kernel, x.dtype)
     bias = arrays.in_dtype(trainables.bias, x.dtype)
-    kernel = (
-        kernel
-        if kernel_mask is None
-        else jnp.where(kernel_mask, kernel, jnp.zeros_like(kernel))
-    )
+    kernel = kernel if kernel_mask is None else jnp.where(kernel_mask, kernel, 0.0)
     y = conv(
         x,
         kernel,

@@ -272,11 +272,7 @@ def fwd(
         images = pad_axes(images, pairs, first, hyperparams.padding_mode)
         pairs = ((0, 0),) * n
     layout = (0, channel, *range(first, first + n))
-    kernel = (
-        kernel
-        if kernel_mask is None
-        else jnp.where(kernel_mask, kernel, jnp.zeros_like(kernel))
-    )
+    kernel = kernel if kernel_mask is None else jnp.where(kernel_mask, kernel, 0.0)
     y = lax.conv_general_dilated_local(
         images,
         kernel,

@@ -311,11 +311,7 @@ def fwd(
             wrapped.append((low // stride, high // stride))
             widths[axis] = (low % stride, high % stride)
         images = pad_axes(images, wrapped, first, "circular")
-    kernel = (
-        kernel
-        if kernel_mask is None
-        else jnp.where(kernel_mask, kernel, jnp.zeros_like(kernel))
-    )
+    kernel = kernel if kernel_mask is None else jnp.where(kernel_mask, kernel, 0.0)
     if hyperparams.flip_kernel:
         kernel = lax.rev(kernel, spatial)
     layout = (0, channel, *spatial)

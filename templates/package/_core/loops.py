@@ -17,6 +17,7 @@ from jax.core import Tracer
 from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
+from . import sharded
 from .spreading import is_half, spreading
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
@@ -42,9 +43,13 @@ def scan(
     options = {"length": length, "reverse": reverse, "unroll": unroll}
     steps = {jnp.shape(x)[0] for x in jax.tree.leaves(xs)} or {length}
     halves = [is_half(x) for x in _floats((init, xs))]
+    first = None
+    if sharded.is_typed((init, xs)) and steps != {0}:
+        first = _first(xs)
+        init = sharded.carried(step, init, first)
     if steps == {0} or not halves or not all(halves):
         return lax.scan(step, init, xs, **options)
-    first = jax.eval_shape(lambda xs: jax.tree.map(lambda x: x[0], xs), xs)
+    first = _first(xs) if first is None else first
     init = jax.tree.map(jnp.asarray, init)
     if any(c.weak_type for c in jax.tree.leaves(init) if hasattr(c, "weak_type")):
         # As of `jax.lax.scan`: a number of Python takes the dtype that it has afterwards.
@@ -58,6 +63,11 @@ def scan(
     if not _maps_alike(jax.make_jaxpr(pure)(init, first, *shared).jaxpr):
         return lax.scan(step, init, xs, **options)
     return _run(pure, options)(shared, init, xs)
+
+
+def _first(xs: Any) -> Any:
+    """What the first step takes, as it is shaped."""
+    return jax.eval_shape(lambda xs: jax.tree.map(lambda x: x[0], xs), xs)
 
 
 def _closed(

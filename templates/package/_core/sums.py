@@ -13,6 +13,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from . import sharded
+
 
 def ratio(number: float, size: Any, dtype: Any) -> Any:
     """A number over a size: a number, and over a size that is a symbol a scalar of a dtype."""
@@ -101,11 +103,11 @@ def selected(
         share = weighted_sum(ones, axes, part) * ratio(1.0 / part, size, x.dtype)
     share = lax.expand_dims(share, axes)
     share = share if axis_name is None else lax.pmean(share, axis_name)
-    share = jnp.where(share == 0.0, jnp.ones_like(share), share)
+    share = jnp.where(share == 0.0, 1.0, share)
     if jnp.finfo(x.dtype).bits <= 16:
         gain = lax.reduce_precision(lax.rsqrt(share), jnp.finfo(x.dtype).nexp, 0)
         x, share = x * gain, share * gain
-    return jnp.where(where, x, jnp.zeros_like(x)), share
+    return jnp.where(where, x, 0), share
 
 
 def spread_mean(
@@ -153,7 +155,7 @@ def take_rows(
         indices = jnp.where(indices < 0, indices + entries, indices)
     indices = jnp.where(indices < 0, entries, indices)
     if jnp.finfo(table.dtype).bits > 16:
-        return jnp.take(table, indices, axis=0, mode="fill", fill_value=jnp.nan)
+        return _taken(table, indices)
     return _take(table, indices)
 
 
@@ -198,9 +200,15 @@ def add_at(x: jax.Array, indices: Any, values: Any) -> jax.Array:
     return x + segment_sum(rows, ids, math.prod(sizes)).reshape(x.shape)
 
 
+def _taken(table: jax.Array, indices: jax.Array) -> jax.Array:
+    rows = table.at[indices]
+    place = sharded.rows_sharding(table, indices)
+    return rows.get(mode="fill", fill_value=jnp.nan, out_sharding=place)
+
+
 @jax.custom_jvp
 def _take(table: jax.Array, indices: jax.Array) -> jax.Array:
-    return jnp.take(table, indices, axis=0, mode="fill", fill_value=jnp.nan)
+    return _taken(table, indices)
 
 
 @_take.defjvp
@@ -208,7 +216,13 @@ def _(
     primals: tuple[jax.Array, jax.Array], tangents: tuple[jax.Array, jax.Array]
 ) -> tuple[jax.Array, jax.Array]:
     (table, indices), change = primals, tangents[0]
-    return _take(table, indices), _rows(change, indices)
+    taken = _take(table, indices)
+    place = sharded.rows_sharding(table, indices)
+    if place is None:
+        return taken, _rows(change, indices)
+    # All rows are counted together.
+    rows = _rows(sharded.everywhere(change), sharded.everywhere(indices))
+    return taken, jax.sharding.reshard(rows, place)
 
 
 def _rows(table: jax.Array, indices: jax.Array) -> jax.Array:
@@ -216,7 +230,7 @@ def _rows(table: jax.Array, indices: jax.Array) -> jax.Array:
     flat = indices.reshape(-1)
     order = jnp.argsort(flat)
     flat, place = flat[order], jnp.arange(flat.size)
-    new = jnp.append(True, flat[1:] != flat[:-1])[: flat.size]
+    new = (place == 0) | (flat != jnp.roll(flat, 1))
     copy = place - lax.cummax(jnp.where(new, place, 0))
     # One copy of each row is taken, and then as many as there are, so that the transpose
     # adds them in pairs. No row is taken twice.

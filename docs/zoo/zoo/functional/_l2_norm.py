@@ -56,7 +56,7 @@ def l2_norm(
 
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     if where is not None:
-        wide = jnp.where(where, wide, jnp.zeros_like(wide))
+        wide = jnp.where(where, wide, 0.0)
     axes = tuple(range(x.ndim)) if axis is None else axis
     # Squares of at most 1 / sqrt(size) add up to at most sqrt(size), also in float16.
     size = max(math.prod(x.shape[a] for a in axes), 1)

@@ -60,4 +60,4 @@ def range_scale(
     # that is subnormal would not do: compilers divide by multiplying with that.
     scale = lax.reduce_precision(jnp.maximum(0.5 * top, at_least), info.nexp, 0)
     scale = jnp.minimum(scale, 2.0 ** (info.maxexp - 2))
-    return jnp.where((scale > 0.0) & jnp.isfinite(scale), scale, jnp.ones_like(scale))
+    return jnp.where((scale > 0.0) & jnp.isfinite(scale), scale, 1.0)

@@ -192,11 +192,7 @@ def fwd(
     batch = x.shape[:-1]
     # One matrix product is faster than a batch of them.
     matrix = x.reshape(-1, hyperparams.in_features) if len(batch) > 1 else x
-    kernel = (
-        kernel
-        if kernel_mask is None
-        else jnp.where(kernel_mask, kernel, jnp.zeros_like(kernel))
-    )
+    kernel = kernel if kernel_mask is None else jnp.where(kernel_mask, kernel, 0.0)
     if hyperparams.dot_general is lax.dot_general and not hyperparams.transposed_kernel:
         # The same product, which is dispatched in less time.
         y = jnp.matmul(matrix, kernel, precision=hyperparams.precision)

@@ -16,4 +16,4 @@ def apply_attention_mask(
     attends to all of them alike.
     """
     value = -jnp.inf if masked_value is None else masked_value
-    return jnp.where(mask, logits, jnp.full_like(logits, value))
+    return jnp.where(mask, logits, value)

@@ -29,7 +29,7 @@ def categorical(
         return jnp.argmax(logits, axis=-1)
     require(key is not None, "a key is needed, unless the temperature is 0")
     top = jnp.max(logits, axis=-1, keepdims=True)
-    top = jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
+    top = jnp.where(jnp.isfinite(top), top, 0.0)
     # A temperature below the numbers of the dtype would be 0 there, and 0 / 0 no number.
     divisor = max(temperature, float(jnp.finfo(logits.dtype).tiny))
     shares = softmax((logits - top) / divisor) * 2.0**12

@@ -23,4 +23,4 @@ def dropout(
     together = {axis % x.ndim for axis in broadcast_axis}
     shape = tuple(1 if a in together else n for a, n in enumerate(x.shape))
     keep = bernoulli(key, shape=shape, p=1.0 - rate)
-    return jnp.where(keep, x / (1.0 - rate), jnp.zeros_like(x))
+    return jnp.where(keep, x / (1.0 - rate), 0.0)

@@ -33,18 +33,18 @@ def log_softmax(
     """
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     if where is not None:
-        wide = jnp.where(where, wide, jnp.full_like(wide, -jnp.inf))
+        wide = jnp.where(where, wide, -jnp.inf)
 
     def plain(x):
         total = logsumexp(x, axis=axis, keepdims=True)
-        total = jnp.where(total == -jnp.inf, jnp.zeros_like(total), total)
+        total = jnp.where(total == -jnp.inf, 0.0, total)
         return x - spread(total, x.shape)
 
     if jnp.finfo(wide.dtype).bits > 16:
         return plain(wide).astype(x.dtype)
     # The rounding of a large sum would be in every element.
     top = jnp.max(lax.stop_gradient(wide), axis=axis, keepdims=True, initial=-jnp.inf)
-    wide = wide - jnp.where(jnp.isfinite(top), top, jnp.zeros_like(top))
+    wide = wide - jnp.where(jnp.isfinite(top), top, 0.0)
     size = max(math.prod(x.shape[a] for a in axis), 1)
     half = 2.0 ** (doublings(size) // 2)
     logarithm = jax.custom_jvp(plain)

@@ -32,7 +32,7 @@ def max(
     floating = jnp.issubdtype(x.dtype, jnp.floating)
     if where is not None:
         least = -math.inf if floating else jnp.iinfo(x.dtype).min
-        x = jnp.where(where, x, jnp.full_like(x, least))
+        x = jnp.where(where, x, least)
     if not floating or jnp.finfo(x.dtype).bits > 16:
         return jnp.max(x, axis=axes, keepdims=keepdims)
     # Neither sum is out of the range of float16.

@@ -20,4 +20,4 @@ def min_p_logits(
         return logits
     top = jnp.max(lax.stop_gradient(logits), axis=-1, keepdims=True)
     least = top + math.log(p)
-    return jnp.where(logits < least, jnp.full_like(logits, -jnp.inf), logits)
+    return jnp.where(logits < least, -jnp.inf, logits)

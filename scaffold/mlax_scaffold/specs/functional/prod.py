@@ -26,7 +26,7 @@ def prod(
     axes = range(x.ndim) if axis is None else sorted(a % x.ndim for a in axis)
     wide = x if accum_dtype is None else x.astype(accum_dtype)
     if where is not None:
-        wide = jnp.where(where, wide, jnp.ones_like(wide))
+        wide = jnp.where(where, wide, 1)
     total = lax.reduce(wide, wide.dtype.type(1), lax.mul, tuple(axes))
     total = lax.expand_dims(total, tuple(axes)) if keepdims else total
     return total.astype(x.dtype)

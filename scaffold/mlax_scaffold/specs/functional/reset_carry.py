@@ -10,4 +10,4 @@ def reset_carry(
 ) -> Float["*batch *features"]:
     """Zeros in the place of a carry where a sequence begins anew."""
     begins = lax.expand_dims(reset, range(reset.ndim, carry.ndim))
-    return jnp.where(begins, jnp.zeros_like(carry), carry)
+    return jnp.where(begins, 0, carry)

@@ -18,4 +18,4 @@ def top_k_logits(
     if k >= logits.shape[-1]:
         return logits
     least = lax.top_k(logits, k)[0][..., -1:]
-    return jnp.where(logits < least, jnp.full_like(logits, -jnp.inf), logits)
+    return jnp.where(logits < least, -jnp.inf, logits)

@@ -25,4 +25,4 @@ def top_p_logits(
     kept = (sums - shares < p).at[..., 0].set(True)
     endless = jnp.full_like(descending, jnp.inf)
     least = jnp.min(jnp.where(kept, descending, endless), axis=-1, keepdims=True)
-    return jnp.where(wide < least, jnp.full_like(logits, -jnp.inf), logits)
+    return jnp.where(wide < least, -jnp.inf, logits)

@@ -18,4 +18,4 @@ def two_sum(
     total = lax.reduce_precision(x + y, info.nexp, info.nmant)
     part = total - x
     lost = (x - (total - part)) + (y - part)
-    return total, jnp.where(jnp.isfinite(total), lost, jnp.zeros_like(lost))
+    return total, jnp.where(jnp.isfinite(total), lost, 0.0)

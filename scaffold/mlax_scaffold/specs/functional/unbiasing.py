@@ -22,8 +22,8 @@ def unbiasing(
     size = max(math.prod(x.shape[a] for a in axes), 1)
     ones = jnp.ones_like(x)
     if where is not None:
-        ones = jnp.where(where, ones, jnp.zeros_like(ones))
+        ones = jnp.where(where, ones, 0.0)
     share = mean(ones, axis=axes, keepdims=keepdims)
     few = share <= correction / size
-    rest = jnp.where(few, jnp.ones_like(share), share - correction / size)
-    return jnp.where(few, jnp.full_like(share, jnp.nan), share / rest)
+    rest = jnp.where(few, 1.0, share - correction / size)
+    return jnp.where(few, jnp.nan, share / rest)

@@ -37,15 +37,15 @@ def ctc_loss(
     labels = labels.astype(int)
     batch, symbols = labels.shape
     # A blank before, between and after the symbols.
-    path = jnp.full((batch, 2 * symbols + 1), blank, labels.dtype)
-    path = path.at[:, 1::2].set(labels)
+    path = jnp.pad(labels[..., None], ((0, 0), (0, 0), (1, 0)), constant_values=blank)
+    path = jnp.reshape(path, (batch, 2 * symbols))
+    path = jnp.pad(path, ((0, 0), (0, 1)), constant_values=blank)
     before = jnp.pad(path[:, :-2], ((0, 0), (2, 0)), constant_values=blank)[
         :, : path.shape[1]
     ]
     skips = (path != blank) & (path != before)
     # By place in the path, and time.
     logs = jax.vmap(take_rows)(jnp.moveaxis(log_softmax(wide), 1, 2), path)
-    never = jnp.full(path.shape, -jnp.inf, wide.dtype)
     if logit_lengths is None:
         logit_lengths = jnp.full((batch,), logits.shape[1])
     if label_lengths is None:
@@ -58,19 +58,19 @@ def ctc_loss(
 
     def step(alphas, given):
         time, log = given
-        jumped = jnp.where(skips, shifted(alphas, 2), never)
+        jumped = jnp.where(skips, shifted(alphas, 2), -jnp.inf)
         ways = jnp.stack([alphas, shifted(alphas, 1), jumped])
         new = logsumexp(ways, axis=0) + log
         return jnp.where(time < logit_lengths[:, None], new, alphas), None
 
     # Before the first position it is as if a blank had been left.
-    start = never.at[:, 0].set(0.0)
-    first = jnp.where(jnp.arange(path.shape[1]) < 2, logs[..., 0], never)
+    places = jnp.arange(path.shape[1])
+    first = jnp.where(places < 2, logs[..., 0], -jnp.inf)
+    start = jnp.full_like(first, -jnp.inf).at[:, 0].set(0.0)
     alphas = jnp.where(logit_lengths[:, None] > 0, first, start)
     times = jnp.arange(1, logits.shape[1])
     alphas, _ = scan(step, alphas, (times, jnp.moveaxis(logs, 2, 0)[1:]))
-    places = jnp.arange(path.shape[1])
     ends = (places - 2 * label_lengths[:, None] <= 0) & (
         places - 2 * label_lengths[:, None] >= -1
     )
-    return -logsumexp(jnp.where(ends, alphas, never), axis=-1).astype(logits.dtype)
+    return -logsumexp(jnp.where(ends, alphas, -jnp.inf), axis=-1).astype(logits.dtype)

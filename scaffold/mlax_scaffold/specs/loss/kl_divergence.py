@@ -14,6 +14,6 @@ def kl_divergence(
     Kullback & Leibler, 1951, Annals of Mathematical Statistics 22(1).
     """
     absent = targets == 0.0
-    logs = jnp.log(jnp.where(absent, jnp.ones_like(targets), targets))
-    ratios = jnp.where(absent, jnp.zeros_like(logs), logs - log_predictions)
+    logs = jnp.log(jnp.where(absent, 1.0, targets))
+    ratios = jnp.where(absent, 0.0, logs - log_predictions)
     return sum(targets * ratios, axis=-1)

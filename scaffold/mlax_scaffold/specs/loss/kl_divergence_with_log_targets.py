@@ -15,5 +15,5 @@ def kl_divergence_with_log_targets(
     """
     absent = log_targets == -jnp.inf
     ratios = log_targets - log_predictions
-    ratios = jnp.where(absent, jnp.zeros_like(ratios), ratios)
+    ratios = jnp.where(absent, 0.0, ratios)
     return sum(jnp.exp(log_targets) * ratios, axis=-1)

@@ -14,7 +14,7 @@ def multiclass_hinge_loss(
     NaN where a label is not from 0 to classes - 1. Crammer & Singer, 2001, JMLR 2.
     """
     chosen = jnp.arange(scores.shape[-1]) == labels[..., None].astype(int)
-    own = sum(jnp.where(chosen, scores, jnp.zeros_like(scores)), axis=-1)
+    own = sum(jnp.where(chosen, scores, 0.0), axis=-1)
     best = max(jnp.where(chosen, scores, scores + 1.0), axis=-1)
     known = jnp.any(chosen, axis=-1)
-    return jnp.where(known, best - own, jnp.full_like(own, jnp.nan))
+    return jnp.where(known, best - own, jnp.nan)

@@ -37,7 +37,7 @@ def ntxent(
     losses = jnp.logaddexp(
         jnp.zeros_like(similar), spread(others, similar.shape) - similar
     )
-    losses = jnp.where(pairs, losses, jnp.zeros_like(losses))
+    losses = jnp.where(pairs, losses, 0.0)
     share = mean(pairs.astype(losses.dtype))
-    share = jnp.where(share == 0.0, jnp.ones_like(share), share)
+    share = jnp.where(share == 0.0, 1.0, share)
     return mean(losses) / share

@@ -20,9 +20,9 @@ def softmax_cross_entropy(
     if label_smoothing > 0.0:
         labels = smooth_labels(labels, where, alpha=label_smoothing)
     if where is not None:
-        logits = jnp.where(where, logits, jnp.full_like(logits, -jnp.inf))
-        labels = jnp.where(where, labels, jnp.zeros_like(labels))
+        logits = jnp.where(where, logits, -jnp.inf)
+        labels = jnp.where(where, labels, 0.0)
     logs = log_softmax(logits)
     impossible = (labels == 0.0) & (logs == -jnp.inf)
-    logs = jnp.where(impossible, jnp.zeros_like(logs), logs)
+    logs = jnp.where(impossible, 0.0, logs)
     return -sum(labels * logs, axis=-1)

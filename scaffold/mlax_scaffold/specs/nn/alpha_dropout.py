@@ -25,4 +25,4 @@ class AlphaDropout(Layer):
         limit = -1.0507009873554805 * 1.6732632423543772
         a = 1.0 / math.sqrt((1.0 - self.rate) * (1.0 + self.rate * limit**2))
         keep = bernoulli(self.key(), shape=x.shape, p=1.0 - self.rate)
-        return a * jnp.where(keep, x, jnp.full_like(x, limit)) - a * self.rate * limit
+        return a * jnp.where(keep, x, limit) - a * self.rate * limit

@@ -77,7 +77,7 @@ class Conv(Layer):
         kernel = (
             self.kernel
             if kernel_mask is None
-            else jnp.where(kernel_mask, self.kernel, jnp.zeros_like(self.kernel))
+            else jnp.where(kernel_mask, self.kernel, 0.0)
         )
         y = conv(
             x,

@@ -104,7 +104,7 @@ class ConvLocal(Layer):
         kernel = (
             self.kernel
             if kernel_mask is None
-            else jnp.where(kernel_mask, self.kernel, jnp.zeros_like(self.kernel))
+            else jnp.where(kernel_mask, self.kernel, 0.0)
         )
         y = lax.conv_general_dilated_local(
             images,

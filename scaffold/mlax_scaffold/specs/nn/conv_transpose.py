@@ -119,7 +119,7 @@ class ConvTranspose(Layer):
         kernel = (
             self.kernel
             if kernel_mask is None
-            else jnp.where(kernel_mask, self.kernel, jnp.zeros_like(self.kernel))
+            else jnp.where(kernel_mask, self.kernel, 0.0)
         )
         kernel = lax.rev(kernel, spatial) if self.flip_kernel else kernel
         layout = (0, channel, *spatial)

@@ -60,7 +60,7 @@ class Linear(Layer, aliases={"out_features": "output_size"}):
         kernel = (
             self.kernel
             if kernel_mask is None
-            else jnp.where(kernel_mask, self.kernel, jnp.zeros_like(self.kernel))
+            else jnp.where(kernel_mask, self.kernel, 0.0)
         )
         if self.dot_general is lax.dot_general and not self.transposed_kernel:
             # The same product, which is dispatched in less time.
