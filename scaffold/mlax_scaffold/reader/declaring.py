@@ -17,7 +17,7 @@ from mlax_scaffold.reader.checks.declarations import check_derived
 from mlax_scaffold.reader.checks.initial_arrays import is_initial_array
 from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
-from mlax_scaffold.reader.remedies.moments import moment, shaped
+from mlax_scaffold.reader.remedies.moments import declared_as, moment, shaped
 from mlax_scaffold.reader.remedies.named_tuples import as_dictionary
 from mlax_scaffold.reader.source import dotted
 
@@ -156,6 +156,13 @@ class Declaring(Branches):
         declaration = self._sub_layer(name, call, None)
         return declaration and replace(declaration, several=True)
 
+    def _in_its_word(self, role: Role, call: ast.Call) -> Fix | None:
+        """A state of an optimizer is a moment, a moment of a layer a state."""
+        other = {Role.STATE: Role.MOMENT, Role.MOMENT: Role.STATE}.get(role)
+        if other not in self.allowed_roles:
+            return None
+        return declared_as(self.source, call, other.value)
+
     def _array(
         self, role: Role, name: str, call: ast.Call, condition: Expression | None
     ) -> Declaration | None:
@@ -164,6 +171,7 @@ class Declaring(Branches):
                 call,
                 f"{role.value}(...) cannot be declared here",
                 f"Use {self._words()}.",
+                fix=self._in_its_word(role, call),
             )
             return None
         for argument in call.args:

@@ -18,10 +18,10 @@ from mlax_scaffold.reader.axes import parts_of, type_of
 from mlax_scaffold.reader.checks.defaults import check_defaults, check_none
 from mlax_scaffold.reader.checks.uses import PASSED
 from mlax_scaffold.reader.remedies.classes import (
-    TOLD,
     as_field,
     of_training,
 )
+from mlax_scaffold.reader.remedies.modes import told
 from mlax_scaffold.reader.remedies.names import renamed
 from mlax_scaffold.reader.remedies.signatures import (
     before_star,
@@ -179,13 +179,13 @@ def entry_inputs(
                 else renamed(source, method, item.name, f"{item.name}_"),
             )
     for arg, default in others:
-        told = of_training(source, method, arg)
-        if told is not None:
+        mended = of_training(source, method, arg)
+        if mended is not None:
             source.report(
                 arg,
                 f"`{arg.arg}` is no input: every layer knows whether it is trained",
-                f"Read `{TOLD[arg.arg]}` in the body.",
-                fix=told,
+                f"Read `{told(arg.arg)}` in the body.",
+                fix=mended,
             )
             continue
         field = as_field(source, method, arg, default)

@@ -31,6 +31,7 @@ from mlax_scaffold.reader.remedies.bodies import (
     other_call,
     typed_like,
 )
+from mlax_scaffold.reader.remedies.modes import by_another_name
 from mlax_scaffold.reader.remedies.names import near, renamed
 from mlax_scaffold.reader.remedies.sharing import flax_key, flax_param, shared
 from mlax_scaffold.reader.remedies.strict import strict_call
@@ -295,12 +296,14 @@ class BodyChecker:
         if name in {getattr(part, "name", "") for c in classes for part in c.body}:
             self.source.report(node, f"self.{name} cannot be used in setup", _METHODS)
             return
-        hint = did_you_mean(name, sorted(self.attributes))
+        other, edit = by_another_name(self.source, self.method, node, self.attributes)
+        hint = other or did_you_mean(name, sorted(self.attributes))
         self.source.report(
             node,
             f"self.{name} is neither a hyperparameter nor declared in setup",
             hint or f"Known: {', '.join(sorted(self.attributes))}.",
-            fix=flax_param(self.source, self.method, node)
+            fix=edit
+            or flax_param(self.source, self.method, node)
             or flax_key(self.source, self.method, node, self.attributes)
             or near(self.source, node, self.attributes),
         )

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix, Needed, did_you_mean
 from mlax_scaffold.model.unparsing import unparsed
-from mlax_scaffold.reader.remedies.classes import TOLD
 from mlax_scaffold.reader.remedies.foreign import LIBRARIES, known, without_name
+from mlax_scaffold.reader.remedies.modes import TRAINS, mode, told
 from mlax_scaffold.reader.remedies.names import SPEC, of_jax
 from mlax_scaffold.reader.source import Source, self_attribute
 
@@ -151,11 +151,17 @@ def _remedy(
         edits = tuple(source.edit(n, needed.bound) for n in found)
         changed = edits if needed.bound != name else ()
         return Fix(changed, (needed,)), f"Import it: `{needed}`."
-    if name in _of_self(source) or name in TOLD:
-        told = TOLD.get(name, f"self.{name}")
-        edits = tuple(source.edit(n, told) for n in found)
+    own = name in _of_self(source)
+    if own or name in TRAINS:
+        edits = tuple(
+            source.edit(n, f"self.{name}")
+            if own
+            else mode(source, source.tree, n, name)
+            for n in found
+        )
+        text = f"self.{name}" if own else told(name)
         where = _in_methods(source, found)
-        return (Fix(edits), f"Write `{told}`.") if where else (None, "")
+        return (Fix(edits), f"Write `{text}`.") if where else (None, "")
     fixes = [known(source, node, name) for node in found]
     whole: list[Edit] = []
     for fix in fixes:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
-from mlax_scaffold.errors import Fix, Needed
+from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.bindings import choices_in, is_elif
+from mlax_scaffold.reader.remedies.modes import TRAINS, mode
 from mlax_scaffold.reader.remedies.names import SPEC, uses_of_self
 from mlax_scaffold.reader.source import Source, dotted
 
@@ -180,8 +181,12 @@ def of_training(
     source: Source, method: ast.FunctionDef, argument: ast.arg
 ) -> Fix | None:
     """A method that reads `self.training`, in the place of a parameter that tells it."""
-    told = TOLD.get(argument.arg)
-    return _read(source, method, argument, told) if told else None
+    name = argument.arg
+    if name not in TRAINS:
+        return None
+    return _read(
+        source, method, argument, lambda node: mode(source, method, node, name)
+    )
 
 
 def as_field(
@@ -212,7 +217,9 @@ def as_field(
     named |= {f.name for f in owner.body if isinstance(f, ast.FunctionDef)}
     # A method of that name keeps it.
     name += "_" if name in named else ""
-    read = _read(source, method, argument, f"self.{name}")
+    read = _read(
+        source, method, argument, lambda node: source.edit(node, f"self.{name}")
+    )
     if not plain or name in named or read is None or not fields:
         return None
     end = fields[-1].end_lineno or fields[-1].lineno
@@ -237,7 +244,10 @@ def _or_none(annotation: ast.expr) -> str:
 
 
 def _read(
-    source: Source, method: ast.FunctionDef, argument: ast.arg, told: str
+    source: Source,
+    method: ast.FunctionDef,
+    argument: ast.arg,
+    told: Callable[[ast.Name], Edit],
 ) -> Fix | None:
     """A method without a parameter, in whose place something else is read."""
     parameters = [*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs]
@@ -259,19 +269,8 @@ def _read(
         if isinstance(node, ast.Name) and node.id == argument.arg:
             if not isinstance(node.ctx, ast.Load):
                 return None
-            edits.append(source.edit(node, told))
+            edits.append(told(node))
     return Fix(tuple(edits))
-
-
-TOLD = {
-    "training": "self.training",
-    "train": "self.training",
-    "is_training": "self.training",
-    "deterministic": "(not self.training)",
-    "inference": "(not self.training)",
-    "eval": "(not self.training)",
-}
-"""Parameters by which other libraries tell training from inference, and what tells it here."""
 
 
 def typed(source: Source, statement: ast.stmt) -> Fix | None:

@@ -61,6 +61,12 @@ def shaped(source: Source, setup: ast.FunctionDef, call: ast.Call) -> Fix | None
     return None
 
 
+def declared_as(source: Source, call: ast.Call, name: str) -> Fix:
+    """What a layer calls its state, and an optimizer a moment, by the word of the other."""
+    named = word(source, name)
+    return Fix((source.edit(call.func, named.bound),), (named,))
+
+
 def _is_shape(node: ast.expr, inputs: set[str]) -> bool:
     match node:
         case ast.Attribute(value=ast.Name(id=name), attr="shape"):

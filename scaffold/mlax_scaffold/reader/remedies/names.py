@@ -188,12 +188,10 @@ def attribute(source: Source, node: ast.Attribute, name: str) -> Fix:
 
 
 def near(source: Source, node: ast.Attribute, known: Iterable[str]) -> Fix | None:
-    """The one attribute that is almost spelt so; where a weight is updated, `step` for its number."""
+    """The one attribute that is almost spelt so."""
     known = sorted(known)
     close = did_you_mean(node.attr, known, cutoff=0.8)
     name = close.split('"')[1] if close else ""
-    if node.attr == "step_number" and "step" in known:
-        name = "step"
     return attribute(source, node, name) if name else None
 
 

@@ -1,0 +1,61 @@
+"""What other libraries call the mode and the number of a step: `self.training` and `self.step` here."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.reader.source import Source
+
+TRAINS = {
+    "training": True,
+    "train": True,
+    "is_training": True,
+    "deterministic": False,
+    "inference": False,
+    "inference_mode": False,
+    "eval": False,
+}
+"""Names by which other libraries tell training from inference, and whether they tell training."""
+
+_STEPS = (
+    *("step_number", "count", "counter", "iteration", "iterations", "iter", "t"),
+    *("num_steps", "step_count", "steps_taken"),
+)
+
+_WHOLE = (ast.Return, ast.Assign, ast.AnnAssign, ast.keyword, ast.BoolOp)
+"""What `not ...` stands in without parentheses."""
+
+
+def told(name: str) -> str:
+    """What is read in the place of such a name, in the words of a hint."""
+    return "self.training" if TRAINS[name] else "not self.training"
+
+
+def mode(source: Source, within: ast.AST, node: ast.expr, name: str) -> Edit:
+    """`self.training`, or its negation, in the place of an expression that reads such a name."""
+    if TRAINS[name]:
+        return source.edit(node, "self.training")
+    parents = (p for p in ast.walk(within) if node in ast.iter_child_nodes(p))
+    match next(parents, None):
+        case ast.UnaryOp(op=ast.Not()) as negation:
+            return source.edit(negation, "self.training")
+        case ast.If(test=test) | ast.IfExp(test=test) if test is node:
+            return source.edit(node, "not self.training")
+        case parent if isinstance(parent, _WHOLE):
+            return source.edit(node, "not self.training")
+    return source.edit(node, "(not self.training)")
+
+
+def by_another_name(
+    source: Source, method: ast.FunctionDef, node: ast.Attribute, known: Collection[str]
+) -> tuple[str, Fix | None]:
+    """What says the same as an attribute that there is not, and the edit; empty: nothing known."""
+    if node.attr in TRAINS and "training" in known:
+        edit = mode(source, method, node, node.attr)
+        return "Whether a layer is trained tells `self.training`.", Fix((edit,))
+    if node.attr in _STEPS and "step" in known:
+        edit = source.edit(node, "self.step")
+        return "The number of the step is `self.step`, from 1.", Fix((edit,))
+    return "", None
