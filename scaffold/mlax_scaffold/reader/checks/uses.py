@@ -11,6 +11,7 @@ from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.lost_items import check_lost_items
+from mlax_scaffold.reader.checks.same_containers import check_same_containers
 from mlax_scaffold.reader.checks.sequences import PASSED, Sequences
 from mlax_scaffold.reader.constructs import construct, functions_of
 from mlax_scaffold.reader.looping import (
@@ -44,6 +45,7 @@ GIVEN = ("key", "inference_mode", "x", "trainables", "non_trainables", "hyperpar
 """What the generated code itself hands to a layer."""
 
 _LAYERS = ("layer", "sub-layer")
+_ARRAYS = ("state", "moment")
 
 
 class UseChecker(Sequences):
@@ -58,7 +60,13 @@ class UseChecker(Sequences):
         for statement in self.method.body:
             for node in walk(statement):
                 self._node(node)
-        check_lost_items(self.source, self.method, self.attributes, self.containers)
+        held = {
+            name: members
+            for name, members in self.containers.items()
+            if self.attributes.get(name) in _ARRAYS
+        }
+        check_lost_items(self.source, self.method, held)
+        check_same_containers(self.source, self.method, held)
 
     def _node(self, node: ast.AST) -> None:
         match node:
