@@ -65,7 +65,7 @@ def resolve_class(
     aliases = aliases_of(setup, declared)
     others = [m for m in methods if m is not setup]
     # Whatever has another name for what is in it is read by its places.
-    named_in = {indexed_attribute(a.value) for a in aliases.values()}
+    named_in = {indexed_attribute(a.value) or "" for a in aliases.values()}
     containers = {
         name: tuple(d.members)
         for name, d in declared.items()
