@@ -24,6 +24,7 @@ from mlax_scaffold.reader.remedies.bodies import in_place, without_keyword
 from mlax_scaffold.reader.remedies.helpers import as_method
 from mlax_scaffold.reader.remedies.named_attributes import declared_by_their_names
 from mlax_scaffold.reader.remedies.reductions import looped
+from mlax_scaffold.reader.remedies.rows import one_by_one, one_of_several
 from mlax_scaffold.reader.remedies.unrolling import unrolled
 from mlax_scaffold.reader.source import (
     compares_with_none,
@@ -146,7 +147,9 @@ class UseChecker(Sequences):
                 f"`self.{name}` can be looped over, and nothing else",
                 f"Write `for {kind} in self.{name}:`, with `enumerate`, `zip` and "
                 f"`reversed` too; `len(self.{name})` is their number.",
-                fix=unrolled(self.source, node) or looped(self.source, node),
+                fix=unrolled(self.source, node)
+                or looped(self.source, node)
+                or self._one_of_several(node, what),
             )
         elif what in ("container", "static container") and not self._in_place_of_one(
             node, parent
@@ -182,6 +185,11 @@ class UseChecker(Sequences):
                 f"`self.{name}` is called: `self.{name}(...)`",
                 fix=bodies.called(self.source, node) if name == "key" else None,
             )
+
+    def _one_of_several(self, node: ast.expr, what: str) -> Fix | None:
+        if what != "optimizers":
+            return None
+        return one_of_several(self.source, node, self.parents)
 
     def _without_weights(self, node: ast.expr, shown: str) -> None:
         here = "a method of the hyperparameters"
@@ -228,7 +236,9 @@ class UseChecker(Sequences):
             node,
             f"`{shown}` is a layer, which can be called, and nothing else",
             f"Write `{shown}(x)`.",
-            fix=as_method(self.source, node, parent) or unrolled(self.source, node),
+            fix=as_method(self.source, node, parent)
+            or unrolled(self.source, node)
+            or one_by_one(self.source, node, self.parents),
         )
 
     def _loop(self, node: ast.For | ast.comprehension) -> None:
