@@ -49,6 +49,15 @@ BLOCKS = {
                 x = jax.vmap(layer)(x)
             return jax.vmap(self.head)(x) * len(rest)
         """,
+    "branches": """
+        layers: SubLayers  #: one of which runs for each of them
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for layer in self.layers:
+                x = jax.checkpoint(layer)(layer(x))
+                x = lax.cond(x[0, 0] > 4.0, lambda v: v * 2.0, layer, x)
+            return lax.switch(1, (self.layers[0], self.layers[-1]), x)
+        """,
     "unpacked": """
         layers: SubLayers  #: four of them
 
@@ -133,3 +142,20 @@ def test_the_rest_of_what_is_unpacked_is_where_it_was(examples: Examples):
     x = x * width - (x * width) * x
     np.testing.assert_allclose(y, x * width + 2.0 + 2.0, rtol=1e-5)
     assert [new.layers[i].count for i in (0, 3)] == [2.0, 2.0]
+
+
+def test_a_branch_that_does_not_run_changes_no_state(examples: Examples):
+    module: Any = examples.module("block", "branches")
+    trainables, state, hyperparams = created(module, **layers_of("branches", examples))
+    y, new = module.fwd(0.0 * rows(), trainables, state, hyperparams, True)
+    x, width = np.zeros(rows().shape), np.asarray(trainables.layers[2].scale, float)
+    x = x + 1.0 + 2.0
+    x = x + 3.0  # of the first counter, for 3 is not above 4
+    x = x * 2.0  # nothing is drawn
+    x = x * width * width
+    x = x * 2.0 if x[0, 0] > 4.0 else x * width
+    x = x + 1.0 + 2.0
+    last = 3.0 if x[0, 0] <= 4.0 else 2.0
+    x = x + 3.0 if last == 3.0 else x * 2.0
+    np.testing.assert_allclose(y, x + last + 1.0, rtol=1e-5)
+    assert [new.layers[i].count for i in (0, 3)] == [3.0, last + 1.0]
