@@ -370,7 +370,7 @@ class ClassReader:
             threads="keys" in known or role in THREADING,
         ).check()
         # A schedule stays the object that it is.
-        containers = [d.name for d in declarations if d.members]
+        containers = {d.name: d.members for d in declarations if d.members}
         rows = [d.name for d in declarations if d.several]
         is_object = kind is Kind.SCHEDULE
         UseChecker(self.source, node, known, is_object, containers, rows).check()

@@ -17,6 +17,7 @@ from mlax_scaffold.reader.checks.declarations import check_derived
 from mlax_scaffold.reader.checks.initial_arrays import is_initial_array
 from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
+from mlax_scaffold.reader.remedies.mapped_moments import of_each_leaf
 from mlax_scaffold.reader.remedies.moments import declared_as, moment, shaped
 from mlax_scaffold.reader.remedies.named_tuples import as_dictionary
 from mlax_scaffold.reader.source import dotted
@@ -104,7 +105,8 @@ class Declaring(Branches):
                     node,
                     "a declaration cannot be part of an expression",
                     ALLOWED,
-                    fix=as_dictionary(self.source, name, value),
+                    fix=as_dictionary(self.source, name, value)
+                    or self._of_each_leaf(value),
                 )
                 return None
         if Role.DERIVED not in self.allowed_roles:
@@ -118,6 +120,13 @@ class Declaring(Branches):
             return None
         check_derived(self.source, name, value, self.scope.imports)
         return Declaration(Role.DERIVED, name, value=self.scope.expression(value))
+
+    def _of_each_leaf(self, value: ast.expr) -> Fix | None:
+        statements = [s for s in self.method.body if isinstance(s, ast.Assign)]
+        found = next((s for s in statements if s.value is value), None)
+        if found is None or Role.SUB_LAYER in self.allowed_roles:
+            return None
+        return of_each_leaf(self.source, self.method, found)
 
     def _sub_layer(
         self, name: str, call: ast.Call, condition: Expression | None

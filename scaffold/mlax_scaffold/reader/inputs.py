@@ -16,7 +16,7 @@ from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.axes import parts_of, type_of
 from mlax_scaffold.reader.checks.defaults import check_defaults, check_none
-from mlax_scaffold.reader.checks.uses import PASSED
+from mlax_scaffold.reader.checks.sequences import PASSED
 from mlax_scaffold.reader.remedies.classes import (
     as_field,
     of_training,

@@ -24,6 +24,7 @@ class _Array:
     dtype: DTypeLike | None
     narrowest: DTypeLike | None
     is_state: bool
+    made: bool = False
 
 
 @dataclass(eq=False)
@@ -33,6 +34,7 @@ class _Layer:
     inputs: dict[str, Any]
     keyed: bool
     stacked: str
+    made: bool = False
 
 
 def weight(
@@ -73,14 +75,17 @@ def made(key: Any, tree: Any, dtype: DTypeLike | None) -> tuple[Any, Any, Any]:
     """Weights, states and hyperparameters of a container: a tree of each.
 
     Raises:
-        ValueError: where one layer stands at several places.
+        ValueError: where one layer stands at several places, or in another container.
     """
     leaves = list(_keyed(tree))
-    if len({id(leaf) for leaf in leaves}) < len(leaves):
+    several = len({id(leaf) for leaf in leaves}) < len(leaves)
+    if several or any(leaf.made for leaf in leaves):
         raise ValueError(
             "one layer or weight stands at several places of a container, which would make "
             "as many of it: declare each, or use the one by its name in both places"
         )
+    for leaf in leaves:
+        leaf.made = True
     single = isinstance(tree, _Array | _Layer) and leaves == [tree]
     keys = [key] if single else arrays.declared_keys(key, len(leaves)) if leaves else []
     # By their indices, as in other layers: iterating is another operation in newer jax.

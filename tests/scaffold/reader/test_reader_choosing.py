@@ -177,6 +177,39 @@ def edited(body: str) -> str | None:
     return changed
 
 
+KEPT = {
+    "step < self.first or self.kind == 'cosine'": (
+        "(step < self.first) | (self.kind == 'cosine')"
+    ),
+    "self.first < step < self.second": "(self.first < step) & (step < self.second)",
+    "not step < self.first": "jnp.logical_not(step < self.first)",
+    "step > self.first and is_late": "jnp.logical_and(step > self.first, is_late)",
+}
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_is_kept_is_an_operation(text: str):
+    body = f"is_late = step > self.second\nis_chosen = {text}\nreturn is_chosen"
+    source = Source("specs/schedule/example.py", HEAD + textwrap.indent(body, " " * 8))
+    assigned = [n for n in ast.walk(source.tree) if isinstance(n, ast.Assign)]
+    fix = chosen(source, assigned[-1].value)
+    assert fix is not None
+    changed, _ = applied(source.text, [fix])
+    assert changed == source.text.replace(text, KEPT[text])
+    plain, traced = value(source.text), value(changed)
+    self = SimpleNamespace(first=5.0, second=9.0, kind="linear")
+    found = jax.vmap(lambda step: traced(self, step))(jnp.arange(20.0))
+    np.testing.assert_array_equal(found, [plain(self, s) for s in np.arange(20.0)])
+
+
+@pytest.mark.parametrize("text", ["step or self.first", "step and self.first"])
+def test_one_of_two_values_is_no_operation(text: str):
+    body = f"        is_chosen = {text}\n        return is_chosen"
+    source = Source("specs/schedule/example.py", HEAD + body)
+    assigned = next(n for n in ast.walk(source.tree) if isinstance(n, ast.Assign))
+    assert chosen(source, assigned.value) is None
+
+
 def value(text: str) -> Any:
     """The method of a text."""
     names: dict[str, Any] = {}

@@ -8,7 +8,7 @@ dictionaries, `books = [*self.books]`, or in one of them under another name.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.changing import CHANGING, changed_parameters
@@ -16,18 +16,13 @@ from mlax_scaffold.reader.checks.shared_items import around, parts_of
 from mlax_scaffold.reader.remedies.helpers import moved_into_class
 from mlax_scaffold.reader.source import Source, self_attribute
 
-_ARRAYS = ("state", "moment")
 _ITEM = "Set what changes: `self.name[key] = value`."
 
 
 def check_lost_items(
-    source: Source,
-    method: ast.FunctionDef,
-    attributes: Mapping[str, str],
-    containers: Collection[str],
+    source: Source, method: ast.FunctionDef, held: Collection[str]
 ) -> None:
-    """Report them in one method."""
-    held = {n for n in containers if attributes.get(n) in _ARRAYS}
+    """Report them in one method; `held` are the attributes that are containers of states."""
     if not held or method.name == "setup":
         return
     inside = (n for n in walk(method) if n is not method)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
+from mlax_scaffold.model.places import Member
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.looping import is_part, loop_layers, looped
@@ -31,11 +32,11 @@ class Sequences:
         method: ast.FunctionDef,
         attributes: dict[str, str],
         is_object: bool = False,
-        containers: Collection[str] = (),
+        containers: Mapping[str, Collection[Member]] | None = None,
         declared: Collection[str] = (),
     ):
         self.object = is_object
-        self.containers = containers
+        self.containers = containers or {}
         self.declared = declared
         self.source = source
         self.method = method

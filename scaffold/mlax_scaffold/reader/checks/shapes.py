@@ -71,9 +71,10 @@ class _Checker:
                 for name in shape.names():
                     if name in self.absent and name in self.tuples:
                         found.append(self._at(array, name, "may be None", _SIZE_HINT))
-                    # `channels` is one of `in_channels`, which are several, and no `out_channels`.
-                    near = [s for s in self.sizes if not _bounds(s, name)]
-                    near += [t for t in self.tuples if not _extends(name, t)]
+                    # `channels` is one of `in_channels`, which are several, and no `out_channels`;
+                    # `in_features` beside a field `features` is another axis.
+                    near = [*self.sizes, *self.tuples]
+                    near = [n for n in near if not _extends(name, n)]
                     close = did_you_mean(name, near, cutoff=0.8)
                     if (
                         not self._known(name)
@@ -187,12 +188,6 @@ def _extends(name: str, other: str) -> bool:
     """Whether one name has the words of the other and more, as `features` and `in_features`."""
     words, others = {*name.split("_")}, {*other.split("_")}
     return words < others or others < words
-
-
-def _bounds(hyperparameter: str, name: str) -> bool:
-    """Whether it is another size than that of an axis of the name: `max_slots` than `slots`."""
-    first, _, rest = hyperparameter.partition("_")
-    return rest == name and first in ("max", "min", "n", "num", "out")
 
 
 def _only_broadcast(shape: Shape | Conditional) -> bool:

@@ -11,6 +11,7 @@ from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.lost_items import check_lost_items
+from mlax_scaffold.reader.checks.same_containers import check_same_containers
 from mlax_scaffold.reader.checks.sequences import PASSED, Sequences
 from mlax_scaffold.reader.constructs import construct, functions_of
 from mlax_scaffold.reader.looping import (
@@ -23,6 +24,7 @@ from mlax_scaffold.reader.remedies.bodies import in_place, without_keyword
 from mlax_scaffold.reader.remedies.helpers import as_method
 from mlax_scaffold.reader.remedies.named_attributes import declared_by_their_names
 from mlax_scaffold.reader.remedies.reductions import looped
+from mlax_scaffold.reader.remedies.rows import one_by_one, one_of_several
 from mlax_scaffold.reader.remedies.unrolling import unrolled
 from mlax_scaffold.reader.source import (
     compares_with_none,
@@ -44,6 +46,7 @@ GIVEN = ("key", "inference_mode", "x", "trainables", "non_trainables", "hyperpar
 """What the generated code itself hands to a layer."""
 
 _LAYERS = ("layer", "sub-layer")
+_ARRAYS = ("state", "moment")
 
 
 class UseChecker(Sequences):
@@ -58,7 +61,13 @@ class UseChecker(Sequences):
         for statement in self.method.body:
             for node in walk(statement):
                 self._node(node)
-        check_lost_items(self.source, self.method, self.attributes, self.containers)
+        held = {
+            name: members
+            for name, members in self.containers.items()
+            if self.attributes.get(name) in _ARRAYS
+        }
+        check_lost_items(self.source, self.method, held)
+        check_same_containers(self.source, self.method, held)
 
     def _node(self, node: ast.AST) -> None:
         match node:
@@ -138,7 +147,9 @@ class UseChecker(Sequences):
                 f"`self.{name}` can be looped over, and nothing else",
                 f"Write `for {kind} in self.{name}:`, with `enumerate`, `zip` and "
                 f"`reversed` too; `len(self.{name})` is their number.",
-                fix=unrolled(self.source, node) or looped(self.source, node),
+                fix=unrolled(self.source, node)
+                or looped(self.source, node)
+                or self._one_of_several(node, what),
             )
         elif what in ("container", "static container") and not self._in_place_of_one(
             node, parent
@@ -174,6 +185,11 @@ class UseChecker(Sequences):
                 f"`self.{name}` is called: `self.{name}(...)`",
                 fix=bodies.called(self.source, node) if name == "key" else None,
             )
+
+    def _one_of_several(self, node: ast.expr, what: str) -> Fix | None:
+        if what != "optimizers":
+            return None
+        return one_of_several(self.source, node, self.parents)
 
     def _without_weights(self, node: ast.expr, shown: str) -> None:
         here = "a method of the hyperparameters"
@@ -220,7 +236,9 @@ class UseChecker(Sequences):
             node,
             f"`{shown}` is a layer, which can be called, and nothing else",
             f"Write `{shown}(x)`.",
-            fix=as_method(self.source, node, parent) or unrolled(self.source, node),
+            fix=as_method(self.source, node, parent)
+            or unrolled(self.source, node)
+            or one_by_one(self.source, node, self.parents),
         )
 
     def _loop(self, node: ast.For | ast.comprehension) -> None:

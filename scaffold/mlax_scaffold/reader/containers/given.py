@@ -12,6 +12,12 @@ from collections.abc import Collection, Iterator
 from mlax_scaffold.model.resolved import Change
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.containers.handing import (
+    as_function,
+    called_later,
+    handed_on,
+    item_of,
+)
 from mlax_scaffold.reader.looping import looped
 from mlax_scaffold.reader.source import self_attribute
 
@@ -61,6 +67,7 @@ class _Method:
         self.several = several
         self.nodes = list(walk(method))
         self.names = [n for n in self.nodes if isinstance(n, ast.Name)]
+        self.handed = handed_on(self.nodes)
         arguments = [n.arg for n in self.nodes if isinstance(n, ast.arg)]
         stored = [n.id for n in self.names if isinstance(n.ctx, ast.Store)]
         self.bound = [*arguments, *stored]
@@ -88,6 +95,14 @@ class _Method:
     def changes(self) -> Iterator[Change]:
         counted = [pair for loop in self._loops() for pair in self._counted(*loop)]
         counted += [pair for loop in self._inner() for pair in self._placed(loop)]
+        inside = {id(n) for node, _ in counted for n in walk(node)}
+        for node in self.nodes:
+            # An index that runs over all layers says which one it is when it is called.
+            if isinstance(node, ast.Subscript) and id(node) not in inside:
+                field, count = self._field(node.value), self.handed.get(id(node))
+                if field in self.fields and count and not _is_slice(node):
+                    layer = f"self.{field}[{unparsed(node.slice)}]"
+                    counted.append((node, as_function(layer, count)))
         yield from (_change(node, text) for node, text in counted)
         yield from self.renamed({id(n) for node, _ in counted for n in walk(node)})
 
@@ -98,10 +113,31 @@ class _Method:
                 yield _change(node, self._left(node))
             elif id(node) not in inside:
                 yield _change(node, self.aliases[node.target.id])
+        inner: set[int] = set()
+        for node in self.nodes:
+            match node:
+                case ast.Subscript(value=ast.Name(id=name), slice=index) if (
+                    ":" in self.aliases.get(name, "") and id(node) not in inside
+                ):
+                    part = ast.parse(self.aliases[name], mode="eval").body
+                    layer = item_of(part, index)
+                    if layer is not None and isinstance(node.ctx, ast.Load):
+                        inner.add(id(node.value))
+                        yield _change(node, self._as_value(node, unparsed(layer)))
         for name in self.names:
             text = self.aliases.get(name.id)
-            if text and isinstance(name.ctx, ast.Load) and id(name) not in inside:
-                yield _change(name, text)
+            if (
+                text
+                and isinstance(name.ctx, ast.Load)
+                and id(name) not in {*inside, *inner}
+            ):
+                yield _change(name, self._as_value(name, text))
+
+    def _as_value(self, node: ast.expr, layer: str) -> str:
+        """A layer of several as a function where it is handed on."""
+        count = self.handed.get(id(node))
+        several = "[" in layer and ":" not in layer
+        return as_function(layer, count) if several and count else layer
 
     def _loops(self) -> Iterator[tuple[ast.expr, ast.expr, list[ast.AST]]]:
         """Targets, what they run over, and the nodes of their passes.
@@ -116,7 +152,8 @@ class _Method:
             match node:
                 case ast.For(target=target, iter=iterated, body=body, orelse=[]):
                     passes = [n for part in body for n in walk(part)]
-                    if not any(isinstance(n, _ENDS) for n in passes):
+                    ends = any(isinstance(n, _ENDS) for n in passes)
+                    if not ends and not self._is_later(body):
                         yield target, iterated, passes
                 case (
                     ast.ListComp(generators=[loop])
@@ -128,7 +165,11 @@ class _Method:
 
     def _inner(self) -> Iterator[ast.For]:
         """Loops over layers in others, in a `while` loop, or with an end, and others over the same layers."""
-        loops = [n for n in self.nodes if isinstance(n, ast.For) and self._over(n)]
+        loops = [
+            n
+            for n in self.nodes
+            if isinstance(n, ast.For) and (self._over(n) or self._hands_on(n))
+        ]
         inner = {
             id(n)
             for outer in self.nodes
@@ -136,29 +177,52 @@ class _Method:
             for n in walk(outer)
             if n is not outer
         }
-        found = [n for n in loops if id(n) in inner or n.orelse or _ends(n)]
+        found = [
+            n
+            for n in loops
+            if id(n) in inner or n.orelse or _ends(n) or self._hands_on(n)
+        ]
         again = {field for loop in found for field in self._over(loop).values()}
         for loop in loops:
             if loop in found or again & {*self._over(loop).values()}:
                 yield loop
 
-    def _over(self, loop: ast.For) -> dict[str, str]:
-        """The variables of a loop that are layers, with their fields."""
-        pairs = ((name, self._field(iterated)) for name, iterated in looped(loop))
-        return {name: field for name, field in pairs if field}
+    def _hands_on(self, loop: ast.For) -> bool:
+        """Whether a layer that is the variable of a loop is called later."""
+        over = self._over(loop, parts=True)
+        passes = [n for part in loop.body for n in walk(part)]
+        uses = [n for n in passes if isinstance(n, ast.Name) and n.id in over]
+        return called_later(loop.body, {id(n) for n in uses})
+
+    def _is_later(self, body: list[ast.stmt]) -> bool:
+        """Whether a layer that statements take by its number is called later."""
+        nodes = (n for part in body for n in walk(part))
+        taken = (n for n in nodes if isinstance(n, ast.Subscript))
+        uses = {id(n) for n in taken if self._field(n.value) in self.fields}
+        return called_later(body, uses)
+
+    def _over(self, loop: ast.For, parts: bool = False) -> dict[str, str]:
+        """The variables of a loop that are layers, with their fields; with `parts` also of parts of these."""
+        pairs = ((name, self._part(iterated)) for name, iterated in looped(loop))
+        return {name: p[0] for name, p in pairs if p and (parts or not p[1])}
 
     def _placed(self, loop: ast.For) -> list[tuple[ast.AST, str]]:
         """A loop over layers as one over their numbers; nothing where it binds them, or hands inputs on."""
-        over = self._over(loop)
+        later = self._hands_on(loop)
+        over = self._over(loop, parts=later)
         passes = [n for part in loop.body for n in walk(part)]
         named = [n for n in passes if isinstance(n, ast.Name) and n.id in over]
         inputs = any(isinstance(n, ast.keyword) and n.arg is None for n in passes)
         if inputs or any(isinstance(n.ctx, ast.Store) for n in named):
             return []
-        iterated = [i for _, i in looped(loop) if self._field(i)]
+        found = [(i, p) for _, i in looped(loop) if (p := self._part(i))]
         return [
-            *((i, f"range(len(self.{self._field(i)}))") for i in iterated),
-            *((n, f"self.{over[n.id]}[{n.id}]") for n in named),
+            *(
+                (i, f"range(len(self.{field})){cut}")
+                for i, (field, cut) in found
+                if later or not cut
+            ),
+            *((n, self._as_value(n, f"self.{over[n.id]}[{n.id}]")) for n in named),
         ]
 
     def _left(self, statement: ast.Assign) -> str:
@@ -212,6 +276,17 @@ class _Method:
         if isinstance(node, ast.Name):
             field = self.aliases.get(node.id, "").removeprefix("self.")
         return field if field in self.several else None
+
+    def _part(self, node: ast.expr) -> tuple[str, str] | None:
+        """The field of several layers that an expression is, or is a part of, and the text of that part."""
+        text = self.aliases.get(node.id) if isinstance(node, ast.Name) else None
+        node = ast.parse(text, mode="eval").body if text else node
+        match node:
+            case ast.Subscript(value=owner, slice=ast.Slice() as cut):
+                field = self._field(owner)
+                return (field, f"[{unparsed(cut)}]") if field else None
+        field = self._field(node)
+        return (field, "") if field else None
 
     def _counted(
         self, target: ast.expr, iterated: ast.expr, passes: list[ast.AST]
@@ -271,6 +346,10 @@ def _ends(loop: ast.For) -> bool:
 def _is_fixed(index: ast.expr) -> bool:
     """Whether an index is the same wherever it stands: it has no variables."""
     return not any(isinstance(n, ast.Name) for n in ast.walk(index))
+
+
+def _is_slice(node: ast.Subscript) -> bool:
+    return isinstance(node.slice, ast.Slice)
 
 
 def _is_unpacked(statement: ast.AST) -> bool:

@@ -35,7 +35,7 @@ from mlax_scaffold.reader.containers.uses import (
     removed,
     used_otherwise,
 )
-from mlax_scaffold.reader.source import self_attribute
+from mlax_scaffold.reader.source import indexed_attribute, self_attribute
 
 _ASKING = frozenset(("isinstance", "len", "type", "hasattr", "getattr", "callable"))
 """What calls no function that it is given."""
@@ -64,10 +64,13 @@ def resolve_class(
     declared = declared_in(setup, kind_of)
     aliases = aliases_of(setup, declared)
     others = [m for m in methods if m is not setup]
+    # Whatever has another name for what is in it is read by its places.
+    named_in = {indexed_attribute(a.value) or "" for a in aliases.values()}
     containers = {
         name: tuple(d.members)
         for name, d in declared.items()
-        if holds_layers(d) and (d.form is Form.TREE or used_otherwise(name, d, others))
+        if holds_layers(d)
+        and (d.form is Form.TREE or name in named_in or used_otherwise(name, d, others))
     }
     plain = {
         name: tuple(m.what for m in d.members)
@@ -81,6 +84,7 @@ def resolve_class(
         for name, d in declared.items()
         if d.holds and not holds_layers(d)
     }
+    containers |= {n: of_arrays[n] for n in named_in & {*of_arrays}}
     if of_arrays and (changing or any(map(changes_items, others))):
         tried = _Resolver(
             {**containers, **of_arrays}, aliases, named, layers, changing=changing

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mlax_scaffold.model.resolved import Change
 from mlax_scaffold.reader.containers.declared import Declared, Form
 from mlax_scaffold.reader.looping import looped
-from mlax_scaffold.reader.source import is_none, self_attribute
+from mlax_scaffold.reader.source import indexed_attribute, is_none, self_attribute
 
 ARRAYS = frozenset(("trainable", "state", "moment"))
 """What is declared that is an array."""
@@ -44,17 +44,28 @@ def _has_layers(declared: Declared) -> bool:
 def aliases_of(
     setup: ast.FunctionDef, declared: Mapping[str, Declared]
 ) -> dict[str, ast.Assign]:
-    """Attributes that are other names of a member: `self.decoder = self.encoder`."""
+    """Attributes that are other names: `self.decoder = self.encoder`, `self.last = self.layers[-1]`."""
     found = {}
     for statement in setup.body:
         match statement:
-            case ast.Assign(targets=[target], value=ast.Attribute() as value) if (
-                name := self_attribute(target)
-            ):
-                first = declared.get(self_attribute(value) or "")
+            case ast.Assign(
+                targets=[target], value=ast.Attribute() | ast.Subscript() as value
+            ) if (name := self_attribute(target)) and _is_place(value):
+                root = self_attribute(value) or indexed_attribute(value) or ""
+                first = declared.get(root)
                 if first and first.form is not Form.VALUE:
                     found[name] = statement
     return found
+
+
+def _is_place(value: ast.expr) -> bool:
+    """Whether an expression is an attribute of self, or one place in it, wherever it is read."""
+    while isinstance(value, ast.Subscript):
+        read = [n for n in ast.walk(value.slice) if isinstance(n, ast.Name | ast.Slice)]
+        if any(not isinstance(n, ast.Name) or n.id != "self" for n in read):
+            return False
+        value = value.value
+    return self_attribute(value) is not None
 
 
 def removed(statements: Iterable[ast.stmt]) -> list[Change]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlax_scaffold.errors import Edit, Fix
-from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.bindings import (
     Substituted,
@@ -23,18 +22,22 @@ from mlax_scaffold.reader.remedies.bindings import (
     target_name,
 )
 from mlax_scaffold.reader.remedies.names import of_jax
+from mlax_scaffold.reader.remedies.truths import (
+    as_operations,
+    is_kept_truth,
+    text_on_a_line,
+)
 from mlax_scaffold.reader.source import Source
 
 _WIDTH = 88
 _PAIRS = {"max": "maximum", "min": "minimum"}
-_LOGIC = {ast.And: ("&", "logical_and"), ast.Or: ("|", "logical_or")}
 
 
 def chosen(source: Source, found: ast.AST) -> Fix | None:
     """The branch that a traced value decides as a choice between two values.
 
     So are an `if` whose branches return or assign a value, `a if condition else b`, and `max` and `min` of
-    two values. None where a branch does anything else.
+    two values; `a and b` of what is kept is an operation. None where a branch does anything else.
 
     Args:
         source: the spec.
@@ -57,6 +60,9 @@ def chosen(source: Source, found: ast.AST) -> Fix | None:
                 ) if found is node and name in _PAIRS:
                     texts = map(source.text_of, (first, second))
                     text = f"{jnp.bound}.{_PAIRS[name]}({', '.join(texts)})"
+                    made = [source.edit(node, text)]
+                case ast.expr() if found is node and is_kept_truth(node, function):
+                    text = as_operations(source, node, jnp.bound)
                     made = [source.edit(node, text)]
             if made:
                 return Fix(tuple(made), (jnp,))
@@ -298,10 +304,11 @@ class _Choice:
 
     # Texts
 
+    def _condition(self, test: ast.expr) -> str:
+        return as_operations(self.source, test, self.jnp)
+
     def _text(self, node: ast.expr) -> str:
-        """An expression as it stands in the spec, where it does on one line."""
-        one_line = getattr(node, "lineno", 0) == getattr(node, "end_lineno", -1)
-        return self.source.text_of(node) if one_line else unparsed(node)
+        return text_on_a_line(self.source, node)
 
     def _read(self, node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
         """An expression in terms of what names held before the branch."""
@@ -312,29 +319,6 @@ class _Choice:
         read = Substituted(values).visit(copy.deepcopy(node))
         read.lineno = 0  # it stands nowhere
         return read
-
-    def _condition(self, test: ast.expr) -> str:
-        """A condition of arrays: `and`, `or`, `not` and chains of comparisons are operations."""
-        match test:
-            case ast.BoolOp(op=op, values=parts):
-                sign, function = _LOGIC[type(op)]
-                texts = [self._condition(p) for p in parts]
-                if all(isinstance(p, ast.Compare) for p in parts):
-                    return f" {sign} ".join(
-                        text if "&" in text else f"({text})" for text in texts
-                    )
-                found = texts[-1]
-                for text in reversed(texts[:-1]):
-                    found = f"{self.jnp}.{function}({text}, {found})"
-                return found
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return f"{self.jnp}.logical_not({self._condition(operand)})"
-            case ast.Compare(left=left, ops=[_, _, *_] as ops, comparators=others):
-                sides = [left, *others]
-                pairs = zip(sides[:-1], ops, sides[1:], strict=True)
-                each = [unparsed(ast.Compare(a, [op], [b])) for a, op, b in pairs]
-                return " & ".join(f"({text})" for text in each)
-        return self._text(test)
 
     def _all(
         self, pairs: Sequence[tuple[str, str]], last: str, indent: int, start: int = 7

@@ -26,9 +26,12 @@ def as_setup(
     None where it sets what it is given anew, where the class has fields, or a `setup` beside what it
     does more, or where arguments are of a kind that no field is.
     """
-    methods = {s.name for s in owner.body if isinstance(s, ast.FunctionDef)}
+    found = [s for s in owner.body if isinstance(s, ast.FunctionDef)]
+    methods = {s.name: s for s in found}
     if method.name == "__post_init__":
-        return None if "setup" in methods else called(source, method, "setup")
+        if "setup" not in methods:
+            return called(source, method, "setup")
+        return _before(source, owner, method, methods["setup"])
     given = method.args
     named = [*given.posonlyargs, *given.args][1:]
     firsts = [None] * (len(named) - len(given.defaults))
@@ -95,6 +98,36 @@ def _edits(
     return tuple(edits)
 
 
+def _before(
+    source: Source, owner: ast.ClassDef, first: ast.FunctionDef, setup: ast.FunctionDef
+) -> Fix | None:
+    """What runs behind the constructor as the beginning of the `setup` that follows it.
+
+    None where something stands between them, or where `first` may end before its last statement.
+    """
+    place = owner.body.index(first)
+    given = [*first.args.args[1:], *setup.args.args[1:]]
+    ends = any(isinstance(n, ast.Return) for n in walk(first))
+    if owner.body[place + 1 : place + 2] != [setup] or given or ends:
+        return None
+    renamed = called(source, first, "setup")
+    calls = [s for s in first.body if _is_of_base(s) or _does_nothing(s)]
+    if len(calls) == len(first.body):
+        return Fix((source.replace(source.start(first), source.start(setup), ""),))
+    start = (first.body[-1].end_lineno or first.lineno) + 1
+    body = setup.body
+    while body and _does_nothing(body[0]):
+        body = body[1:]
+    if not body:
+        return None
+    line = body[0].lineno
+    while source.lines[line - 2].strip().startswith("#"):
+        line -= 1
+    edits = [*renamed.edits, source.replace((start, 1), (line, 1), "")]
+    edits += [removed(source, s) for s in calls]
+    return Fix(tuple(edits))
+
+
 def _is_left_out(statement: ast.stmt) -> bool:
     """Whether a statement keeps an argument by its name, or calls the constructor of the base."""
     match statement:
@@ -102,7 +135,15 @@ def _is_left_out(statement: ast.stmt) -> bool:
             return self_attribute(target) == name
         case ast.AnnAssign(target=target, value=ast.Name(id=name)):
             return self_attribute(target) == name
-        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="__init__"))):
+    return _is_of_base(statement)
+
+
+def _is_of_base(statement: ast.stmt) -> bool:
+    """Whether a statement is a call of the constructor of the base."""
+    match statement:
+        case ast.Expr(
+            value=ast.Call(func=ast.Attribute(attr="__init__" | "__post_init__"))
+        ):
             return True
     return False
 
