@@ -262,6 +262,8 @@ class Calling(Helping):
         mapped = self._mapped(func)
         if mapped is not None:
             func = node.func = mapped
+        if over := self._mapped_own(func):
+            return self._applied_over(node, over)
         if isinstance(func, ast.Call) and is_layer(func):
             given = None
             if any(k.arg == CHAINED for k in func.keywords):
@@ -377,10 +379,6 @@ class Calling(Helping):
         node = of_numbers(node, given, first, self.truths, indices=indices)
         told = self.with_widths(node)
         return node, self.arrays.function(ast.unparse(func), told, given, self)
-
-    def _is_weight(self, node: ast.expr) -> bool:
-        known = self.builder.attributes.get(self_attribute(node) or "")
-        return known is not None and known.kind == "weight"
 
 
 def _names(count: int) -> tuple[str, ...]:

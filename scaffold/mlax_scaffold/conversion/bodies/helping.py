@@ -139,6 +139,21 @@ class Helping(Applying):
             return inner
         return None
 
+    def _is_weight(self, node: ast.expr) -> bool:
+        known = self.builder.attributes.get(self_attribute(node) or "")
+        return known is not None and known.kind == "weight"
+
+    def _mapped_own(self, func: ast.expr) -> str:
+        """The layer of a class of the file that is mapped over the first axis of all that it is given."""
+        if not isinstance(func, ast.Call) or len(func.args) != 1 or func.keywords:
+            return ""
+        if ast.unparse(func.func).rpartition(".")[2] not in ("vmap", "filter_vmap"):
+            return ""
+        attribute = self_attribute(func.args[0]) or ""
+        known = self.builder.attributes.get(attribute)
+        own = known is not None and known.layer.startswith("@own:")
+        return attribute if own else ""
+
     def with_widths(self, node: ast.Call) -> ast.Call:
         """A call that pads an array, with the widths by their place, as a local or a keyword tells them."""
         named = [k for k in node.keywords if k.arg == "pad_width"]

@@ -1,0 +1,147 @@
+"""Sizes and words that classes of flax and equinox tell each other."""
+
+from __future__ import annotations
+
+from mlax_scaffold.conversion import convert
+
+IMPORTS = (
+    "import equinox as eqx\nimport flax.linen as nn\nimport jax\nimport jax.numpy as jnp\n"
+    "from flax import nnx\n\n\n"
+)
+
+
+def of(code: str) -> str:
+    made = convert("net.py", IMPORTS + code, "Net", "Net")
+    assert made.whole, made.notes
+    return made.text
+
+
+def test_heads_that_are_merged_are_as_many_features_as_they_have():
+    text = of(
+        """\
+class Net(nn.Module):
+    heads: int = 2
+
+    @nn.compact
+    def __call__(self, x):
+        y = nn.DenseGeneral((self.heads, 8))(x)
+        y = y.reshape(y.shape[:-2] + (-1,))
+        return nn.Dense(x.shape[-1])(y)
+"""
+    )
+    assert "Linear(self.heads * 8, self.in_features)" in text
+
+
+def test_an_input_that_is_called_key_is_given_by_its_place():
+    text = of(
+        """\
+class Attend(nn.Module):
+    def __call__(self, query, key, value, scale=1.0):
+        weights = jax.nn.softmax(jnp.einsum("bnd,bmd->bnm", query, key) * scale)
+        return jnp.einsum("bnm,bmd->bnd", weights, value)
+
+
+class Net(nn.Module):
+    dim: int
+
+    @nn.compact
+    def __call__(self, x, y):
+        q, k, v = nn.Dense(self.dim)(x), nn.Dense(self.dim)(y), nn.Dense(self.dim)(y)
+        return Attend()(query=q, key=k, value=v)
+"""
+    )
+    assert "self.attend_0(q, k, v)" in text
+
+
+def test_a_list_whose_elements_are_rates_holds_no_sizes():
+    text = of(
+        """\
+class Block(nnx.Module):
+    def __init__(self, dim, rate: float, rngs):
+        self.linear = nnx.Linear(dim, dim, rngs=rngs)
+        self.rate = rate
+
+    def __call__(self, x):
+        return x + self.linear(x) * self.rate
+
+
+class Net(nnx.Module):
+    def __init__(self, dim, rates, names, *, rngs):
+        self.blocks = nnx.List([Block(dim, r, rngs) for i, (r, _) in enumerate(zip(rates, names))])
+
+    def __call__(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+"""
+    )
+    net = text.partition("class Net")[2]
+    assert "rates: tuple[float, ...]" in net
+    assert "names: Sizes" in net
+
+
+MLP = """\
+class Map(eqx.Module):
+    layers: list
+
+    def __init__(self, sizes, key):
+        keys = jax.random.split(key, len(sizes) - 1)
+        self.layers = [eqx.nn.Linear(i, o, key=k) for i, o, k in zip(sizes[:-1], sizes[1:], keys)]
+
+    def __call__(self, x):
+        for layer in self.layers[:-1]:
+            x = jax.nn.relu(layer(x))
+        return self.layers[-1](x)
+
+
+"""
+
+
+def test_a_layer_of_a_list_of_sizes_that_is_mapped_tells_what_it_takes():
+    text = of(
+        MLP
+        + """\
+class Net(eqx.Module):
+    messages: Map
+
+    def __init__(self, dim, key):
+        self.messages = Map([2 * dim + 1, dim, dim], key)
+
+    def __call__(self, nodes, x, senders, receivers):
+        far = jnp.sum((x[senders] - x[receivers]) ** 2, axis=-1, keepdims=True)
+        pairs = jnp.concatenate([nodes[senders], nodes[receivers], far], axis=-1)
+        return jax.vmap(self.messages)(pairs)
+"""
+    )
+    assert "nodes: Float['batch dim']" in text
+
+
+def test_a_layer_for_one_example_that_is_mapped_has_one_more_axis():
+    text = of(
+        """\
+class Pool(eqx.Module):
+    linear: eqx.nn.Linear
+
+    def __init__(self, dim, key):
+        self.linear = eqx.nn.Linear(dim, dim, key=key)
+
+    def __call__(self, x):
+        n, d = x.shape
+        return jnp.mean(jax.vmap(self.linear)(x), axis=0) / n
+
+
+class Net(eqx.Module):
+    pool: Pool
+    out: eqx.nn.Linear
+
+    def __init__(self, dim, key):
+        a, b = jax.random.split(key)
+        self.pool = Pool(dim, key=a)
+        self.out = eqx.nn.Linear(dim, 1, key=b)
+
+    def __call__(self, x):
+        return jax.vmap(self.out)(jax.vmap(self.pool)(x))
+"""
+    )
+    net = text.partition("class Net")[2]
+    assert "x: Float['batch n dim']" in net or "x: Float['batch axis1 dim']" in net
