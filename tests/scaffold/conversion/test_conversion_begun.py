@@ -249,3 +249,54 @@ class Thing(nn.Module):
     assert "self.scale = trainable(" in text
     assert "self.spread = state(" in text
     assert "return (x - self.mean) * self.scale / (self.spread + self.var)" in text
+
+
+REPLACED = """\
+def head(n, m, scale=1.0, *, key):
+    first, second = jax.random.split(key)
+    layer = eqx.nn.Linear(n, m, key=first)
+    w = jax.nn.initializers.orthogonal(scale)(second, (m, n))
+    return eqx.tree_at(lambda l: (l.weight, l.bias), layer, (w, jnp.zeros(m)))
+
+
+class Thing(eqx.Module):
+    out: eqx.nn.Linear
+
+    def __init__(self, dim, key):
+        {made}
+
+    def __call__(self, x):
+        return self.out(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "begun", "told"),
+    [
+        (
+            "self.out = head(dim, dim, 0.01, key=key)",
+            "kernel_initializer=orthogonal(0.01), bias_initializer=zeros",
+            0,
+        ),
+        (
+            "out = eqx.nn.Linear(dim, 2, key=key)\n"
+            "        self.out = eqx.tree_at(lambda l: l.bias, out, jnp.full((2,), -1.0))",
+            "Linear(self.dim, 2, bias_initializer=constant(-1.0))",
+            0,
+        ),
+        (
+            "self.out = eqx.nn.Linear(dim, 2, key=key)\n"
+            "        self.out = eqx.tree_at(lambda l: l.weight, self.out, self.out.weight * 0.1)",
+            "self.out = Linear(self.dim, 2)",
+            1,
+        ),
+    ],
+)
+def test_weights_of_equinox_that_replace_others_are_what_a_layer_begins_with(
+    made, begun, told
+):
+    found = converted(REPLACED.format(made=made), EQUINOX)
+    assert begun in found.text
+    assert found.whole
+    said = [n for n in found.notes if "begins with other numbers here" in n.what]
+    assert len(said) == told

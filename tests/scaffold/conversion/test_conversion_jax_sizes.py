@@ -145,3 +145,28 @@ class Net(eqx.Module):
     )
     net = text.partition("class Net")[2]
     assert "x: Float['batch n dim']" in net or "x: Float['batch axis1 dim']" in net
+
+
+def test_beside_a_number_of_each_step_one_example_of_equinox_is_scanned():
+    text = of(
+        """\
+from jaxtyping import Array, Float
+
+
+class Net(eqx.Module):
+    cell: eqx.nn.GRUCell
+
+    def __init__(self, hidden, key):
+        self.cell = eqx.nn.GRUCell(hidden, hidden, key=key)
+
+    def __call__(self, x: Float[Array, "time features"], done: Float[Array, " time"], carry):
+        def step(h, given):
+            now, over = given
+            h = self.cell(now, jnp.where(over > 0.5, 0.0, h))
+            return h, h
+
+        return jax.lax.scan(step, carry, (x, done))
+"""
+    )
+    assert "x: Float['time hidden'], done: Float['time'], carry: Float['" in text
+    assert "hidden hidden" not in text

@@ -21,7 +21,9 @@ class Scanning(Declaring):
         item = self._element(x)
         result = self.stepped(title, [carry, item])
         time = self.symbols.fresh("time")
-        self._per_example(carry, item)
+        if self.builder.framework != "equinox":
+            # There a step is one of one example.
+            self._per_example(carry, item)
         self._told(x, item, time)
         y = result.items[1] if isinstance(result, Several) else None
         if isinstance(result, Several):
