@@ -170,3 +170,62 @@ class Net(eqx.Module):
     )
     assert "x: Float['time hidden'], done: Float['time'], carry: Float['" in text
     assert "hidden hidden" not in text
+
+
+def test_a_lambda_that_calls_each_layer_of_a_list_is_a_function_with_a_name():
+    text = of(
+        """\
+class Net(eqx.Module):
+    heads: list
+
+    def __init__(self, dim, key):
+        self.heads = [eqx.nn.Linear(dim, 1, key=k) for k in jax.random.split(key, 2)]
+
+    def __call__(self, x):
+        return jax.vmap(lambda h: jnp.stack([c(h)[0] for c in self.heads]))(x)
+"""
+    )
+    assert "def each(h):" in text
+    assert "jax.vmap(each)(x)" in text
+
+
+def test_what_is_carried_in_a_tuple_has_the_shape_that_it_is_combined_with():
+    text = of(
+        """\
+class Net(nnx.Module):
+    def __init__(self, dim: int, rngs):
+        self.linear = nnx.Linear(dim, dim, rngs=rngs)
+
+    def __call__(self, carry, x):
+        h, n = carry
+        y = self.linear(x) + self.linear(h)
+        n = jax.nn.sigmoid(y) + n
+        return (y / n, n), y
+"""
+    )
+    assert "carry: tuple[Float['*batch dim'], Float['*batch dim']]" in text
+
+
+def test_a_mask_that_a_part_broadcasts_has_all_axes_of_what_it_masks():
+    text = of(
+        """\
+class Masked(nn.Module):
+    dim: int
+
+    @nn.compact
+    def __call__(self, x, paddings):
+        x = x * (1 - jnp.expand_dims(paddings, -1))
+        return nn.Conv(self.dim, (3,))(x)
+
+
+class Net(nn.Module):
+    dim: int = 8
+
+    @nn.compact
+    def __call__(self, x, paddings):
+        pairs = jnp.logical_and((paddings < 1)[..., None], (paddings < 1)[..., None, :])
+        return Masked(self.dim)(x, paddings), pairs
+"""
+    )
+    net = text.partition("class Net")[2]
+    assert "x: Float['batch time in_features'], paddings: Float['batch time']" in net

@@ -98,6 +98,11 @@ class Signature:
                 continue
             if actual.lead and not actual.axes and not told:
                 actual.broadcast_to(whole)
+            elif actual.lead and len(actual.axes) < len(whole.axes) and not whole.lead:
+                # All axes of what it is broadcast to, of which the last ones are known by themselves.
+                symbols.ranked(actual, ["_"] * len(whole.axes))
+                for one, other in zip(actual.axes, whole.axes, strict=True):
+                    symbols.equal(one, other)
             elif not against.axes and len(actual.axes) == len(whole.axes):
                 for one, other in zip(actual.axes, whole.axes, strict=True):
                     symbols.equal(one, other)
