@@ -214,7 +214,7 @@ class Masked(nn.Module):
 
     @nn.compact
     def __call__(self, x, paddings):
-        x = x * (1 - jnp.expand_dims(paddings, -1))
+        x = nn.Dense(self.dim)(x) * (1 - jnp.expand_dims(paddings, -1))
         return nn.Conv(self.dim, (3,))(x)
 
 
