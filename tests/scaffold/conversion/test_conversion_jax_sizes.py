@@ -229,3 +229,48 @@ class Net(nn.Module):
     )
     net = text.partition("class Net")[2]
     assert "x: Float['batch time in_features'], paddings: Float['batch time']" in net
+
+
+def test_lengths_and_masks_of_one_example_of_equinox_have_its_axes():
+    text = of(
+        """\
+class Attend(eqx.Module):
+    query: eqx.nn.Linear
+    keys: eqx.nn.Linear
+
+    def __init__(self, dim, key):
+        a, b = jax.random.split(key)
+        self.query = eqx.nn.Linear(dim, dim, key=a)
+        self.keys = eqx.nn.Linear(dim, dim, key=b)
+
+    def __call__(self, query, memory):
+        scores = jnp.tanh(self.query(query)[None, :] + jax.vmap(self.keys)(memory))
+        return jax.nn.softmax(scores.sum(-1)) @ memory
+
+
+class Net(eqx.Module):
+    embed: eqx.nn.Embedding
+    cell: eqx.nn.GRUCell
+    attend: Attend
+
+    def __init__(self, dim, key):
+        a, b, c = jax.random.split(key, 3)
+        self.embed = eqx.nn.Embedding(16, dim, key=a)
+        self.cell = eqx.nn.GRUCell(dim, dim, key=b)
+        self.attend = Attend(dim, key=c)
+
+    def __call__(self, tokens, length, h):
+        mask = jnp.arange(tokens.shape[0]) < length
+        x = jax.vmap(self.embed)(tokens)
+
+        def step(h, given):
+            now, there = given
+            h = jnp.where(there, self.cell(now, h), h)
+            return h, h
+
+        h, hs = jax.lax.scan(step, h, (x, mask))
+        return self.attend(h, hs)
+"""
+    )
+    assert "query: Float['dim'], memory: Float['" in text
+    assert "tokens: Int['time'], length: Int['']" in text
