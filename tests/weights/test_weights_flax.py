@@ -256,3 +256,13 @@ def test_nnx_attention():
     model = loaded(state, shaped(nn.MultiHeadAttention.init, KEY, 6, 2))
     # The square root of the size is in float32 there.
     assert_same(applied(model, X), y, 1e-6)
+
+
+def test_states_in_a_collection_of_ones_own_belong_to_their_layer():
+    theirs = linen.BatchNorm(use_running_average=True, **F64)
+    ours = shaped(nn.BatchNorm.init, KEY, 4, channel_last=True)
+    variables = dict(both(theirs, ours, IMAGES))
+    variables["averages"] = variables.pop("batch_stats")
+    mapping = map_weights(variables, ours, "flax")
+    assert mapping.complete
+    assert "averages/mean" in made_of(mapping, "mean")

@@ -30,6 +30,7 @@ from mlax_scaffold.conversion.forms.einops_calls import without_einops
 from mlax_scaffold.conversion.forms.haiku_functions import transformed
 from mlax_scaffold.conversion.forms.known_tuples import without_known_tuples
 from mlax_scaffold.conversion.forms.made_classes import with_made_class
+from mlax_scaffold.conversion.forms.named_lambdas import with_named_lambdas
 from mlax_scaffold.conversion.forms.named_results import without_named_results
 from mlax_scaffold.conversion.forms.padded_queries import tell_padded_queries
 from mlax_scaffold.conversion.forms.repeats import called_once
@@ -243,6 +244,7 @@ def _converted(
         for method in methods:
             without_known_tuples(method)
             called_once(method)
+            with_named_lambdas(method)
         renamed_locals(methods)
     renamed_locals(part for part in spec.beside if isinstance(part, ast.FunctionDef))
     printed = Printer(origin).text(spec)

@@ -8,44 +8,25 @@ from __future__ import annotations
 from mlax_scaffold.conversion.changes.changed_buffers import without_changed_buffers
 from mlax_scaffold.conversion.changes.changed_weights import without_changed_weights
 from mlax_scaffold.conversion.changes.in_place import without_in_place
-from mlax_scaffold.conversion.changes.kept_weights import with_kept_weights
-from mlax_scaffold.conversion.changes.weight_names import without_weight_names
+from mlax_scaffold.conversion.first_forms import with_first_forms
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
-from mlax_scaffold.conversion.forms.appended_weights import without_appended_weights
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
 from mlax_scaffold.conversion.forms.attention_weights import (
     with_attention_weights,
     without_attention_pairs,
 )
-from mlax_scaffold.conversion.forms.autograd_functions import without_autograd_functions
 from mlax_scaffold.conversion.forms.buffer_methods import with_inputs_for_buffers
 from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
-from mlax_scaffold.conversion.forms.called_bases import without_called_bases
 from mlax_scaffold.conversion.forms.called_properties import with_called_properties
-from mlax_scaffold.conversion.forms.changed_numbers import without_changed_numbers
-from mlax_scaffold.conversion.forms.chex_assertions import without_chex_assertions
-from mlax_scaffold.conversion.forms.chosen_calls import without_chosen_calls
-from mlax_scaffold.conversion.forms.chosen_classes import without_chosen_classes
-from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_functions
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
-from mlax_scaffold.conversion.forms.counted_sizes import without_counted_sizes
-from mlax_scaffold.conversion.forms.counted_whiles import without_counted_whiles
-from mlax_scaffold.conversion.forms.decode_caches import without_decode_caches
-from mlax_scaffold.conversion.forms.derived_linen import without_derived_linen
-from mlax_scaffold.conversion.forms.device_code import without_device_code
 from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
-from mlax_scaffold.conversion.forms.dispatched_rows import without_dispatched_rows
 from mlax_scaffold.conversion.forms.distributions import without_distributions
 from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.forms.drawn_buffers import without_drawn_buffers
-from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
-from mlax_scaffold.conversion.forms.filled_sequentials import (
-    without_filled_sequentials,
-)
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
 from mlax_scaffold.conversion.forms.function_fields import with_function_fields
@@ -55,31 +36,19 @@ from mlax_scaffold.conversion.forms.handed_methods import (
     without_handed_layers_of_methods,
 )
 from mlax_scaffold.conversion.forms.handed_states import without_handed_states
-from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
-from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
 from mlax_scaffold.conversion.forms.input_titles import with_own_titles
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.forms.kept_keys import without_kept_keys
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
 from mlax_scaffold.conversion.forms.keyed_weights import without_keyed_weights
-from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
-from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
-from mlax_scaffold.conversion.forms.lifted_functions import without_inner_helpers
-from mlax_scaffold.conversion.forms.listed_ranges import without_listed_ranges
 from mlax_scaffold.conversion.forms.literal_modes import with_called_modes
 from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
-from mlax_scaffold.conversion.forms.masked_rows import without_masked_rows
 from mlax_scaffold.conversion.forms.merged_layers import with_merged_layers
 from mlax_scaffold.conversion.forms.mode_branches import without_mode_branches
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
-from mlax_scaffold.conversion.forms.module_functions import (
-    without_module_functions,
-)
 from mlax_scaffold.conversion.forms.module_rules import without_module_rules
-from mlax_scaffold.conversion.forms.named_methods import without_named_methods
-from mlax_scaffold.conversion.forms.named_values import without_named_values
 from mlax_scaffold.conversion.forms.nnx_modes import without_nnx_modes
 from mlax_scaffold.conversion.forms.no_gradients import without_no_grad
 from mlax_scaffold.conversion.forms.number_inputs import with_number_inputs
@@ -91,75 +60,44 @@ from mlax_scaffold.conversion.forms.open_calls import (
 )
 from mlax_scaffold.conversion.forms.open_pools import without_open_pools
 from mlax_scaffold.conversion.forms.other_titles import without_other_titles
-from mlax_scaffold.conversion.forms.outside_methods import without_outside_methods
 from mlax_scaffold.conversion.forms.own_initializers import with_own_initializers
-from mlax_scaffold.conversion.forms.packed_arrays import without_packs
 from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
-from mlax_scaffold.conversion.forms.parameter_lists import with_parameter_lists
-from mlax_scaffold.conversion.forms.partial_attributes import (
-    without_partial_attributes,
-)
-from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
-from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_sizes
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
-from mlax_scaffold.conversion.forms.python_draws import without_python_draws
-from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
-from mlax_scaffold.conversion.forms.rematerialized import without_rematerialized
 from mlax_scaffold.conversion.forms.returned_distributions import (
     without_returned_distributions,
 )
-from mlax_scaffold.conversion.forms.rotated_heads import without_rotated_heads
 from mlax_scaffold.conversion.forms.rule_locals import without_rule_locals
 from mlax_scaffold.conversion.forms.run_cells import without_runs
 from mlax_scaffold.conversion.forms.sampled_images import without_sampled_images
 from mlax_scaffold.conversion.forms.scalar_sizes import without_scalar_sizes
 from mlax_scaffold.conversion.forms.scanned_cells import without_scanned_cells
-from mlax_scaffold.conversion.forms.scanned_functions import (
-    without_scanned_functions,
-)
 from mlax_scaffold.conversion.forms.sequence_first import without_sequence_first
 from mlax_scaffold.conversion.forms.setup_tables import with_tables_read
 from mlax_scaffold.conversion.forms.shape_locals import without_shape_locals
 from mlax_scaffold.conversion.forms.shape_sums import without_shape_sums
-from mlax_scaffold.conversion.forms.shardings import without_shardings
 from mlax_scaffold.conversion.forms.shown_values import without_shown_values
 from mlax_scaffold.conversion.forms.single_indices import without_single_indices
-from mlax_scaffold.conversion.forms.size_pairs import without_size_pairs
 from mlax_scaffold.conversion.forms.small_helpers import without_small_helpers
 from mlax_scaffold.conversion.forms.sown_values import without_sown
-from mlax_scaffold.conversion.forms.spaced_rates import without_spaced_rates
-from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
-from mlax_scaffold.conversion.forms.starred_keys import without_starred_keys
 from mlax_scaffold.conversion.forms.static_locals import without_static_locals
 from mlax_scaffold.conversion.forms.static_products import with_static_products
-from mlax_scaffold.conversion.forms.strided_lists import without_strided_lists
 from mlax_scaffold.conversion.forms.told_dtypes import without_told_dtypes
 from mlax_scaffold.conversion.forms.told_sizes import with_told_sizes
 from mlax_scaffold.conversion.forms.told_views import without_named_shapes
 from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameters
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
-from mlax_scaffold.conversion.forms.type_casts import without_type_casts
-from mlax_scaffold.conversion.forms.unbiased_ends import without_unbiased_ends
-from mlax_scaffold.conversion.forms.uncalled_layers import without_uncalled_layers
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.forms.unpacked_parts import with_unpacked_parts
-from mlax_scaffold.conversion.forms.unread_counters import without_unread_counters
-from mlax_scaffold.conversion.forms.unread_locals import without_unread_lambdas
-from mlax_scaffold.conversion.forms.weightless_layers import (
-    without_weightless_layers,
-)
+from mlax_scaffold.conversion.forms.weightless_layers import without_weightless_layers
 from mlax_scaffold.conversion.forms.written_norms import without_unusual_norms
-from mlax_scaffold.conversion.handed.always_functions import without_always_functions
-from mlax_scaffold.conversion.handed.called_flags import without_called_flags
 from mlax_scaffold.conversion.handed.called_parts import with_called_parts
 from mlax_scaffold.conversion.handed.config_fields import Configured, with_settings
 from mlax_scaffold.conversion.handed.default_functions import without_default_functions
 from mlax_scaffold.conversion.handed.demanded_defaults import without_demanded_defaults
 from mlax_scaffold.conversion.handed.derived_layers import without_derived_layers
 from mlax_scaffold.conversion.handed.field_instances import with_field_instances
-from mlax_scaffold.conversion.handed.filled_layers import without_filled_layers
 from mlax_scaffold.conversion.handed.fixed_parameters import without_fixed_parameters
 from mlax_scaffold.conversion.handed.functions_of_layers import (
     without_functions_of_layers,
@@ -168,16 +106,15 @@ from mlax_scaffold.conversion.handed.given_functions import without_given_functi
 from mlax_scaffold.conversion.handed.given_inputs import with_given_inputs
 from mlax_scaffold.conversion.handed.given_instances import without_given_instances
 from mlax_scaffold.conversion.handed.given_layers import without_given_layers
-from mlax_scaffold.conversion.handed.given_spaces import without_given_spaces
 from mlax_scaffold.conversion.handed.handed_layers import without_handed_layers
 from mlax_scaffold.conversion.handed.handed_sizes import without_handed_sizes
 from mlax_scaffold.conversion.handed.making_functions import without_making_functions
+from mlax_scaffold.conversion.handed.making_locals import without_making_locals
 from mlax_scaffold.conversion.handed.making_methods import without_making_methods
 from mlax_scaffold.conversion.handed.named_classes import without_class_names
 from mlax_scaffold.conversion.handed.passed_keywords import without_passed_keywords
 from mlax_scaffold.conversion.handed.settled_numbers import without_settled_numbers
 from mlax_scaffold.conversion.handed.settled_settings import with_settled_settings
-from mlax_scaffold.conversion.handed.spread_tuples import without_spread_tuples
 from mlax_scaffold.conversion.handed.told_arguments import without_told_arguments
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
@@ -185,12 +122,10 @@ from mlax_scaffold.conversion.lists.iterated_dictionaries import (
     without_iterated_dictionaries,
 )
 from mlax_scaffold.conversion.lists.later_layers import with_wrapping_layers
-from mlax_scaffold.conversion.lists.lists_or_layers import with_lists_apart
 from mlax_scaffold.conversion.lists.parted_sequences import without_parted_sequences
 from mlax_scaffold.conversion.lists.run_constructors import with_run_constructors
 from mlax_scaffold.conversion.lists.settled_classes import with_settled_classes
 from mlax_scaffold.conversion.lists.settled_loops import with_settled_loops
-from mlax_scaffold.conversion.lists.wrapped_lists import without_wrapped_lists
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.made_of import leave_others_out
 from mlax_scaffold.conversion.source.notes import Notes
@@ -213,65 +148,7 @@ def with_plain_forms(
         What the original is given for parameters that are known then, and what each class has in the place
         of a configuration.
     """
-    without_library_decoders(origin)
-    without_device_code(origin)
-    before = len(notes.found)
-    without_outside_methods(origin, notes)
-    leave_others_out(origin, thing, notes, before)
-    without_type_casts(origin)
-    without_named_values(origin)
-    without_shardings(origin, thing, notes)
-    without_decode_caches(origin, thing, notes)
-    without_module_functions(origin)
-    without_filled_layers(origin, notes)
-    without_spread_tuples(origin, thing)
-    without_partial_classes(origin)
-    without_partial_attributes(origin)
-    without_chex_assertions(origin)
-    without_uncalled_layers(origin)
-    without_rematerialized(origin)
-    without_packs(origin)
-    without_lazy_values(origin)
-    without_derived_linen(origin)
-    without_filled_sequentials(origin)
-    without_starred_keys(origin)
-    without_inner_helpers(origin)
-    without_listed_ranges(origin)
-    without_appended_weights(origin)
-    without_spaced_rates(origin)
-    without_counted_sizes(origin)
-    without_called_bases(origin)
-    without_weight_names(origin)
-    with_kept_weights(origin, notes)
-    with_drawn_weights(origin)
-    without_autograd_functions(origin, notes)
-    without_named_methods(origin)
-    without_dispatched_rows(origin, notes)
-    without_masked_rows(origin, notes)
-    with_lists_apart(origin)
-    without_helper_objects(origin)
-    with_read_arguments(origin)
-    without_unread_counters(origin)
-    without_changed_numbers(origin)
-    without_counted_whiles(origin)
-    with_parameter_lists(origin)
-    without_methods_of_sizes(origin)
-    without_size_pairs(origin)
-    without_given_spaces(origin)
-    without_python_draws(origin, thing, notes)
-    with_image_ranks(origin)
-    without_chosen_functions(origin)
-    without_unread_lambdas(origin)
-    without_unbiased_ends(origin)
-    without_stacked_layers(origin)
-    without_scanned_functions(origin)
-    without_rotated_heads(origin)
-    without_chosen_classes(origin, LAYERS)
-    without_chosen_calls(origin)
-    without_wrapped_lists(origin)
-    without_strided_lists(origin)
-    without_called_flags(origin, thing)
-    without_always_functions(origin, thing, notes)
+    with_first_forms(origin, thing, notes)
     if not run:
         without_parted_sequences(origin)
     without_sampled_images(origin)
@@ -348,6 +225,7 @@ def with_plain_forms(
     without_given_functions(origin)
     without_functions_of_layers(origin)
     without_making_functions(origin, LAYERS)
+    without_making_locals(origin, LAYERS)
     without_making_methods(origin, thing, LAYERS, notes)
     without_default_functions(origin)
     without_kept_results(origin)

@@ -129,7 +129,7 @@ def read_source(
         framework: a key of `LAYOUTS`; None: as their names say.
         integers: the names of arrays of integers, which hold no weights.
     """
-    paths = {name: components(name) for name in shapes}
+    paths = _without_collections({name: components(name) for name in shapes})
     whole = {n: "holds integers, no weights" for n in shapes if n in integers}
     ignored = whole | {
         name: why
@@ -153,6 +153,18 @@ def read_source(
             bare = Node((*node.path, path[-1]), {BARE: leaf})
             node.children[path[-1]] = bare
     return Source(_numbered(root), dict(shapes), layout, ignored)
+
+
+def _without_collections(
+    paths: dict[str, tuple[str, ...]],
+) -> dict[str, tuple[str, ...]]:
+    """Paths without the collections of one's own, `stats` beside `params`, that flax has states in."""
+    outer = {name: _SEPARATORS.split(name)[0] for name in paths}
+    if "params" not in outer.values():
+        return paths
+    own = {n for n, head in outer.items() if head not in _COLLECTIONS}
+    made = {n: p[1:] if n in own and len(p) > 1 else p for n, p in paths.items()}
+    return made if len(set(made.values())) == len(made) else paths
 
 
 def components(name: str) -> tuple[str, ...]:

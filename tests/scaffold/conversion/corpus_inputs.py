@@ -53,6 +53,7 @@ _MAIN = {
     "linen/decorated.py": ("ScannedClassifier",),
     "linen/policies.py": ("NormalTanhPolicy",),
     "linen/scanned.py": ("SentimentClassifier",),
+    "linen/shared.py": ("Refiner", "FrameEncoder"),
     "nnx_/mixtures.py": ("MoEBlock",),
     "equinox_/stacks.py": ("FlowField", "NormedStack", "RadianceField"),
     "equinox_/unet.py": ("UNet",),

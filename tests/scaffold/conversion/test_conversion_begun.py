@@ -196,3 +196,107 @@ class Thing(nn.Module):
     ).text
     assert made in text
     assert "if self.training" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("lambda s: jnp.zeros(s), (self.dim,)", "state(zeros, (self.dim,))"),
+        ("jnp.ones, (self.dim,)", "state(ones, (self.dim,))"),
+        ("lambda: jnp.zeros((), jnp.int32)", "state(zeros, (), jnp.int32)"),
+        ("lambda: jnp.full((self.dim,), 0.5)", "state(constant(0.5), (self.dim,))"),
+    ],
+)
+def test_a_variable_of_linen_in_setup_is_a_state(given, made):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    dim: int
+
+    def setup(self):
+        self.kept = self.variable("stats", "kept", {given})
+
+    def __call__(self, x, train: bool = False):
+        if train:
+            if not self.is_initializing():
+                self.kept.value = self.kept.value * 2
+        return x * self.kept.value
+""",
+        LINEN,
+    ).text
+    assert f"self.kept = {made}" in text
+    assert "if self.training:\n            self.kept = self.kept * 2" in text
+
+
+def test_weights_of_setup_have_the_names_that_checkpoints_have():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    dim: int
+    var: float = 1.0
+
+    def setup(self):
+        self.average = self.variable("stats", "mean", jnp.zeros, (self.dim,))
+        self.spread = self.variable("stats", "var", jnp.ones, (self.dim,))
+        self.gain = self.param("scale", nn.initializers.ones, (self.dim,))
+
+    def __call__(self, x):
+        return (x - self.average.value) * self.gain / (self.spread.value + self.var)
+""",
+        LINEN,
+    ).text
+    assert "self.mean = state(" in text
+    assert "self.scale = trainable(" in text
+    assert "self.spread = state(" in text
+    assert "return (x - self.mean) * self.scale / (self.spread + self.var)" in text
+
+
+REPLACED = """\
+def head(n, m, scale=1.0, *, key):
+    first, second = jax.random.split(key)
+    layer = eqx.nn.Linear(n, m, key=first)
+    w = jax.nn.initializers.orthogonal(scale)(second, (m, n))
+    return eqx.tree_at(lambda l: (l.weight, l.bias), layer, (w, jnp.zeros(m)))
+
+
+class Thing(eqx.Module):
+    out: eqx.nn.Linear
+
+    def __init__(self, dim, key):
+        {made}
+
+    def __call__(self, x):
+        return self.out(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "begun", "told"),
+    [
+        (
+            "self.out = head(dim, dim, 0.01, key=key)",
+            "kernel_initializer=orthogonal(0.01), bias_initializer=zeros",
+            0,
+        ),
+        (
+            "out = eqx.nn.Linear(dim, 2, key=key)\n"
+            "        self.out = eqx.tree_at(lambda l: l.bias, out, jnp.full((2,), -1.0))",
+            "Linear(self.dim, 2, bias_initializer=constant(-1.0))",
+            0,
+        ),
+        (
+            "self.out = eqx.nn.Linear(dim, 2, key=key)\n"
+            "        self.out = eqx.tree_at(lambda l: l.weight, self.out, self.out.weight * 0.1)",
+            "self.out = Linear(self.dim, 2)",
+            1,
+        ),
+    ],
+)
+def test_weights_of_equinox_that_replace_others_are_what_a_layer_begins_with(
+    made, begun, told
+):
+    found = converted(REPLACED.format(made=made), EQUINOX)
+    assert begun in found.text
+    assert found.whole
+    said = [n for n in found.notes if "begins with other numbers here" in n.what]
+    assert len(said) == told

@@ -410,3 +410,42 @@ class Thing(nn.Module):
         in made.text
     )
     assert "RMSNorm(self.in_features" in made.text
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "block = Block\n        if self.again:\n            block = nn.remat(Block, static_argnums=(2,))",
+        "if self.again:\n            block = nn.remat(Block)\n        else:\n            block = Block",
+    ],
+)
+def test_a_class_that_may_be_computed_again_is_the_class(chosen):
+    made = convert(
+        "net.py",
+        LINEN
+        + f"""\
+class Block(nn.Module):
+    dim: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.dim)(x)
+
+
+class Net(nn.Module):
+    dim: int = 8
+    again: bool = True
+
+    @nn.compact
+    def __call__(self, x):
+        {chosen}
+        for i in range(2):
+            x = block(self.dim, name=f"block_{{i}}")(x)
+        return x
+""",
+        "Net",
+        "Net",
+    )
+    assert made.whole, made.notes
+    assert "self.blocks = [Block(" in made.text
+    assert "nn.remat" not in made.text

@@ -184,3 +184,66 @@ def test_weights_of_which_a_parameter_says_whether_they_are_trained_are_listed()
     [note] = [n for n in made.notes if n.blocks]
     assert note.line == 8
     assert "depends on `learn`" in note.what
+
+
+FLAX = "import flax.linen as nn\nimport haiku as hk\nimport jax\nimport jax.numpy as jnp\n\n\n"
+LAYERS_OF_TWO = "nn.Sequential([nn.Dense(self.dim), nn.relu, nn.Dense(self.dim)])"
+
+
+def of_linen(body: str, before: str = "") -> str:
+    lines = body.replace("\n", "\n        ")
+    given = (
+        f"{FLAX}{before}class Thing(nn.Module):\n    dim: int = 8\n    deep: bool = True\n\n"
+        f"    @nn.compact\n    def __call__(self, x, y):\n        {lines}\n"
+    )
+    made = convert("thing.py", given, "Thing", "Thing")
+    assert made.whole, made.notes
+    return made.text
+
+
+@pytest.mark.parametrize(
+    ("body", "before"),
+    [
+        (f"mlp = {LAYERS_OF_TWO}\nreturn mlp(x) + mlp(y)", ""),
+        (f"mlp = {LAYERS_OF_TWO}\nfor _ in range(3):\n    x = mlp(x)\nreturn x + y", ""),
+        (
+            f"if self.deep:\n    mlp = {LAYERS_OF_TWO}\nfor _ in range(3):\n"
+            "    if self.deep:\n        x = mlp(x)\nreturn x + y",
+            "",
+        ),
+        (
+            "mlp = make(self.dim)\nreturn mlp(x) + mlp(y)",
+            "def make(d):\n    return nn.Sequential([nn.Dense(d), nn.relu, nn.Dense(d)])\n\n\n",
+        ),
+    ],
+)  # fmt: skip
+def test_a_sequence_that_a_call_makes_once_has_one_set_of_weights(body, before):
+    text = of_linen(body, before)
+    assert text.count(" = Linear(") == 2
+    assert "[Linear(" not in text
+    assert "self.mlp_2(jax.nn.relu(self.mlp_0(x)))" in text
+
+
+def test_a_sequence_that_is_called_once_has_the_names_of_its_layers():
+    text = of_linen(f"mlp = {LAYERS_OF_TWO}\nreturn mlp(x) + y")
+    assert "self.linear_1(jax.nn.relu(self.linear_0(x)))" in text
+
+
+def test_a_sequence_that_each_pass_makes_has_weights_in_each():
+    text = of_linen(
+        f"for _ in range(3):\n    mlp = {LAYERS_OF_TWO}\n    x = mlp(x)\nreturn x + y"
+    )
+    assert text.count("[Linear(") == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "def part(z):\n    return nn.Dense(self.dim)(z)\nreturn part(x) + part(y)",
+        "def part(z):\n    z = nn.Dense(self.dim)(z)\n    return nn.relu(z)\nreturn part(part(x)) + y",
+    ],
+)
+def test_a_function_of_a_call_makes_layers_each_time(body):
+    text = of_linen(body)
+    assert text.count(" = Linear(") == 2
+    assert "def part" not in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from itertools import takewhile
 
 from mlax_scaffold.conversion.bodies.one_mode import (
     DROPOUT,
@@ -130,6 +131,16 @@ class Applying(Scanning):
         self.env, self.symbols.known = seen
         return made, None
 
+    def _applied_over(self, node: ast.Call, attribute: str) -> tuple[ast.expr, Value]:
+        """The call of `jax.vmap` of a layer of the file."""
+        known = self.builder.attributes[attribute]
+        assert known.call is not None
+        signature = self.results.get(known.layer.partition(":")[2])
+        node.args, given = self._arguments(node.args)
+        if signature is None or node.keywords:
+            return node, None
+        return node, signature.mapped(self.symbols, known.call, given)
+
     def _as_here(
         self, node: ast.Call, layer: str, result: Value
     ) -> tuple[ast.expr, Value]:
@@ -251,6 +262,13 @@ class Applying(Scanning):
         node.keywords = [
             k for k in node.keywords if not interface.dropped.get(str(k.arg))
         ]
+        named = {str(k.arg): k.value for k in node.keywords}
+        if "key" in named:
+            # By that name a layer is given what it draws with.
+            places = [i for i in interface.inputs if not interface.dropped.get(i)]
+            places = [*takewhile(named.__contains__, places[len(node.args) :])]
+            node.args += [named[place] for place in places]
+            node.keywords = [k for k in node.keywords if k.arg not in places]
         return node
 
 

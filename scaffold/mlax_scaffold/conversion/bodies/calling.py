@@ -63,6 +63,7 @@ class Calling(Helping):
                 node.right, right = self.value(node.right)
                 if isinstance(left, Number) and isinstance(right, Number):
                     return node, Number(ast.BinOp(left.value, node.op, right.value))
+                self._of_one_example(left, right)
                 return node, self.arrays.binary(node.op, left, right)
             case ast.UnaryOp():
                 node.operand, value = self.value(node.operand)
@@ -108,8 +109,9 @@ class Calling(Helping):
                 node.left, value = self.value(node.left)
                 made = [self.value(c) for c in node.comparators]
                 node.comparators = [m for m, _ in made]
-                for _, other in made:
+                for side, other in made:
                     if isinstance(value, Array) and isinstance(other, Array):
+                        self._counted_to(node.left, value, side, other)
                         value = self.symbols.together(value, other)
                 return node, value if isinstance(value, Array) else None
             case ast.ListComp(elt=elt, generators=[one]) if (
@@ -262,6 +264,8 @@ class Calling(Helping):
         mapped = self._mapped(func)
         if mapped is not None:
             func = node.func = mapped
+        if over := self._mapped_own(func):
+            return self._applied_over(node, over)
         if isinstance(func, ast.Call) and is_layer(func):
             given = None
             if any(k.arg == CHAINED for k in func.keywords):
@@ -377,10 +381,6 @@ class Calling(Helping):
         node = of_numbers(node, given, first, self.truths, indices=indices)
         told = self.with_widths(node)
         return node, self.arrays.function(ast.unparse(func), told, given, self)
-
-    def _is_weight(self, node: ast.expr) -> bool:
-        known = self.builder.attributes.get(self_attribute(node) or "")
-        return known is not None and known.kind == "weight"
 
 
 def _names(count: int) -> tuple[str, ...]:

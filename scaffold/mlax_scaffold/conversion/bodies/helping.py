@@ -139,6 +139,45 @@ class Helping(Applying):
             return inner
         return None
 
+    def _is_weight(self, node: ast.expr) -> bool:
+        known = self.builder.attributes.get(self_attribute(node) or "")
+        return known is not None and known.kind == "weight"
+
+    def _counted_to(
+        self, left: ast.expr, value: Array, right: ast.expr, other: Array
+    ) -> None:
+        """What places of one example are compared with is one number: `jnp.arange(n) < length`."""
+        if self.builder.framework != "equinox":
+            return
+        for places, axes, bound in ((left, value, other), (right, other, value)):
+            func = places.func if isinstance(places, ast.Call) else places
+            counts = ast.unparse(func).endswith("jnp.arange")
+            if counts and len(axes.axes) == 1 and bound.lead and not bound.axes:
+                self.symbols.ranked(bound, [])
+                bound.of_integers()
+
+    def _of_one_example(self, left: Value, right: Value) -> None:
+        """What is broadcast to a new first axis, `query[None, :] + keys`, has no others in equinox."""
+        if self.builder.framework != "equinox":
+            return
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, Array) and isinstance(other, Array) and other.lead:
+                count = len(one.axes)
+                begins = not one.lead and count > 1 and literal(one.axes[0]) == 1
+                if begins and 0 < len(other.axes) < count:
+                    self.symbols.ranked(other, ["_"] * count)
+
+    def _mapped_own(self, func: ast.expr) -> str:
+        """The layer of a class of the file that is mapped over the first axis of all that it is given."""
+        if not isinstance(func, ast.Call) or len(func.args) != 1 or func.keywords:
+            return ""
+        if ast.unparse(func.func).rpartition(".")[2] not in ("vmap", "filter_vmap"):
+            return ""
+        attribute = self_attribute(func.args[0]) or ""
+        known = self.builder.attributes.get(attribute)
+        own = known is not None and known.layer.startswith("@own:")
+        return attribute if own else ""
+
     def with_widths(self, node: ast.Call) -> ast.Call:
         """A call that pads an array, with the widths by their place, as a local or a keyword tells them."""
         named = [k for k in node.keywords if k.arg == "pad_width"]

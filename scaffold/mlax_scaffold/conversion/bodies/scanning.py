@@ -16,12 +16,15 @@ class Scanning(Declaring):
 
     def scanned(self, title: str, carry: Value, x: Value) -> Value:
         """What a scan makes, whose step is a function of the body."""
-        if isinstance(x, Array) and x.lead and self.builder.framework == "equinox":
-            self.symbols.ranked(x, ("time", "features"))
+        for series in flattened([x]) if self.builder.framework == "equinox" else ():
+            if series.lead and (series is x or series.axes):
+                self.symbols.ranked(series, ("time", "features"))
         item = self._element(x)
         result = self.stepped(title, [carry, item])
         time = self.symbols.fresh("time")
-        self._per_example(carry, item)
+        if self.builder.framework != "equinox":
+            # There a step is one of one example.
+            self._per_example(carry, item)
         self._told(x, item, time)
         y = result.items[1] if isinstance(result, Several) else None
         if isinstance(result, Several):
@@ -68,7 +71,10 @@ class Scanning(Declaring):
         if not isinstance(x, Array) or not isinstance(item, Array):
             return
         x.kind = item.kind
-        if item.lead and not item.axes and item.against is not None:
+        if self.builder.framework == "equinox" and x.lead and _is_number(item):
+            # A number of each step, such as whether there is one, beside what one has of them.
+            self.symbols.ranked(x, ("time",))
+        elif item.lead and not item.axes and item.against is not None:
             # Of what it is broadcast to it mostly has all axes.
             item = item.against
         if x.lead and not item.lead:
@@ -149,3 +155,11 @@ class Scanning(Declaring):
             **dict(zip(places, given, strict=False)),
         }
         return self.run(node, inner)
+
+
+def _is_number(item: Array) -> bool:
+    """Whether an element is only combined with an array of one axis."""
+    against = item.against
+    return (
+        item.lead and not item.axes and against is not None and len(against.axes) == 1
+    )

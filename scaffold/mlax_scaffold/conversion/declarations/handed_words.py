@@ -30,9 +30,61 @@ def handed_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | 
 
 def _places(call: ast.Call, start: ast.FunctionDef, parameter: str) -> Iterator[str]:
     """The parameters of a constructor that a call gives it to."""
+    for title, value in _given(call, start):
+        if _is(value, parameter):
+            yield title
+
+
+def _given(call: ast.Call, start: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
+    """What a call gives the parameters of a constructor."""
     titles = [a.arg for a in start.args.args[1:]]
     given = [*zip(titles, call.args, strict=False)]
-    given += [(str(k.arg), k.value) for k in call.keywords]
-    for title, value in given:
-        if is_name(value, parameter) or self_attribute(value) == parameter:
-            yield title
+    return [*given, *((str(k.arg), k.value) for k in call.keywords)]
+
+
+def holds_floats(origin: Origin, node: ast.AST, parameter: str) -> bool:
+    """Whether classes of the file take the elements of a sequence as numbers with a point.
+
+    `[Block(dim, rate) for rate in rates]`, where `rate: float`, says that `rates` are no sizes.
+    """
+    elements = {
+        target.id
+        for loop in ast.walk(node)
+        if isinstance(loop, ast.For | ast.comprehension)
+        for target, source in _paired(loop.target, loop.iter)
+        if isinstance(target, ast.Name) and _is(source, parameter)
+    }
+    for call in ast.walk(node):
+        known = origin.classes.get(getattr(getattr(call, "func", None), "id", ""))
+        start = method_of(known, "__init__") if known is not None else None
+        if start is None or not isinstance(call, ast.Call):
+            continue
+        types = {a.arg: a.annotation for a in (*start.args.args, *start.args.kwonlyargs)}  # fmt: skip
+        defaults = defaults_of(start.args)
+        for title, value in _given(call, start):
+            element = isinstance(value, ast.Name) and value.id in elements
+            if isinstance(value, ast.Subscript) and not isinstance(value.slice, ast.Slice):  # fmt: skip
+                element = _is(value.value, parameter)
+            typed = types.get(title)
+            float_ = typed is not None and ast.unparse(typed) == "float"
+            if element and (float_ or isinstance(literal(defaults.get(title)), float)):
+                return True
+    return False
+
+
+def _is(node: ast.expr, parameter: str) -> bool:
+    return is_name(node, parameter) or self_attribute(node) == parameter
+
+
+def _paired(target: ast.expr, source: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The names of a loop, each with what it goes over."""
+    match target, source:
+        case ast.Tuple(elts=[_, inner]), ast.Call(
+            func=ast.Name(id="enumerate"), args=[over, *_]
+        ):
+            yield from _paired(inner, over)
+        case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id="zip"), args=sources):
+            for one, over in zip(targets, sources, strict=False):
+                yield from _paired(one, over)
+        case _:
+            yield target, source

@@ -149,9 +149,7 @@ class Weights:
         if word in ("array", "asarray", "int32", "float32") and scalar:
             value = expression("c(v)", c=name("@word:constant"), v=rest[0])
             return self._declared(node.args[1], value, constant(()), state=True)
-        body = node.args[2].body if isinstance(node.args[2], ast.Lambda) else None
-        body = body or ast.Call(node.args[2], node.args[3:], [])
-        begun = initial(self.bodies.builder.translator, body)
+        begun = initial(self.bodies.builder.translator, begun_variable(node))
         if begun is not None:
             return self._declared(
                 node.args[1],
@@ -187,6 +185,15 @@ def typed(initializer: ast.expr) -> ast.expr:
             initializer.args.args.pop()
         initializer.args.defaults = []
     return initializer
+
+
+def begun_variable(call: ast.Call) -> ast.expr:
+    """What `self.variable(collection, name, function, *arguments)` begins as."""
+    function, rest = call.args[2], call.args[3:]
+    if isinstance(function, ast.Lambda) and len(function.args.args) == len(rest):
+        given = zip(function.args.args, rest, strict=True)
+        return replaced(function.body, {a.arg: v for a, v in given})
+    return ast.copy_location(ast.Call(function, rest, []), call)
 
 
 def is_variable(node: ast.expr) -> bool:

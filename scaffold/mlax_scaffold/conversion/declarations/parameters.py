@@ -8,7 +8,10 @@ import re
 from dataclasses import replace
 
 from mlax_scaffold.conversion.declarations.building import Builder
-from mlax_scaffold.conversion.declarations.handed_words import handed_default
+from mlax_scaffold.conversion.declarations.handed_words import (
+    handed_default,
+    holds_floats,
+)
 from mlax_scaffold.conversion.declarations.modules import Modules
 from mlax_scaffold.conversion.declarations.words import (
     WINDOW,
@@ -90,6 +93,9 @@ class Parameters:
                 word = word.replace("Sizes", "Size")
             if word == "Size" and _is_sequence(builder.node, parameter):
                 word = "Sizes"
+            if word.startswith("Sizes") and not told:
+                floats = holds_floats(builder.origin, builder.node, parameter)
+                word = "tuple[float, ...]" if floats else word
             choices = asserted(function, parameter)
             if word == "Size" and default is None and choices:
                 word = f"Literal[{', '.join(map(repr, choices))}]"

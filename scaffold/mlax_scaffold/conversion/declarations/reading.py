@@ -11,7 +11,8 @@ from mlax_scaffold.conversion.forms.handed_states import averages_over_batches
 from mlax_scaffold.conversion.shapes.derived_sizes import derived_values
 from mlax_scaffold.conversion.shapes.layer_shapes import LayerShapes
 from mlax_scaffold.conversion.shapes.signatures import Signature
-from mlax_scaffold.conversion.shapes.sizes import Symbols, substituted
+from mlax_scaffold.conversion.shapes.sizes import Symbols
+from mlax_scaffold.conversion.shapes.substituting import substituted
 from mlax_scaffold.conversion.shapes.values import Value
 
 Environment = dict[str, Value]

@@ -15,7 +15,11 @@ from mlax_scaffold.conversion.declarations.initial import (
     initial,
 )
 from mlax_scaffold.conversion.declarations.initial_functions import drawn_by
-from mlax_scaffold.conversion.declarations.inline_weights import typed
+from mlax_scaffold.conversion.declarations.inline_weights import (
+    begun_variable,
+    is_variable,
+    typed,
+)
 from mlax_scaffold.conversion.declarations.lists import Lists
 from mlax_scaffold.conversion.declarations.parameters import (
     Parameters,
@@ -23,14 +27,15 @@ from mlax_scaffold.conversion.declarations.parameters import (
 from mlax_scaffold.conversion.declarations.weight_containers import Containers
 from mlax_scaffold.conversion.definitions.buffer_dtypes import is_counted_or_true
 from mlax_scaffold.conversion.definitions.trained_arrays import (
+    counts,
     is_detached,
     is_floating,
     is_static,
+    makes_array,
 )
 from mlax_scaffold.conversion.forms.parameter_lists import LISTS, weights_of
 from mlax_scaffold.conversion.rows.array_leaves import draws
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of, static_shape
-from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     expression,
     is_name,
@@ -202,7 +207,11 @@ class DeclaredWeights(Parameters):
         wrapped = full in _PARAMETERS or full in _VARIABLES
         state = full in _VARIABLES
         inner = value
-        if wrapped and isinstance(value, ast.Call):
+        if builder.framework == "flax" and is_variable(value):
+            assert isinstance(value, ast.Call)
+            wrapped = state = True
+            inner = begun_variable(value)
+        elif wrapped and isinstance(value, ast.Call):
             keywords = {k.arg: k.value for k in value.keywords}
             inner = value.args[0] if value.args else keywords.get("data", value)
             trained = keywords.get("requires_grad")
@@ -247,8 +256,8 @@ class DeclaredWeights(Parameters):
                 )
             return wrapped
         if builder.framework == "equinox" and not wrapped:
-            counts = _counts(inner) and not is_floating(inner, builder.setup)
-            whole = made.dtype is not None or counts
+            whole = counts(inner) and not is_floating(inner, builder.setup)
+            whole = whole or made.dtype is not None
             if whole and attribute not in self.assigned:
                 # Whole numbers and truths are trained nowhere.
                 return False
@@ -273,7 +282,7 @@ class DeclaredWeights(Parameters):
             builder.framework == "equinox"
             and not is_static(builder.node, attribute)
             and is_floating(value, builder.setup)
-            and any(_makes_array(builder.origin, part) for part in ast.walk(value))
+            and any(makes_array(builder.origin, part) for part in ast.walk(value))
         )
 
     def _varies(self, attribute: str, value: ast.expr) -> bool:
@@ -349,20 +358,6 @@ class DeclaredWeights(Parameters):
                             part.value = numpy_of(part.value)
                     return made or self._of_values(attribute, body)
         return None
-
-
-def _counts(value: ast.expr) -> bool:
-    """Whether an array is made of numbers that stand there, or follow one another."""
-    return any(
-        isinstance(p, ast.Call)
-        and getattr(p.func, "attr", "") in ("arange", "array", "asarray")
-        for p in ast.walk(value)
-    )
-
-
-def _makes_array(origin: Origin, node: ast.AST) -> bool:
-    called = isinstance(node, ast.Call) and origin.qualified(node.func)
-    return isinstance(called, str) and called.startswith("jax.numpy.")
 
 
 _TRAINED = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")

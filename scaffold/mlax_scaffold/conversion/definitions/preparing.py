@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.handed.begun_layers import begun
 from mlax_scaffold.conversion.handed.composition import composed
 from mlax_scaffold.conversion.handed.lambda_locals import without_lambda_locals
 from mlax_scaffold.conversion.handed.layer_functions import written_out
+from mlax_scaffold.conversion.handed.replaced_weights import without_replaced_weights
 from mlax_scaffold.conversion.lists.added_modules import without_added_modules
 from mlax_scaffold.conversion.lists.alternating_lists import without_alternating_lists
 from mlax_scaffold.conversion.lists.appended_lists import without_appended_lists
@@ -53,6 +54,7 @@ def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     without_part_attributes(origin, node, LAYERS)
     inlined(node)
     begun(origin, node, LAYERS)
+    without_replaced_weights(origin, node, notes)
     written_out(origin, node, (*LAYERS, *SEQUENTIAL))
     with_chosen_layers(origin, node, (*LAYERS, *SEQUENTIAL))
     without_added_modules(origin, node)

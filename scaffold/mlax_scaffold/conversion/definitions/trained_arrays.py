@@ -89,3 +89,17 @@ def _is_other(node: ast.AST) -> bool:
         title = _last(node)
         return title.startswith(_OTHERS) or title in _WHOLE
     return False
+
+
+def counts(value: ast.expr) -> bool:
+    """Whether an array is made of numbers that stand there, or follow one another."""
+    return any(
+        isinstance(p, ast.Call)
+        and getattr(p.func, "attr", "") in ("arange", "array", "asarray")
+        for p in ast.walk(value)
+    )
+
+
+def makes_array(origin: Origin, node: ast.AST) -> bool:
+    called = isinstance(node, ast.Call) and origin.qualified(node.func)
+    return isinstance(called, str) and called.startswith("jax.numpy.")

@@ -29,7 +29,8 @@ def without_absent_rules(origin: Origin, notes: Notes) -> None:
         and isinstance(n.left, ast.Attribute)
         and is_none(n.comparators[0])
     }
-    _Begun().visit(origin.tree)
+    begun = _Begun()
+    begun.visit(origin.tree)
     absent: set[str] = set()
     for node in origin.classes.values():
         for part in list(node.body):
@@ -45,7 +46,7 @@ def without_absent_rules(origin: Origin, notes: Notes) -> None:
                             f"`{field}` of {node.name}, which is None, is left out",
                             "write a class for what is computed with it",
                         )
-    if absent:
+    if absent or begun.found:
         _Absent(absent).visit(origin.tree)
         Decided().visit(origin.tree)
         ast.fix_missing_locations(origin.tree)
@@ -65,10 +66,13 @@ class _Absent(ast.NodeTransformer):
 class _Begun(ast.NodeTransformer):
     """Flax's questions of what is there when a module is called, which is so once it is made."""
 
+    found = False
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         told = {"has_variable": True, "is_initializing": False}
         known = self_attribute(node.func) or ""
         if known not in told:
             return node
+        self.found = True
         return ast.copy_location(ast.Constant(told[known]), node)

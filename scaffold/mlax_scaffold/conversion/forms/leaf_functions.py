@@ -170,6 +170,13 @@ class Decided(Removing):
         self.generic_visit(node)
         return node
 
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        truth = literal(node.operand)
+        if isinstance(node.op, ast.Not) and isinstance(truth, bool):
+            return ast.copy_location(constant(not truth), node)
+        return node
+
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         self.generic_visit(node)
         neutral = isinstance(node.op, ast.And)

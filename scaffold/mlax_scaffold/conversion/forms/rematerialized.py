@@ -12,7 +12,7 @@ import ast
 
 from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, same, with_names
+from mlax_scaffold.conversion.source.trees import is_name, name, same, with_names
 
 _AGAIN = ("flax.linen.remat", "flax.linen.checkpoint", "flax.linen.jit")
 
@@ -29,7 +29,21 @@ def without_rematerialized(origin: Origin) -> None:
     ast.fix_missing_locations(origin.tree)
 
 
-class _Again(ast.NodeTransformer):
+class _Emptying(ast.NodeTransformer):
+    """Leaves out branches of which nothing is left."""
+
+    def visit_If(self, node: ast.If) -> ast.stmt | None:
+        self.generic_visit(node)
+        if node.body:
+            return node
+        if not node.orelse:
+            return None
+        node.test = ast.UnaryOp(ast.Not(), node.test)
+        node.body, node.orelse = node.orelse, []
+        return node
+
+
+class _Again(_Emptying):
     def __init__(self, origin: Origin):
         self.origin = origin
 
@@ -50,24 +64,35 @@ class _Again(ast.NodeTransformer):
                 return None if is_name(value, local) else node
         return node
 
-    def visit_If(self, node: ast.If) -> ast.stmt | None:
-        self.generic_visit(node)
-        if node.body:
-            return node
-        if not node.orelse:
-            return None
-        node.test = ast.UnaryOp(ast.Not(), node.test)
-        node.body, node.orelse = node.orelse, []
-        return node
-
 
 def _named(origin: Origin, function: ast.FunctionDef) -> None:
-    """Write locals that are classes of the file, and are bound once, out."""
+    """Write locals that are one class of the file, wherever they are bound, out."""
     bound = [n for part in function.body for n in stored_names(part)]
-    for part in list(function.body):
+    found: dict[str, list[str]] = {}
+    for part in ast.walk(function):
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=ast.Name(id=title)):
-                if title in origin.classes and bound.count(local) == 1:
-                    function.body.remove(part)
-                    known = {local: part.value}
-                    function.body[:] = [with_names(s, known) for s in function.body]
+                found.setdefault(local, []).append(title)
+    known: dict[str, ast.expr] = {
+        local: name(titles[0])
+        for local, titles in found.items()
+        if len(set(titles)) == 1
+        and titles[0] in origin.classes
+        and bound.count(local) == len(titles)
+    }
+    if known:
+        _Unbound(known).visit(function)
+        function.body[:] = [with_names(s, known) for s in function.body]
+
+
+class _Unbound(_Emptying):
+    """Takes out where such locals are bound."""
+
+    def __init__(self, known: dict[str, ast.expr]):
+        self.known = known
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        match node.targets:
+            case [ast.Name(id=local)] if local in self.known:
+                return None
+        return node

@@ -39,7 +39,7 @@ def without_making_functions(origin: Origin, layers: Collection[str]) -> None:
     found = {t: f for t, f in origin.functions.items() if t in making}
     cases = without_deciding_arguments(origin, found)
     found |= cases
-    known = {t: f for t, f in found.items() if _is_followed(f, alone=t in cases)}
+    known = {t: f for t, f in found.items() if is_followed(f, alone=t in cases)}
     if not known:
         return
     callers = [*found.values()]
@@ -75,7 +75,7 @@ def _making(origin: Origin, layers: Collection[str]) -> set[str]:
         found |= more
 
 
-def _is_followed(function: ast.FunctionDef, *, alone: bool) -> bool:
+def is_followed(function: ast.FunctionDef, *, alone: bool) -> bool:
     """Whether a function is statements and one return at their end; or that alone, if asked for."""
     body = without_docstring(function.body)
     returns = [p for p in ast.walk(function) if isinstance(p, ast.Return)]

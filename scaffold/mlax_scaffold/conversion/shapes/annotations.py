@@ -149,8 +149,11 @@ def _of_tuple(
     if not all(isinstance(v, Array) for v in value.items):
         return "@word:PyTree"
     arrays = [v for v in value.items if isinstance(v, Array)]
+    # Of what one of them is broadcast to it mostly has all axes.
+    whole = (v.against if _leads_alone(v) and v.against else v for v in arrays)
     made = (
-        f"@word:{v.kind}[{shape_text(symbols, v, texts, fields)!r}]" for v in arrays
+        f"@word:{v.kind}[{shape_text(symbols, w, texts, fields)!r}]"
+        for v, w in zip(arrays, whole, strict=True)
     )
     return f"tuple[{', '.join(made)}]"
 

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-from mlax_scaffold.conversion.shapes.sizes import substituted
+from mlax_scaffold.conversion.shapes.substituting import substituted
 from mlax_scaffold.conversion.shapes.values import Number, Value
 from mlax_scaffold.conversion.source.trees import (
     folded,

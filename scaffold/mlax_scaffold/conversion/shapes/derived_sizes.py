@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 
-from mlax_scaffold.conversion.shapes.sizes import substituted
+from mlax_scaffold.conversion.shapes.substituting import substituted
 from mlax_scaffold.conversion.source.trees import (
     replaced,
     self_attribute,

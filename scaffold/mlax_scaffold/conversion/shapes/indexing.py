@@ -214,6 +214,10 @@ class Indexing(ShapeFunctions):
             # `x[:, ::2]`: every other column.
             names = ("batch", "features")
             return self.symbols.ranked(array, names)
+        whole = all(isinstance(p, ast.Slice) and _is_whole(p) for p in old)
+        if self.examples and whole and _new(parts[0]) and len(old) == len(array.axes):
+            # `query[None, :]`: of one example there are no other axes.
+            return self.symbols.ranked(array, ["_"] * len(old))
         if not self.vectors and not array.axes and _is_first_or_last(parts):
             # `hidden[:, 0]`: of each sequence that of one position.
             return self.symbols.ranked(array, ("batch", "positions", "features"))
@@ -269,6 +273,10 @@ class Indexing(ShapeFunctions):
         if isinstance(step, int) and step > 1 and low in (0, 1) and part.upper is None:
             return folded(expression("a // b", a=axis, b=ast.Constant(step)))
         return self.symbols.fresh("_")
+
+
+def _is_whole(part: ast.Slice) -> bool:
+    return part.lower is None and part.upper is None and part.step is None
 
 
 def _names_all(parts: Sequence[ast.expr]) -> bool:

@@ -261,6 +261,10 @@ class Reshaping(Growing):
         if not isinstance(first, Shape) or [literal(t) for t in tail] != [-1]:
             return None
         other, stop = first.array, first.stop
+        own = other is array and first.start is None and isinstance(stop, int)
+        if own and 0 < -(stop or 0) <= len(array.axes):
+            # `y.reshape(*y.shape[:-2], -1)`: its own last axes.
+            return array.like([*array.axes[:stop], product(array.axes[stop:])])
         alike = other.prefix is array.prefix and other.lead == array.lead
         if first.start is not None or stop is None or stop >= 0 or not alike:
             return None

@@ -7,7 +7,8 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
-from mlax_scaffold.conversion.shapes.sizes import Symbols, substituted
+from mlax_scaffold.conversion.shapes.sizes import Symbols
+from mlax_scaffold.conversion.shapes.substituting import substituted
 from mlax_scaffold.conversion.shapes.values import Array, Prefix, Several, Value
 from mlax_scaffold.conversion.source.trees import replaced
 
@@ -97,10 +98,41 @@ class Signature:
                 continue
             if actual.lead and not actual.axes and not told:
                 actual.broadcast_to(whole)
+            elif actual.lead and len(actual.axes) < len(whole.axes) and not whole.lead:
+                # All axes of what it is broadcast to, of which the last ones are known by themselves.
+                symbols.ranked(actual, ["_"] * len(whole.axes))
+                for one, other in zip(actual.axes, whole.axes, strict=True):
+                    symbols.equal(one, other)
             elif not against.axes and len(actual.axes) == len(whole.axes):
                 for one, other in zip(actual.axes, whole.axes, strict=True):
                     symbols.equal(one, other)
         return made(self.output)
+
+    def mapped(self, symbols: Symbols, call: ast.Call, given: list[Value]) -> Value:
+        """The result of `jax.vmap` of it, over the first axis of each input."""
+        batch: ast.expr | None = None
+        elements: list[Value] = []
+        for expected, actual in zip(self.inputs, given, strict=False):
+            element = actual
+            if isinstance(actual, Array) and isinstance(expected, Array):
+                if actual.lead and not expected.lead:
+                    inner = ["_"] * len(expected.axes)
+                    symbols.ranked(actual, ["batch", *inner])
+                if not actual.lead and actual.axes:
+                    batch = batch or actual.axes[0]
+                    symbols.equal(batch, actual.axes[0])
+                    element = Array(actual.axes[1:], False, actual.kind)
+            elements.append(element)
+        result = self.result(symbols, call, elements)
+
+        def many(value: Value) -> Value:
+            if isinstance(value, Several):
+                return Several([many(i) for i in value.items])
+            if isinstance(value, Array) and batch is not None:
+                return Array([batch, *value.axes], value.lead, value.kind)
+            return value
+
+        return many(result)
 
     def tuples(self) -> dict[int, Several]:
         """The inputs that are tuples of arrays, by place."""

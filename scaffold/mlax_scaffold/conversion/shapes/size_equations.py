@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import TypeGuard
 
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
@@ -75,7 +76,37 @@ def without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]
     pairs = ((first.left, first.right), (first.right, first.left))
     rest = ((second.left, second.right), (second.right, second.left))
     found = [(b, d) for a, b in pairs for c, d in rest if same(a, c)]
-    return without_common(*found[0]) if found else (left, right)
+    return without_common(*found[0]) if found else _without_terms(left, right)
+
+
+def _without_terms(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """Both sides where one unknown size is left so often as another one, `d + d + 1` and `2 * width + 1`."""
+    parts: dict[str, ast.expr] = {}
+    counts = Counter(_terms(left, parts))
+    counts.subtract(Counter(_terms(right, parts)))
+    some = [(parts[t], n) for t, n in counts.items() if n > 0]
+    others = [(parts[t], -n) for t, n in counts.items() if n < 0]
+    if len(some) == len(others) == 1:
+        [(one, often)], [(other, as_often)] = some, others
+        if often == as_often and (is_symbol(one) or is_symbol(other)):
+            return one, other
+    return left, right
+
+
+def _terms(node: ast.expr, parts: dict[str, ast.expr]) -> Iterator[str]:
+    """The terms of a sum by their texts, each so often as it is added; numbers are ones."""
+    match node:
+        case ast.BinOp(left=one, op=ast.Add(), right=other):
+            yield from _terms(one, parts)
+            yield from _terms(other, parts)
+        case ast.BinOp(left=ast.Constant(value=int() as n), op=ast.Mult(), right=size):
+            yield from [*_terms(size, parts)] * n
+        case ast.Constant(value=int() as n) if 0 < n < 100:
+            parts["1"] = ast.Constant(1)
+            yield from ["1"] * n
+        case _:
+            parts[ast.unparse(node)] = node
+            yield ast.unparse(node)
 
 
 def _factors(node: ast.expr) -> list[ast.expr]:

@@ -21,13 +21,11 @@ from mlax_scaffold.conversion.shapes.values import Array, Prefix
 from mlax_scaffold.conversion.source.trees import (
     expression,
     folded,
-    is_none,
     literal,
     name,
     names,
     replaced,
     same,
-    visited,
 )
 
 
@@ -367,31 +365,3 @@ def _sum(sizes: Iterable[ast.expr]) -> ast.expr:
 
 def _symbol(node: ast.expr) -> ast.Name | None:
     return node if isinstance(node, ast.Name) and is_symbol(node) else None
-
-
-def substituted(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
-    """An expression with values in the place of `self.name`."""
-
-    class Fields(ast.NodeTransformer):
-        def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-            self.generic_visit(node)
-            if isinstance(node.value, ast.Name) and node.value.id == "self":
-                value = values.get(node.attr)
-                return copy.deepcopy(value) if value is not None else node
-            return node
-
-    return folded(visited(_Absent(), Fields().visit(copy.deepcopy(node))))
-
-
-class _Absent(ast.NodeTransformer):
-    """Takes the side of `a if b is None else c` that is told, where b is a number, or None."""
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        self.generic_visit(node)
-        match node.test:
-            case ast.Compare(
-                left=asked, ops=[ast.Is() | ast.IsNot() as op], comparators=[none]
-            ) if is_none(none) and isinstance(asked, ast.Constant | ast.BinOp):
-                absent = is_none(asked) == isinstance(op, ast.Is)
-                return node.body if absent else node.orelse
-        return node.body if same(node.body, node.orelse) else node

@@ -1,0 +1,53 @@
+"""Expressions of hyperparameters with what these are given."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+
+from mlax_scaffold.conversion.source.trees import (
+    folded,
+    is_none,
+    literal,
+    same,
+    visited,
+)
+
+
+def substituted(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
+    """An expression with values in the place of `self.name`."""
+
+    class Fields(ast.NodeTransformer):
+        def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+            self.generic_visit(node)
+            if isinstance(node.value, ast.Name) and node.value.id == "self":
+                value = values.get(node.attr)
+                return copy.deepcopy(value) if value is not None else node
+            return node
+
+    return folded(visited(_Absent(), Fields().visit(copy.deepcopy(node))))
+
+
+class _Absent(ast.NodeTransformer):
+    """Takes what is told: a side of `a if b is None else c`, where b is a number or None, and `[a, b][0]`."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        at = literal(node.slice)
+        if isinstance(node.value, ast.List | ast.Tuple) and type(at) is int:
+            listed = node.value.elts
+            starred = any(isinstance(e, ast.Starred) for e in listed)
+            if not starred and -len(listed) <= at < len(listed):
+                return listed[at]
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        match node.test:
+            case ast.Compare(
+                left=asked, ops=[ast.Is() | ast.IsNot() as op], comparators=[none]
+            ) if is_none(none) and isinstance(asked, ast.Constant | ast.BinOp):
+                absent = is_none(asked) == isinstance(op, ast.Is)
+                return node.body if absent else node.orelse
+        return node.body if same(node.body, node.orelse) else node
