@@ -51,7 +51,7 @@ from mlax_scaffold.conversion.forms.counted_inputs import with_counts
 from mlax_scaffold.conversion.forms.handed_states import refuse_of_one
 from mlax_scaffold.conversion.forms.initial_rules import Rule
 from mlax_scaffold.conversion.forms.literal_locals import sizes_of
-from mlax_scaffold.conversion.forms.numeric_masks import added_inputs
+from mlax_scaffold.conversion.forms.mask_uses import added_inputs
 from mlax_scaffold.conversion.forms.scalar_inputs import is_of_one, scalars_given
 from mlax_scaffold.conversion.forms.unread_locals import without_unread
 from mlax_scaffold.conversion.output.description import Described, Field
