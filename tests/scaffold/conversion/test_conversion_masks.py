@@ -127,3 +127,27 @@ def test_a_buffer_that_attention_is_given_says_where_to_attend_to(kept):
     text = converted(BUFFERED.format(kept=kept, result=result)).text
     assert "== 0\n" in text
     assert "mask=jnp.asarray(self.mask)[:, :" in text
+
+
+def test_a_function_counts_what_it_compares():
+    text = converted(
+        """\
+def sparsemax(x, dim=-1):
+    ordered, _ = torch.sort(x, descending=True, dim=dim)
+    total = ordered.cumsum(dim) - 1
+    support = ordered > total
+    size = support.sum(dim=dim).unsqueeze(dim)
+    return torch.clamp(x - total.gather(dim, size - 1) / x.sum(dim=dim, keepdim=True), min=0)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return sparsemax(self.fc(x))
+"""
+    ).text
+    assert "jnp.sum(support, axis=dim)" in text
+    assert " sum(x, axis=dim, keepdims=True)" in text
