@@ -151,3 +151,25 @@ class Thing(nn.Module):
     ).text
     assert "jnp.sum(support, axis=dim)" in text
     assert " sum(x, axis=dim, keepdims=True)" in text
+
+
+@pytest.mark.parametrize(
+    ("made", "kept"),
+    [
+        ("torch.full((n, n), float('-inf')).triu(1)", "mask == 0"),
+        ("torch.zeros(n, n).masked_fill(x[0, :, :1] > 0, float('-inf'))", "mask == 0"),
+        ("self.slopes + torch.full((n, n), float('-inf')).triu(1)", "mask"),
+        ("self.slopes.masked_fill(x[0, :, :1] > 0, float('-inf'))", "mask"),
+    ],
+)
+def test_a_mask_that_may_hold_a_bias_is_not_compared_for_attention(made, kept):
+    more = f"""\
+        self.slopes = nn.Parameter(torch.zeros(1, 1))
+
+    def forward(self, x):
+        n = x.size(1)
+        mask = {made}
+        return F.scaled_dot_product_attention(self.query(x), self.keys(x), self.value(x), attn_mask=mask)
+"""
+    text = converted(WEIGHTS.format(name="Thing", more=more)).text
+    assert f"mask={kept})" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from mlax_scaffold.conversion.forms.mask_uses import MaskUses, Use
 from mlax_scaffold.conversion.source.origin import Origin
@@ -45,11 +46,14 @@ class _Compared:
     def __init__(self, origin: Origin, torch: bool):
         self.origin, self.torch = origin, torch
         self.uses = MaskUses(origin)
+        self.known: dict[str, list[ast.expr]] = {}
+        """What the locals of a function are."""
         self.is_mask = _is_added if torch else _Multiplied(origin).is_mask
 
     def compare(self, function: ast.FunctionDef, owner: ast.ClassDef | None) -> None:
         """Do so in a function, or in a method of a class."""
         numeric = self._numeric(function)
+        self.known = _bound(function)
         made = {
             t
             for part in ast.walk(function)
@@ -94,6 +98,8 @@ class _Compared:
     def _compared(self, value: ast.expr, use: Use, numeric: set[str]) -> ast.expr:
         if use == "added" or not self._is_numeric(value, numeric):
             return value
+        if use == "kept" and not _is_of_two(value, self.known):
+            return value  # It may hold a bias, too.
         by: ast.cmpop = ast.NotEq()
         if self.torch:
             by = ast.Eq() if use == "kept" else ast.Lt()
@@ -118,6 +124,44 @@ class _Compared:
                 value.orelse, known
             )
         return self.is_mask(value) or any(is_name(value, n) for n in known)
+
+
+def _bound(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+    """What each local is made of, wherever that is."""
+    found: dict[str, list[ast.expr]] = {}
+    for part in ast.walk(function):
+        if isinstance(part, ast.Assign):
+            for title in targets(part.targets[0]):
+                found.setdefault(title, []).append(part.value)
+        elif isinstance(part, ast.AugAssign):
+            for title in targets(part.target):
+                found.setdefault(title, []).append(part)  # type: ignore[arg-type]
+    return found
+
+
+def _is_of_two(
+    value: ast.AST,
+    known: Mapping[str, list[ast.expr]],
+    seen: frozenset[str] = frozenset(),
+) -> bool:
+    """Whether a mask is zeros and minus infinity, and no bias in addition."""
+    match value:
+        case ast.Name(id=title):
+            made = known.get(title, []) if title not in seen else []
+            others = seen | {title}
+            return title in seen or (
+                bool(made) and all(_is_of_two(v, known, others) for v in made)
+            )
+        case ast.Subscript(value=inner):
+            return _is_of_two(inner, known, seen)
+        case ast.Call(func=ast.Attribute(attr=attr, value=inner), args=args):
+            if attr in ("full", "zeros", "generate_square_subsequent_mask"):
+                return True
+            function = is_name(inner, "torch")
+            if attr == "where":
+                return all("inf" in ast.unparse(a) or literal(a) == 0 for a in args[1:])
+            return _is_of_two(args[0] if function and args else inner, known, seen)
+    return False
 
 
 def _is_added(value: ast.expr) -> bool:
