@@ -453,3 +453,25 @@ def test_the_only_weight_left_of_a_layer_is_the_only_array_left_of_it():
 def test_a_list_means_what_each_of_its_layers_does(ours, theirs):
     assert words(ours) == words(theirs)
     assert words("ln_zs") != words("ln_xs")
+
+
+def test_layers_whose_numbers_are_exchanged_are_where_those_beside_them_are():
+    """Each block of the checkpoint is a list of two; the model has a list of each of them."""
+    model = {}
+    state = {}
+    for place in range(2):
+        for part, width in enumerate((12, 6)):
+            ours, theirs = f"layers_{part}", f"layers.{place}.{part}"
+            model.setdefault(ours, {})[str(place)] = {
+                "norm": {"scale": jnp.zeros(4), "bias": jnp.zeros(4)},
+                "fn": {"kernel": jnp.zeros((4, width))},
+            }
+            state[f"{theirs}.norm.weight"] = np.zeros(4)
+            state[f"{theirs}.norm.bias"] = np.zeros(4)
+            state[f"{theirs}.fn.weight"] = np.zeros((width, 4))
+    mapping = map_weights(state, model)
+    assert not mapping.ambiguous
+    for part, place in ((0, 1), (1, 0)):
+        for own, end in (("scale", "weight"), ("bias", "bias")):
+            made = made_of(mapping, f"layers_{part}/{place}/norm/{own}")
+            assert made == f'"layers.{place}.{part}.norm.{end}"'

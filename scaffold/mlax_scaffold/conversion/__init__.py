@@ -26,6 +26,7 @@ from mlax_scaffold.conversion.definitions.functions import (
 )
 from mlax_scaffold.conversion.definitions.pairs import pair_class
 from mlax_scaffold.conversion.definitions.programs import Program
+from mlax_scaffold.conversion.forms.boolean_sums import count_truths
 from mlax_scaffold.conversion.forms.einops_calls import without_einops
 from mlax_scaffold.conversion.forms.haiku_functions import transformed
 from mlax_scaffold.conversion.forms.known_tuples import without_known_tuples
@@ -235,6 +236,9 @@ def _converted(
     refuse_leftovers(origin, notes, spec)
     spec = with_choices(spec)
     without_builtin_sums(_trees(spec))
+    for part in spec.beside:
+        if isinstance(part, ast.FunctionDef):
+            count_truths(part)
     for definition in spec.definitions:
         methods = (
             definition.methods

@@ -12,6 +12,8 @@ import jax
 import jax.extend
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 
+from mlax_scaffold.testing._rules_known import traced_once
+
 TRANSPARENT = frozenset(
     {
         "checkpoint",
@@ -168,12 +170,15 @@ def custom_rules(
         ys, vjp = jax.vjp(of_inexact, *(args[i] for i in inexact))
         return vjp(ys)
 
-    try:
-        return jax.make_jaxpr(derivative)(*avals)
-    except Exception:
-        # A rule that raises when it is traced alone (it may not be differentiable here,
-        # or need a mesh) is no part of any program that this call is part of.
-        return None
+    def trace() -> ClosedJaxpr | None:
+        try:
+            return jax.make_jaxpr(derivative)(*avals)
+        except Exception:
+            # A rule that raises when it is traced alone (it may not be differentiable here,
+            # or need a mesh) is no part of any program that this call is part of.
+            return None
+
+    return traced_once(eqn, tuple(inexact), trace)
 
 
 def is_inexact(dtype: Any) -> bool:

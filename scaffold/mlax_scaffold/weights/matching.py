@@ -149,7 +149,9 @@ def _round(
                 table.setdefault(id(slot), {})[id(node)] = ways
                 free[id(node)] = node
     _drop_around(table, free)
-    for group in _groups(own, free, table):
+    # Layers that may be numbered either way are where those beside them are, which come first.
+    groups = [*_groups(own, free, table)]
+    for group in sorted(groups, key=lambda group: _either_way(group[0], roles)):
         _decide(*group, table, found, roles)
 
 
@@ -216,6 +218,9 @@ def _decide(
         if pair is None:
             break
         left, right, reason, pairs = pair
+        if (turned := _turned(pairs, roles)) and _fit(turned, table):
+            beside = [_beside(given, found) for given in (pairs, turned)]
+            pairs = turned if beside[1] > beside[0] else pairs
         for slot, node in pairs:
             ways = table[id(slot)][id(node)]
             found.matches.append(Match(slot, node, ways, reason))
@@ -304,7 +309,47 @@ def _paired(
     if not mine or not other or (mine != other and not flat):
         return []
     pairs = list(zip(slots, nodes, strict=True))
-    return pairs if all(id(n) in table[id(s)] for s, n in pairs) else []
+    return pairs if _fit(pairs, table) else []
+
+
+def _fit(pairs: list[Pair], table: dict[int, dict[int, tuple[Fill, ...]]]) -> bool:
+    return all(id(node) in table[id(slot)] for slot, node in pairs)
+
+
+def _either_way(slots: Sequence[Slot], roles: bool) -> bool:
+    """Whether layers of a family have two numbers, which those of a checkpoint may have in the other order.
+
+    `blocks_0[1]` is `blocks.1.0` where each block is a list, whose first layers are a list here.
+    """
+    families = _families(slots, lambda slot: slot.path, roles).values()
+    return any(_turned([(s, s) for s in own], roles) for own in families)
+
+
+def _turned(pairs: Sequence[tuple[Slot, T]], roles: bool) -> list[tuple[Slot, T]]:
+    """Layers with the places of the other order of two numbers; none where there is no such."""
+    counted = ranks([numbers(slot.path, roles) for slot, _ in pairs])
+    places = {number: other for number, (_, other) in zip(counted, pairs, strict=True)}
+    turned = [places.get(number[::-1]) for number in counted]
+    if None in turned or any(len(number) != 2 for number in counted):
+        return []
+    slots = (slot for slot, _ in pairs)
+    return [(s, t) for s, t in zip(slots, turned, strict=True) if t is not None]
+
+
+def _beside(pairs: list[Pair], found: Matching) -> int:
+    """How many layers are in their place beside what is in the same part of the model."""
+    return sum(
+        any(
+            _within(m.slot.path, slot.path) and _within(m.node.path, node.path)
+            for m in found.matches
+        )
+        for slot, node in pairs
+    )
+
+
+def _within(path: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether a path is in the part that another one is in."""
+    return path[: len(other) - 1] == other[:-1]
 
 
 def _elsewhere(

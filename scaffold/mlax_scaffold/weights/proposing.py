@@ -105,11 +105,24 @@ def _named_alike(weights: tuple[Weight, ...], source: Source) -> tuple[Weight, .
         fits = name and tuple(source.shapes[name]) == weight.leaf.shape
         if weight.decided:
             fits = fits and torch and weight.expression is not None
-            fits = fits and weight.expression != Given(name)
+            fits = fits and not _of_another_layer(weight, name)
         elif name in used:
             fits = False
         made.append(Weight(weight.leaf, Given(name), NAMES) if fits else weight)
     return tuple(made)
+
+
+def _of_another_layer(weight: Weight, name: str) -> bool:
+    """Whether a weight is that array, or one of the same name of a layer that was decided.
+
+    `layers_0/1/bias` is `layers.1.0.bias` where that is decided, and not `layers.0.1.bias`.
+    """
+    match weight.expression:
+        case Given(name=own):
+            ends = (n.rpartition(".")[2] for n in (own, name))
+            exact = name.replace(".", "/") == weight.leaf.path
+            return own == name or (len({*ends}) == 1 and not exact)
+    return False
 
 
 def _left_in_place(weights: tuple[Weight, ...], source: Source) -> tuple[Weight, ...]:

@@ -173,3 +173,21 @@ def test_cells_return_pairs_as_pytorch_has_them():
         )
     ).text
     assert "x: Float['batch dim']" in text
+
+
+def test_an_axis_that_is_broadcast_has_one_element_after_any_others():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, margin=2.0):
+        super().__init__()
+        self.margin = margin
+
+    def forward(self, left, right, label):
+        distance = F.pairwise_distance(left, right, keepdim=True)
+        near = (1 - label) * distance.pow(2)
+        return (near + label * torch.clamp(self.margin - distance, min=0.0).pow(2)).mean()
+"""
+    ).text
+    assert "label: Float['# *batch 1']" in text
+    assert "'label': (2, 1)" in text

@@ -163,3 +163,32 @@ class Thing(nn.Module):
     [note] = [n for n in made.notes if n.blocks]
     assert note.line == 11
     assert "by a name that is computed" in note.what
+
+
+def test_a_loop_over_a_range_that_a_local_is_takes_layers_by_their_places():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, width, first=True, count=3):
+        super().__init__()
+        self.first = first
+        self.count = count
+        self.layers = nn.ModuleList()
+        self.layers.append(nn.Linear(width, 16))
+        for _ in range(1, count):
+            self.layers.append(nn.LayerNorm(16))
+
+    def forward(self, x):
+        if self.first:
+            x = self.layers[0](x)
+            left = range(1, self.count)
+        else:
+            left = range(self.count)
+        for i in left:
+            x = x + self.layers[i](x)
+        return x
+"""
+    )
+    assert "x = self.layers_0(x)" in text.text
+    assert "x = x + self.layers_2(x)" in text.text
+    assert "for i in" not in text.text

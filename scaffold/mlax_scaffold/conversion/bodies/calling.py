@@ -214,7 +214,8 @@ class Calling(Helping):
             return node, None
         of_layer = self._of_layer(node)
         if of_layer is not None:
-            return of_layer, None
+            named = of_layer if isinstance(of_layer, ast.Attribute) else node
+            return of_layer, self._weight_of(named)
         weight = self._weight_of(node)
         if weight is not None:
             return node, weight

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from mlax_scaffold.conversion.bodies.calling import Calling
 from mlax_scaffold.conversion.shapes.repeated_sizes import after_passes
+from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Value
 from mlax_scaffold.conversion.source.trees import (
     expression,
@@ -27,15 +28,42 @@ class Repeating(Calling):
             after = self.env.get(local)
             if not isinstance(first, Array) or not isinstance(after, Array):
                 continue
+            if after.lead and not first.lead and self._begins_as_others(after, before):
+                self.symbols.ranked(after, ["nodes", *["_"] * (len(first.axes) - 1)])
             if first.lead or after.lead or len(first.axes) != len(after.axes):
                 continue
             axes = list(after.axes)
             for i, (one, other) in enumerate(zip(first.axes, axes[:-1], strict=False)):
                 known = self.symbols.find(one), self.symbols.find(other)
-                if not same(*known):
+                if not same(*known) and self._is_of_others(known[1], before):
+                    # `x = adjacency @ x`: rows are what the next pass goes over.
+                    self.symbols.equal(one, other)
+                elif not same(*known):
                     made = after_passes(*known, count)
                     axes[i] = made or self.symbols.fresh("_")
             self.env[local] = after.like(axes)
+
+    def _begins_as_others(self, array: Array, changed: Mapping[str, Value]) -> bool:
+        """Whether an array has as many axes before the known ones as one that a loop leaves as it is."""
+        others = [v for k, v in self.env.items() if k not in changed]
+        return any(isinstance(v, Array) and v.prefix is array.prefix for v in others)
+
+    def _is_of_others(self, axis: ast.expr, changed: Mapping[str, Value]) -> bool:
+        """Whether nothing is known of an axis but that an array has it that a loop leaves as it is."""
+        if not isinstance(axis, ast.Name) or not is_symbol(axis):
+            return False
+        others = [v for k, v in self.env.items() if k not in changed]
+        return any(
+            is_name(self.symbols.find(a), axis.id)
+            for value in others
+            if isinstance(value, Array)
+            for a in value.axes
+        ) and not any(
+            axis.id in names(self.symbols.find(a))
+            for value in changed.values()
+            if isinstance(value, Array)
+            for a in value.axes
+        )
 
     def _widths(self, entry: ast.Name, local: str, value: ast.expr) -> None:
         """Declarations of a loop get the size that comes before, from pass to pass."""

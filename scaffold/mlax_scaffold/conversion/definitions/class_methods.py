@@ -64,6 +64,14 @@ _OUTSIDE = ("numpy.random.", "random.", "torch.load", "torch.save")
 """What is done with a model, and not by it."""
 
 
+def _is_item(node: ast.AST) -> bool:
+    """Whether a node makes a number of an array, `loss.item()`; `self.item(x)` is a layer."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="item") as func, args=[]):
+            return self_attribute(func) is None
+    return False
+
+
 class ClassMethods(AddedFields):
     """Writes them."""
 
@@ -135,7 +143,7 @@ class ClassMethods(AddedFields):
         notes = self.builder.notes
         refused = any(note.blocks for note in notes.found[before:]) or any(
             self_attribute(part) in _OF_ALL
-            or (isinstance(part, ast.Attribute) and part.attr == "item")
+            or _is_item(part)
             or self.builder.origin.qualified(part).startswith(_OUTSIDE)
             for part in ast.walk(function)
         )

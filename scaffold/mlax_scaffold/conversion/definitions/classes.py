@@ -51,7 +51,7 @@ from mlax_scaffold.conversion.forms.counted_inputs import with_counts
 from mlax_scaffold.conversion.forms.handed_states import refuse_of_one
 from mlax_scaffold.conversion.forms.initial_rules import Rule
 from mlax_scaffold.conversion.forms.literal_locals import sizes_of
-from mlax_scaffold.conversion.forms.numeric_masks import added_inputs
+from mlax_scaffold.conversion.forms.mask_uses import added_inputs
 from mlax_scaffold.conversion.forms.scalar_inputs import is_of_one, scalars_given
 from mlax_scaffold.conversion.forms.unread_locals import without_unread
 from mlax_scaffold.conversion.output.description import Described, Field
@@ -73,7 +73,7 @@ from mlax_scaffold.conversion.shapes.examples_of_one import (
 )
 from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
-from mlax_scaffold.conversion.shapes.node_counts import with_nodes
+from mlax_scaffold.conversion.shapes.indexed_inputs import with_indexed_inputs
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.taken_apart import taken_apart, with_edges
@@ -228,7 +228,7 @@ class ClassReader(ClassMethods):
             env |= {s: Array([], False) for s in scalars_given(forward) & env.keys()}
         sizes = [f.name for f in builder.fields.values() if f.word == "Size"]
         with_assumed_axes(self.symbols, self.assumed, self.title, env, sizes)
-        with_nodes(self.symbols, forward, env)
+        with_indexed_inputs(self.symbols, forward, builder.node, env)
         for value in [env[given] for given in added_inputs(forward) & env.keys()]:
             if isinstance(value, Array) and value.kind == "Bool":
                 value.kind = "Float"

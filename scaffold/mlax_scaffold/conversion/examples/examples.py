@@ -274,7 +274,9 @@ def _value(field: Field, text: str) -> object:
             return (1,) * count
         if not _KERNEL.search(name) and isinstance(default, tuple | list):
             return _scaled(tuple(default)) or (8,) * count
-        return (3,) * count if _KERNEL.search(name) else (8,) * count
+        if _KERNEL.search(name):
+            return ((3,) if "patch" not in name else (2,)) * count
+        return (8,) * count
     if word.startswith(("str", "tuple[str")) and default:
         # Others may mean nothing.
         return default

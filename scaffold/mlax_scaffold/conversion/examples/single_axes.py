@@ -16,6 +16,9 @@ def with_single_axes(
         for argument in (*method.args.args, *method.args.kwonlyargs):
             shape = shapes.get(argument.arg)
             axes = _axes(argument.annotation)
+            if isinstance(shape, tuple) and axes and axes[0].startswith("*"):
+                # It stands for as many axes as there are beside the others.
+                axes[:1] = [axes[0]] * (len(shape) - len(axes) + 1)
             if isinstance(shape, tuple) and len(shape) == len(axes):
                 pairs = zip(shape, axes, strict=True)
                 made[argument.arg] = tuple(1 if a == "1" else s for s, a in pairs)
@@ -25,5 +28,5 @@ def with_single_axes(
 def _axes(annotation: ast.expr | None) -> list[str]:
     """The axes of a type of what is broadcast; none of any other."""
     text = ast.unparse(annotation) if annotation is not None else ""
-    found = re.search(r"\['# ([^'*]*)'\]", text)
+    found = re.search(r"\['# (\*?[^'*]*)'\]", text)
     return found.group(1).split() if found else []

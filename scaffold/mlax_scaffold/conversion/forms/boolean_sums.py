@@ -49,6 +49,22 @@ def of_numbers(
     return node
 
 
+def count_truths(function: ast.FunctionDef) -> None:
+    """Count the masks that a function beside the layers sums, in place: none of its inputs tells a dtype."""
+    bound: dict[str, list[ast.expr]] = {}
+    for part in ast.walk(function):
+        if isinstance(part, ast.Assign):
+            for target in part.targets:
+                if isinstance(target, ast.Name):
+                    bound.setdefault(target.id, []).append(part.value)
+    truths = {n for n, made in bound.items() if all(is_truth(v, ()) for v in made)}
+    for part in ast.walk(function):
+        match part:
+            case ast.Call(func=ast.Name(id=word), args=[summed, *_]):
+                if word == _WORDS[0] and is_truth(summed, truths):
+                    part.func = ast.Attribute(name("@module:jnp"), "sum", ast.Load())
+
+
 def _is_whole(node: ast.expr) -> bool:
     """Whether an array is cast to whole numbers: `mask.astype(jnp.int32)`."""
     match node:

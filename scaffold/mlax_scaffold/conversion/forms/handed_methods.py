@@ -1,4 +1,4 @@
-"""Methods that are handed a layer of their class, as one method for each layer.
+"""Methods that are handed a layer of their class, or a list of them, as one method for each.
 
 q = self.encode(self.query, x)        becomes        q = self.encode_query(x)
 """
@@ -21,7 +21,7 @@ from mlax_scaffold.conversion.source.trees import (
 def without_handed_layers_of_methods(origin: Origin) -> None:
     """Write them so, in place."""
     for node in origin.classes.values():
-        if framework_of(origin, node) in ("flax", "nnx", "equinox", "haiku"):
+        if framework_of(origin, node):
             _in(node)
             ast.fix_missing_locations(node)
 
@@ -59,16 +59,28 @@ def _in(node: ast.ClassDef) -> None:
 
 
 def _calls(method: ast.FunctionDef, place: str) -> bool:
-    """Whether a method does nothing with what it is given there but to call it."""
+    """Whether a method does nothing with what it is given there but to call it, or its items."""
     if place in targets(method):
         return False
     reads = [p for p in ast.walk(method) if is_name(p, place)]
-    called = [
-        p.func
-        for p in ast.walk(method)
-        if isinstance(p, ast.Call) and is_name(p.func, place)
-    ]
+    called = [u for p in ast.walk(method) for u in _used(p) if is_name(u, place)]
     return bool(called) and len(reads) == len(called)
+
+
+def _used(node: ast.AST) -> list[ast.expr]:
+    """What a node calls, counts, goes over or takes a callable item of."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[counted]):
+            return [counted]
+        case ast.Call(func=ast.Subscript(value=owner)):
+            return [owner]
+        case ast.Call(func=called):
+            return [called]
+        case ast.For(iter=ast.Call(func=ast.Name(id="zip" | "enumerate"), args=given)):
+            return given
+        case ast.For(iter=gone_over):
+            return [gone_over]
+    return []
 
 
 def _with(

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Mapping
 
+from mlax_scaffold.conversion.forms.mask_uses import MaskUses, Use
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, self_attribute, targets
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    literal,
+    self_attribute,
+    targets,
+)
 
 _MASKS = ("attn_mask", "mask", "src_mask", "tgt_mask")
 _TRIANGLES = ("tril", "triu")
@@ -17,84 +23,145 @@ def without_numeric_masks(origin: Origin) -> None:
     """Compare such masks where layers are called with them, in place.
 
     What is added is zero or minus infinity: PyTorch's masks say then where not to attend. Of ones and
-    zeros, which flax takes, all but zero is attended to.
+    zeros, which flax takes, all but zero is attended to. What is called with a mask that it adds itself
+    gets the numbers.
     """
     torch = any(full.startswith("torch") for full in origin.imports.values())
-    is_mask = _is_added if torch else _Multiplied(origin).is_mask
+    compared = _Compared(origin, torch)
+    owners = {
+        id(method): owner
+        for owner in ast.walk(origin.tree)
+        if isinstance(owner, ast.ClassDef)
+        for method in owner.body
+    }
     for node in ast.walk(origin.tree):
         if isinstance(node, ast.FunctionDef):
-            _compare(node, is_mask, ast.Lt() if torch else ast.NotEq())
+            compared.compare(node, owners.get(id(node)))
     ast.fix_missing_locations(origin.tree)
 
 
-def added_inputs(function: ast.FunctionDef) -> set[str]:
-    """The names that are added as they are, but for new axes and parts: `scores + mask[:, None]`."""
-    parts = {
-        part.targets[0].id: _with_axes(part.value)
-        for part in ast.walk(function)
-        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
-    }
-    added = {
-        found
-        for part in ast.walk(function)
-        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub)
-        for side in (part.left, part.right)
-        if (found := _with_axes(side))
-    }
-    return added | {parts[a] for a in added if parts.get(a)}
+class _Compared:
+    """Compares the masks that calls of layers are given."""
 
+    def __init__(self, origin: Origin, torch: bool):
+        self.origin, self.torch = origin, torch
+        self.uses = MaskUses(origin)
+        self.known: dict[str, list[ast.expr]] = {}
+        """What the locals of a function are."""
+        self.is_mask = _is_added if torch else _Multiplied(origin).is_mask
 
-def _with_axes(node: ast.expr) -> str:
-    """The name that an expression gives new axes; "" for any other expression."""
-    match node:
-        case ast.Name(id=local):
-            return local
-        case ast.Subscript(value=inner):
-            return _with_axes(inner)
-        case ast.Call(func=ast.Attribute(attr="expand_dims"), args=[inner, *_]):
-            return _with_axes(inner)
-    return ""
+    def compare(self, function: ast.FunctionDef, owner: ast.ClassDef | None) -> None:
+        """Do so in a function, or in a method of a class."""
+        numeric = self._numeric(function)
+        self.known = _bound(function)
+        made = {
+            t
+            for part in ast.walk(function)
+            if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call)
+            for t in targets(part.targets[0])
+        }
+        for part in ast.walk(function):
+            if not isinstance(part, ast.Call):
+                continue
+            if self_attribute(part.func) == "register_buffer":
+                self._compare_buffer(part, owner, numeric)
+            # A layer: an attribute, a local, or one that is made where it is called.
+            elif (
+                self_attribute(part.func)
+                or isinstance(part.func, ast.Call)
+                or getattr(part.func, "id", "") in made
+                or ast.unparse(part.func) == "super().__call__"
+                or self.uses.attends(part)
+            ):
+                for at, value in enumerate(part.args):
+                    if getattr(value, "id", "") in _MASKS:
+                        use = self.uses.of_argument(owner, part, at)
+                        part.args[at] = self._compared(value, use, numeric)
+                for keyword in part.keywords:
+                    if keyword.arg in _MASKS:
+                        use = self.uses.of_argument(owner, part, keyword.arg)
+                        keyword.value = self._compared(keyword.value, use, numeric)
 
-
-def _compare(
-    function: ast.FunctionDef, is_mask: Callable[[ast.expr], bool], by: ast.cmpop
-) -> None:
-    numeric: set[str] = set()
-
-    def is_numeric(value: ast.expr) -> bool:
-        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
-            return is_numeric(value.left) or is_numeric(value.right)
-        if isinstance(value, ast.IfExp):
-            return is_numeric(value.body) or is_numeric(value.orelse)
-        return is_mask(value) or any(is_name(value, n) for n in numeric)
-
-    for part in ast.walk(function):
-        if isinstance(part, ast.Assign) and is_numeric(part.value):
-            numeric |= set(targets(part.targets[0]))
-    made = {
-        t
-        for part in ast.walk(function)
-        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call)
-        for t in targets(part.targets[0])
-    }
-    for part in ast.walk(function):
-        # A layer: an attribute, a local, or one that is made where it is called.
-        if not isinstance(part, ast.Call) or not (
-            self_attribute(part.func)
-            or isinstance(part.func, ast.Call)
-            or getattr(part.func, "id", "") in made
-            or ast.unparse(part.func) == "super().__call__"
+    def _compare_buffer(
+        self, call: ast.Call, owner: ast.ClassDef | None, numeric: set[str]
+    ) -> None:
+        """Compare a buffer that is called a mask, or holds one, where it is not added."""
+        if len(call.args) < 2 or owner is None:
+            return
+        title, value = literal(call.args[0]), call.args[1]
+        if isinstance(title, str) and (
+            title in _MASKS or getattr(value, "id", "") in _MASKS
         ):
-            continue
-        for at, value in enumerate(part.args):
-            if getattr(value, "id", "") in _MASKS and is_numeric(value):
-                test = ast.Compare(value, [by], [ast.Constant(0)])
-                part.args[at] = ast.copy_location(test, value)
-        for keyword in part.keywords:
-            value = keyword.value
-            if keyword.arg in _MASKS and is_numeric(value):
-                test = ast.Compare(value, [by], [ast.Constant(0)])
-                keyword.value = ast.copy_location(test, value)
+            use = self.uses.of_attribute(owner, title)
+            call.args[1] = self._compared(value, use, numeric)
+
+    def _compared(self, value: ast.expr, use: Use, numeric: set[str]) -> ast.expr:
+        if use == "added" or not self._is_numeric(value, numeric):
+            return value
+        if use == "kept" and not _is_of_two(value, self.known):
+            return value  # It may hold a bias, too.
+        by: ast.cmpop = ast.NotEq()
+        if self.torch:
+            by = ast.Eq() if use == "kept" else ast.Lt()
+        test = ast.Compare(value, [by], [ast.Constant(0)])
+        return ast.copy_location(test, value)
+
+    def _numeric(self, function: ast.FunctionDef) -> set[str]:
+        """The locals that are such masks."""
+        found: set[str] = set()
+        for part in ast.walk(function):
+            if isinstance(part, ast.Assign) and self._is_numeric(part.value, found):
+                found |= set(targets(part.targets[0]))
+        return found
+
+    def _is_numeric(self, value: ast.expr, known: set[str]) -> bool:
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+            return self._is_numeric(value.left, known) or self._is_numeric(
+                value.right, known
+            )
+        if isinstance(value, ast.IfExp):
+            return self._is_numeric(value.body, known) or self._is_numeric(
+                value.orelse, known
+            )
+        return self.is_mask(value) or any(is_name(value, n) for n in known)
+
+
+def _bound(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+    """What each local is made of, wherever that is."""
+    found: dict[str, list[ast.expr]] = {}
+    for part in ast.walk(function):
+        if isinstance(part, ast.Assign):
+            for title in targets(part.targets[0]):
+                found.setdefault(title, []).append(part.value)
+        elif isinstance(part, ast.AugAssign):
+            for title in targets(part.target):
+                found.setdefault(title, []).append(part)  # type: ignore[arg-type]
+    return found
+
+
+def _is_of_two(
+    value: ast.AST,
+    known: Mapping[str, list[ast.expr]],
+    seen: frozenset[str] = frozenset(),
+) -> bool:
+    """Whether a mask is zeros and minus infinity, and no bias in addition."""
+    match value:
+        case ast.Name(id=title):
+            made = known.get(title, []) if title not in seen else []
+            others = seen | {title}
+            return title in seen or (
+                bool(made) and all(_is_of_two(v, known, others) for v in made)
+            )
+        case ast.Subscript(value=inner):
+            return _is_of_two(inner, known, seen)
+        case ast.Call(func=ast.Attribute(attr=attr, value=inner), args=args):
+            if attr in ("full", "zeros", "generate_square_subsequent_mask"):
+                return True
+            function = is_name(inner, "torch")
+            if attr == "where":
+                return all("inf" in ast.unparse(a) or literal(a) == 0 for a in args[1:])
+            return _is_of_two(args[0] if function and args else inner, known, seen)
+    return False
 
 
 def _is_added(value: ast.expr) -> bool:

@@ -161,6 +161,8 @@ class Written:
 
     def __init__(self, known: Known, reads: Callable[[ast.AST], bool]):
         self.known, self._reads_one = known, reads
+        self._ranges: dict[str, ast.expr] = {}
+        """Locals that are ranges where a statement stands."""
 
     def _reads(self, node: ast.AST) -> bool:
         return any(map(self._reads_one, ast.walk(node)))
@@ -170,21 +172,38 @@ class Written:
         found: list[ast.stmt] = []
         for node in body:
             if not self._reads(node):
+                self._remember(node)
                 found.append(node)
             elif isinstance(node, ast.For):
                 found += self._loop(node)
             elif isinstance(node, ast.If):
                 node.test = self.known.value(node.test)
+                decided = truth(node.test)
+                if decided is not None:
+                    found += self.statements(node.body if decided else node.orelse)
+                    continue
                 node.body = self.statements(node.body)
                 node.orelse = self.statements(node.orelse)
-                decided = truth(node.test)
-                chosen = node.body if decided else node.orelse
-                found += [node] if decided is None else chosen
+                self._remember(node)
+                found.append(node)
             else:
                 found.append(self.known.visit(node))
         return found
 
+    def _remember(self, node: ast.stmt) -> None:
+        """Know the range that a statement binds, and no more what a name was that it binds otherwise."""
+        for title in stored_names(node):
+            self._ranges.pop(title, None)
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=title)],
+                value=ast.Call(func=ast.Name(id="range")) as value,
+            ):
+                self._ranges[title] = value
+
     def _loop(self, node: ast.For) -> list[ast.stmt]:
+        if isinstance(node.iter, ast.Name) and node.iter.id in self._ranges:
+            node.iter = copy.deepcopy(self._ranges[node.iter.id])
         items = items_of(_beside_known(self.known.value(node.iter), node.body))
         if items is None:
             node.body = self.statements(node.body)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.lists.local_lists import without_local_lists
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import AsLocal, names, self_attribute
 
@@ -17,9 +18,10 @@ _KINDS = ("torch.nn.ModuleList", "torch.nn.Sequential")
 
 
 def without_wrapped_lists(origin: Origin) -> None:
-    """Write them as locals of the constructor, in place."""
+    """Write them as locals of the constructor, and those that are lists of layers as plain ones, in place."""
     if not origin.uses("torch"):
         return
+    without_local_lists(origin)
     for node in origin.classes.values():
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "__init__":

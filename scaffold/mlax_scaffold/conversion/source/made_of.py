@@ -42,7 +42,9 @@ def uncalled(origin: Origin, of: ast.ClassDef | None = None) -> set[str]:
         m
         for c in origin.classes.values()
         for m in c.body
-        if isinstance(m, ast.FunctionDef) and not m.name.startswith("__")
+        if isinstance(m, ast.FunctionDef)
+        # What makes a class a layer is called wherever that is called.
+        and not (m.name.startswith("__") or m.name == "forward")
     ]
     found: set[str] = set()
     others = _other_reads(origin, of) if of is not None else set()
