@@ -158,9 +158,10 @@ def chunked_attention(
 
     def skip(chunk):
         """In the place of a chunk that nothing attends to."""
-        q, _, v, _ = chunk
-        total = jnp.swapaxes(jnp.zeros_like(q[..., :1], wide), -3, -2)
-        return jnp.full_like(total, -jnp.inf), total, jnp.zeros_like(v, wide)
+        q = chunk[0][..., :1].astype(wide)
+        total = jnp.swapaxes(jnp.zeros_like(q), -3, -2)
+        y = jnp.zeros_like(jnp.broadcast_to(q, (*q.shape[:-1], features)))
+        return jnp.full_like(total, -jnp.inf), total, y
 
     mask = None if mask is None else fill(mask)
     bias = None if bias is None else fill(bias)
