@@ -11,7 +11,7 @@ from mlax_scaffold.reader.remedies.bindings import target_name
 from mlax_scaffold.reader.remedies.hoisted import hoisted
 from mlax_scaffold.reader.source import Source
 
-_ARRAYS = ("trainable", "state")
+_ARRAYS = ("trainable", "state", "moment")
 
 
 def check_declared(
@@ -41,6 +41,14 @@ def check_declared(
             f"`{method.name}` declares, and cannot be read where `setup` calls it",
             "Let it return at the end of each branch, and call it in a statement, not in a condition "
             "or for each item; one that is a single expression can be called anywhere.",
+        )
+        return
+    if first.func.id == "moment":
+        source.report(
+            first.func,
+            "`moment` declares, which `setup` does",
+            "Write `self.name = moment(zeros, param.shape)` in `setup(self, param)`. Here `self.name` "
+            "is what was kept, and what is assigned to it is kept.",
         )
         return
     source.report(

@@ -43,6 +43,8 @@ def mode(source: Source, within: ast.AST, node: ast.expr, name: str) -> Edit:
             return source.edit(negation, "self.training")
         case ast.If(test=test) | ast.IfExp(test=test) if test is node:
             return source.edit(node, "not self.training")
+        case ast.Call(func=func) if func is not node:
+            return source.edit(node, "not self.training")
         case parent if isinstance(parent, _WHOLE):
             return source.edit(node, "not self.training")
     return source.edit(node, "(not self.training)")
@@ -54,7 +56,7 @@ def by_another_name(
     """What says the same as an attribute that there is not, and the edit; empty: nothing known."""
     if node.attr in TRAINS and "training" in known:
         edit = mode(source, method, node, node.attr)
-        return "Whether a layer is trained tells `self.training`.", Fix((edit,))
+        return "`self.training` tells whether the layer is trained.", Fix((edit,))
     if node.attr in _STEPS and "step" in known:
         edit = source.edit(node, "self.step")
         return "The number of the step is `self.step`, from 1.", Fix((edit,))
