@@ -28,6 +28,7 @@ from mlax_scaffold.reader.remedies.signatures import (
     handed_on,
     keyword_only,
     with_word,
+    without_star,
 )
 from mlax_scaffold.reader.remedies.trees import DICTIONARIES, typed_dict
 from mlax_scaffold.reader.remedies.types import annotated
@@ -91,7 +92,10 @@ def read_inputs(
         if extra is not None:
             takes = several and extra is arguments.vararg
             hint = f"A function may have `*{extra.arg}: PyTree`." if takes else ""
-            source.report(extra, "a spec's signature has no * or ** parameters", hint)
+            fix = without_star(source, extra) if extra is stars else None
+            source.report(
+                extra, "a spec's signature has no * or ** parameters", hint, fix=fix
+            )
     pairs = [
         (arg, default, False) for arg, default in zip(positional, defaults, strict=True)
     ]

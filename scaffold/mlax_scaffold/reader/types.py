@@ -82,7 +82,7 @@ def read_hyper_type(
         source.report(
             node,
             f"`{given}` is not a word of the vocabulary",
-            close or f"Write `{text}`.",
+            close if f'"{text}"' in close else f"Write `{text}`.",
             fix=fix,
         )
         return None
@@ -161,15 +161,15 @@ def _read_sequence(
             return kind and replace(kind, optional=optional, sequence=True)
     if len(set(names := row_of(node))) > 1:
         return replace(row_type(names), optional=optional)
+    fix = field_type(source, node)
     hint = (
-        "Write Sizes, or tuple[float, ...]; the word of a tuple is one of "
+        f"Write `{fix.edits[0].text}`."
+        if fix
+        else "Write Sizes, or tuple[float, ...]; the word of a tuple is one of "
         f"{', '.join(sequence_elements())}."
     )
     source.report(
-        node,
-        f"`{unparsed(node)}` is not a sequence of a word",
-        hint,
-        fix=field_type(source, node),
+        node, f"`{unparsed(node)}` is not a sequence of a word", hint, fix=fix
     )
     return None
 

@@ -57,6 +57,44 @@ def before_star(source: Source, function: ast.FunctionDef, name: str) -> Fix | N
     return Fix((source.replace(after, after, f", {text}"), source.replace(*span, "")))
 
 
+def without_star(source: Source, arg: ast.arg) -> Fix | None:
+    """A method without `*args`, which it only hands on; None where it reads them.
+
+    What a layer takes is one input or one tuple, and others by name.
+    """
+    for method in ast.walk(source.tree):
+        if not isinstance(method, ast.FunctionDef) or method.args.vararg is not arg:
+            continue
+        uses = [
+            n for n in ast.walk(method) if isinstance(n, ast.Name) and n.id == arg.arg
+        ]
+        calls = [n for n in ast.walk(method) if isinstance(n, ast.Call)]
+        edits = [
+            _unlisted(source, call, a)
+            for call in calls
+            for a in call.args
+            if isinstance(a, ast.Starred) and a.value in uses
+        ]
+        before = [*method.args.posonlyargs, *method.args.args]
+        if len(edits) != len(uses) or None in edits or len(before) < 2:
+            return None
+        previous = method.args.defaults[-1] if method.args.defaults else before[-1]
+        end = source.end(getattr(previous, "annotation", None) or previous)
+        own = source.replace(end, source.end(arg.annotation or arg), "")
+        if method.args.kwonlyargs:
+            own = source.replace(end, source.end(arg.annotation or arg), ", *")
+        return Fix((own, *(e for e in edits if e)))
+    return None
+
+
+def _unlisted(source: Source, call: ast.Call, given: ast.expr) -> Edit | None:
+    """A call without one of its arguments, which is not the first."""
+    place = call.args.index(given)
+    if not place:
+        return None
+    return source.replace(source.end(call.args[place - 1]), source.end(given), "")
+
+
 def handed_on(source: Source, arg: ast.arg, name: str) -> Fix | None:
     """The keyword inputs `**arg` of a method by that name, as trees; None where the name is taken."""
     for method in ast.walk(source.tree):

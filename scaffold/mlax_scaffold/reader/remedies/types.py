@@ -200,8 +200,8 @@ def _field_of(owner: str, inner: ast.expr) -> str | None:
             return f"tuple[{', '.join(names)}]"
         words = {_field(p) for p in parts if not _is_dots(p)}
         [word] = words if len(words) == 1 else [None]
-        if word in ("int", "Size"):
-            return "Sizes"
+        if (several := f"{'Size' if word == 'int' else word}s") in WORDS:
+            return several
         return word and f"tuple[{word}, ...]"
     if owner in ("Final", "ClassVar", "Annotated", "Required"):
         return _field(parts[0])
@@ -271,6 +271,8 @@ def _array(node: ast.expr) -> str | None:
             return inner and f"{inner} | None"
         case ast.Subscript(value=owner, slice=inner):
             return _array_of(_name(owner), inner)
+        case ast.Constant(value=str(text)):
+            return _array_in_quotes(text)
     if name in ("PyTree", "Key", "PRNGKey", "PRNGKeyArray", "Any"):
         return _ARRAYS[name]
     if name in _SEVERAL:
@@ -278,6 +280,16 @@ def _array(node: ast.expr) -> str | None:
     if name in _ARRAYS:
         return f'{_ARRAYS[name]}["..."]'
     return None
+
+
+def _array_in_quotes(text: str) -> str | None:
+    """`"Float[Array, 'batch features']"`; the shape may stand in it without quotes of its own."""
+    try:
+        return _array(ast.parse(text, mode="eval").body)
+    except SyntaxError:
+        found = re.fullmatch(r"(\w+)\[([^\[\]\"']+)\]", text.strip())
+    word = _ARRAYS.get(found[1]) if found else None
+    return f'{word}["{found[2].strip()}"]' if found and word in KINDS else None
 
 
 def _array_of(owner: str, inner: ast.expr) -> str | None:
