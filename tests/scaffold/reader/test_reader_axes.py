@@ -108,6 +108,13 @@ def guessed(body: str, *names: str) -> list[str]:
         ("w = self.kernel.T * 2\nreturn x @ w", 'Float["*batch 3"]'),
         ("return x * self.scale", 'Float["*batch dim"]'),
         ("return x + self.grid", 'Float["batch height width dim"]'),
+        # Axes that are counted from the end have any before them.
+        (
+            "return jnp.swapaxes(self.norm(x), -1, -2)",
+            'Float["*batch length dim"]',
+        ),
+        ("return jnp.max(x, axis=-2)", 'Float["*batch length dim"]'),
+        ("return jnp.max(x, axis=1)", 'Float["batch dim"]'),
         ("return self.kernel[x]", 'Int["*batch"]'),
         ("return jnp.take(self.kernel, x, axis=0)", 'Int["*batch"]'),
         ("return jax.nn.one_hot(x, 3)", 'Int["*batch"]'),
@@ -154,6 +161,21 @@ def guessed(body: str, *names: str) -> list[str]:
 )
 def test_a_body_says_the_axes_of_its_input(body: str, expected: str):
     assert guessed(body, "x") == [expected]
+
+
+def test_a_constructor_says_what_setup_would():
+    module = MODULE.replace("setup(self)", "__init__(self, dim, heads=2)")
+    module = module.replace("    dim: Size\n    heads: Size = 2\n", "")
+    module = module.replace(
+        "self.norm = LayerNorm(self.dim)", "self.norm = LayerNorm(dim)"
+    )
+    text = module.replace("{names}", "x").replace(
+        "{body}", "        return self.norm(x)"
+    )
+    source = Source("specs/nn/example.py", text)
+    forward = [n for n in ast.walk(source.tree) if getattr(n, "name", "") == "forward"]
+    assert isinstance(forward[-1], ast.FunctionDef)
+    assert type_of(source, forward[-1], "x") == 'Float["*batch dim"]'
 
 
 def test_rows_that_are_paired_have_features():

@@ -46,6 +46,8 @@ class Known:
     """There are so many at least."""
     front: int = 0
     """So many are counted from the front, none of which is the last one."""
+    rear: int = 0
+    """So many are counted from the end, before which there may be any."""
     axes: dict[int, str] = field(default_factory=dict)
     """The sizes of axes."""
     names: dict[int, str] = field(default_factory=dict)
@@ -70,6 +72,11 @@ class Known:
         self.least = max(self.least, axis + 1 if axis >= 0 else -axis)
         if front:
             self.front = max(self.front, axis + 1)
+
+    def from_end(self, axis: int) -> None:
+        """It has the axis -1, -2 ..., and others before it or none."""
+        self.at(axis)
+        self.rear = max(self.rear, -axis)
 
     def name_axis(self, axis: int, name: str) -> None:
         """A body calls the size of an axis so."""
@@ -109,17 +116,14 @@ class Known:
     def _shape(self, fields: Collection[str]) -> str:
         if self.like is not None and not self.told:
             return self._of_other(*self.like, fields)
-        back = [-axis for axis in (*self.axes, *self.names) if axis < 0]
-        count = self._count(max(back, default=0))
+        back = max(self.rear, *(-axis for axis in (*self.axes, *self.names)), 0)
+        count = self._count(back)
         if count is not None:
-            count = max(count, max(back, default=0))
+            count = max(count, back)
             return " ".join(self._named(count, axis, fields) for axis in range(count))
         if not back:
             return "..." if self.kind == "Float" else "*batch"
-        named = [
-            self.axes.get(-axis) or self.names.get(-axis, "_")
-            for axis in range(max(back), 0, -1)
-        ]
+        named = [self._named(0, -axis, fields) for axis in range(back, 0, -1)]
         return " ".join(["*batch", *named])
 
     def _of_other(self, other: Known, more: int, fields: Collection[str]) -> str:
@@ -146,8 +150,12 @@ class Known:
             for place in (axis, axis - count):
                 if place in known:
                     return known[place]
+        if axis < -self.rear:
+            return "_"
+        if axis < 0:
+            count = self.rear + 1
         names = _NAMES.get(count, tuple(f"axis_{i}" for i in range(count)))
-        if axis == count - 1 and count > 1 and self.kind == "Float":
+        if axis in (count - 1, -1) and count > 1 and self.kind == "Float":
             own = (f for f in fields if f.startswith(f"{self.name.rstrip('s')}_"))
             for field in (*own, *USUAL):
                 if field in fields and field.endswith(_LAST):

@@ -241,7 +241,9 @@ def _has(known: Known, count: int) -> None:
 
 def _reaches(known: Known, numbers: list[int | None], front: bool = False) -> None:
     for number in numbers:
-        if number is not None:
+        if number is not None and number < 0:
+            known.from_end(number)
+        elif number is not None:
             known.at(number, front=front)
 
 

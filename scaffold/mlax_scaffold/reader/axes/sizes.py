@@ -48,9 +48,9 @@ class Scope:
 
     @cached_property
     def declared(self) -> dict[str, ast.expr]:
-        """What `setup` assigns to attributes, the first where there are several."""
+        """What `setup`, or a constructor, assigns to attributes, the first where there are several."""
         found: dict[str, ast.expr] = {}
-        setup = self.methods.get("setup")
+        setup = self.methods.get("setup") or self.methods.get("__init__")
         for node in walk(setup) if setup else ():
             if not isinstance(node, ast.Assign) or len(node.targets) != 1:
                 continue
@@ -60,6 +60,11 @@ class Scope:
             elif isinstance(target, ast.Name):
                 self.locals.setdefault(target.id, node.value)
         return found
+
+    @property
+    def _is_constructed(self) -> bool:
+        """Whether its fields are arguments of a constructor."""
+        return "__init__" in self.methods and "setup" not in self.methods
 
     def weight(self, node: ast.AST) -> tuple[str, ...] | None:
         """The shape of a weight or a state that is declared; None for anything else."""
@@ -92,6 +97,8 @@ class Scope:
                 return _computed(parts, _OPERATORS[type(op)])
             case ast.Name(id=local) if local in self.locals:
                 return self.size(self.locals[local], depth + 1)
+            case ast.Name(id=field) if field in self.fields and self._is_constructed:
+                return field
             case ast.Call(func=ast.Name(id="int"), args=[inner]):
                 return self.size(inner, depth + 1)
         if name in self.declared:
@@ -131,14 +138,28 @@ def functions_in(owner: ast.Module | ast.ClassDef) -> dict[str, ast.FunctionDef]
 
 
 def fields_of(owner: ast.ClassDef) -> dict[str, ast.expr | None]:
-    """The annotated fields of a class in their order, but for initializers, with their defaults."""
-    return {
+    """The annotated fields of a class in their order, but for initializers, with their defaults.
+
+    Of a class that has none the arguments of its constructor, which become fields.
+    """
+    fields = {
         s.target.id: s.value
         for s in owner.body
         if isinstance(s, ast.AnnAssign)
         and isinstance(s.target, ast.Name)
         and not _initializes(s.annotation)
     }
+    constructor = functions_in(owner).get("__init__")
+    return fields if fields or constructor is None else _parameters(constructor.args)
+
+
+def _parameters(given: ast.arguments) -> dict[str, ast.expr | None]:
+    """Parameters without the first, with their defaults."""
+    plain = [*given.posonlyargs, *given.args]
+    none: list[ast.expr | None] = [None] * (len(plain) - len(given.defaults))
+    rows = zip(plain, [*none, *given.defaults], strict=True)
+    keyword = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    return {a.arg: default for a, default in [*rows, *keyword][1:]}
 
 
 def _initializes(annotation: ast.expr) -> bool:

@@ -49,19 +49,42 @@ def _of_a_number(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def check_periods(source: Source, method: ast.FunctionDef) -> None:
-    """Report periods of steps that are told by the floating number of the step, as `self.step % 3 == 0`."""
-    compared = [n for n in walk(method) if isinstance(n, ast.Compare)]
-    for node in (part for compare in compared for part in walk(compare)):
+    """Report periods and places that the floating number of the step tells.
+
+    As in `self.step % 3 == 0` and `self.norms.at[(self.step - 1) % 10]`.
+    """
+    periods: dict[ast.Attribute, ast.expr] = {}
+    for node in walk(method):
         match node:
-            case ast.BinOp(left=ast.Attribute() as step, op=ast.Mod()) if (
-                self_attribute(step) == "step"
-            ):
-                source.report(
-                    node,
-                    f"`{unparsed(node)}` is wrong after 256 steps of bfloat16, which has no 257",
-                    "Write `self.step_number`, the same as an integer.",
-                    fix=attribute(source, step, "step_number"),
-                )
+            case ast.Compare(left=left, comparators=others):
+                for part in (p for s in (left, *others) for p in _inner(s, method)):
+                    if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod):
+                        periods |= dict.fromkeys(_steps(part.left, method), part)
+            case ast.Subscript(slice=index):
+                periods |= {step: index for step in _steps(index, method)}
+    for step, node in periods.items():
+        source.report(
+            node if step in walk(node) else step,
+            f"`{unparsed(node)}` is wrong after 256 steps of bfloat16, which has no 257",
+            "Write `self.step_number`, the same as an integer.",
+            fix=attribute(source, step, "step_number"),
+        )
+
+
+def _steps(node: ast.expr, method: ast.FunctionDef) -> Iterator[ast.Attribute]:
+    """Where the floating number of the step is read, as a number."""
+    for part in _inner(node, method):
+        if isinstance(part, ast.Attribute) and self_attribute(part) == "step":
+            yield part
+
+
+def _inner(node: ast.AST, method: ast.FunctionDef, depth: int = 0) -> Iterator[ast.AST]:
+    """The parts of a number, and those of the locals that it reads."""
+    parts = [*_of_a_number(node)]
+    yield from parts
+    for name in (p.id for p in parts if isinstance(p, ast.Name)):
+        for value in only_value(name, method) if depth < _DEPTH else ():
+            yield from _inner(value, method, depth + 1)
 
 
 def _is_number(node: ast.expr) -> bool:
