@@ -47,7 +47,7 @@ class Shampoo(Optimizer):
             flat = jnp.moveaxis(grad, axis, 0).reshape(n, -1)
             self.preconditioners[axis] = self.preconditioners[axis] + flat @ flat.T
             self.inverses[axis] = lax.cond(
-                (self.step - 1) % self.update_freq == 0,
+                (self.step_number - 1) % self.update_freq == 0,
                 lambda: matrix_power(self.preconditioners[axis], -1 / (2 * order), self.epsilon),
                 lambda: self.inverses[axis],
             )

@@ -164,11 +164,17 @@ def step(
         held=("preconditioners", "inverses"),
     )
     trees.check_gradients("Shampoo", gradients, trainables)
-    step = trees.scalar(trees.incremented(state.step))
+    step_number = trees.incremented(state.step)
     learning_rate = trees.scheduled(hyperparams.learning_rate, state.step)
 
     def update(
-        grad, param, momentum_buffer, preconditioners, inverses, learning_rate, step
+        grad,
+        param,
+        momentum_buffer,
+        preconditioners,
+        inverses,
+        learning_rate,
+        step_number,
     ):
         grad = grad + hyperparams.weight_decay * param
         order = grad.ndim
@@ -177,7 +183,7 @@ def step(
             flat = jnp.moveaxis(grad, axis, 0).reshape(n, -1)
             preconditioners[axis] = preconditioners[axis] + flat @ flat.T
             inverses[axis] = lax.cond(
-                (step - 1) % hyperparams.update_freq == 0,
+                (step_number - 1) % hyperparams.update_freq == 0,
                 lambda: matrix_power(
                     preconditioners[axis], -1 / (2 * order), hyperparams.epsilon
                 ),
@@ -201,7 +207,7 @@ def step(
         state.momentum_buffer,
         trees.Held(state.preconditioners),
         trees.Held(state.inverses),
-        scalars=(learning_rate, step),
+        scalars=(learning_rate, step_number),
     )
     return updates, ShampooState(
         step=trees.incremented(state.step),

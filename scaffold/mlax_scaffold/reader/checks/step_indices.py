@@ -61,7 +61,7 @@ def check_periods(source: Source, method: ast.FunctionDef) -> None:
                     if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod):
                         periods |= dict.fromkeys(_steps(part.left, method), part)
             case ast.Subscript(slice=index):
-                periods |= {step: index for step in _steps(index, method)}
+                periods |= dict.fromkeys(_steps(index, method), index)
     for step, node in periods.items():
         source.report(
             node if step in walk(node) else step,
