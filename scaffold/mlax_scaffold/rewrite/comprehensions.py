@@ -28,6 +28,9 @@ from mlax_scaffold.rewrite.nodes import (
 )
 from mlax_scaffold.rewrite.traversal import Transformer, Visitor
 
+_AROUND = Comprehension | cst.SimpleStatementLine | cst.If | cst.For | cst.Lambda
+"""What statements may have to stand before, or inside of."""
+
 
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
@@ -55,6 +58,7 @@ class _Loops(Transformer):
         self.taken = taken
         self.names = counted_names(function)
         self.pending: list[list[cst.BaseStatement]] = []
+        self.firsts: set[cst.CSTNode] = set()
         self.targets: dict[cst.CSTNode, str] = {}
         """What a comprehension is assigned to that is all of an assignment."""
 
@@ -65,7 +69,17 @@ class _Loops(Transformer):
         return _calls(node, self.changing)
 
     def changed(self, node: cst.CSTNode) -> Any:
-        if isinstance(node, Comprehension | cst.SimpleStatementLine | cst.If | cst.For):
+        if node in self.firsts:
+            # What a comprehension goes over is evaluated before it.
+            self.firsts.remove(node)
+            self.pending.append([])
+            made = self.changed(node)
+            before = self.pending.pop()
+            self.pending[-2] += before
+            return made
+        if isinstance(node, Comprehension):
+            self.firsts.add(generators(node)[0].iter)
+        if isinstance(node, _AROUND):
             self.pending.append([])
         match node:
             case cst.SimpleStatementLine(
@@ -80,15 +94,28 @@ class _Loops(Transformer):
         made = super().changed(node)
         if isinstance(node, Comprehension):
             inner = self.pending.pop()
-            if not self._becomes_loop(node):
-                self.pending[-1] += inner
+            # What stands inside may read what the comprehension binds.
+            if not inner and not self._becomes_loop(node):
                 return made
             return self._loop(node, made, inner)
+        if isinstance(node, cst.Lambda):
+            return self._function(made, self.pending.pop())
         if isinstance(node, cst.SimpleStatementLine | cst.If | cst.For):
             before = self.pending.pop()
             if before:
                 return _placed(before, made)
         return made
+
+    def _function(
+        self, node: cst.Lambda, inner: Sequence[cst.BaseStatement]
+    ) -> cst.BaseExpression:
+        """A lambda in which loops are to stand: they read what it is called with."""
+        if not inner:
+            return node
+        name = fresh("function", self.taken)
+        body = cst.IndentedBlock([*inner, statement(f"return {code(node.body)}")])
+        self.pending[-1].append(cst.FunctionDef(cst.Name(name), node.params, body))
+        return cst.Name(name)
 
     def _loop(
         self,

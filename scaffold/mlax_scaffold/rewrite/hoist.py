@@ -309,6 +309,10 @@ def handed_text(owner: str, layer: str, keyword: Sequence[tuple[str, str]]) -> s
 
 def packed(positional: Sequence[str]) -> str:
     """The one input that `fwd` takes: several are a tuple."""
-    if len(positional) == 1 and not positional[0].startswith("*"):
+    single = [text for text in positional if not text.startswith("*")]
+    if len(single) == len(positional) == 1:
         return positional[0]
-    return f"({', '.join(positional)}{',' if len(positional) == 1 else ''})"
+    several = ", ".join(positional)
+    # What is spread may be one input, too.
+    spread = len(single) < 2 and len(single) < len(positional)
+    return f"arrays.packed({several})" if spread else f"({several})"

@@ -268,3 +268,62 @@ def test_weights_that_each_call_sets_anew_are_states():
         "`self._sums` is set in each call",
         "`self._table.weight` is set in each call",
     ]
+
+
+PARTS = """\
+class Part(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.fc = nn.Linear(size, size)
+        self.size = size
+        self.register_buffer("cache", torch.zeros(4, size))
+
+    def forward(self, x):
+        return self.fc(x) + self.cache[0]
+
+
+class Thing(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.part = Part(size)
+        self.parts = nn.ModuleList([Part(size) for _ in range(2)])
+
+    def forward(self, x):
+        {change}
+        for part in self.parts:
+            x = part(x)
+        return self.part(x)
+"""
+BY_OTHER_NAMES = (
+    "self.part.cache[0] = x[0]",
+    "cache = self.part.cache; cache[0] = x[0]",
+    "cache = self.part.cache; cache.zero_()",
+    "cache = self.parts[0].cache[0]; cache += 1",
+    "for part in self.parts: part.cache.zero_()",
+    "for i, part in enumerate(self.parts): part.cache[i] = x[i]",
+    "for p in self.part.buffers(): p.zero_()",
+)
+
+
+@pytest.mark.parametrize("change", BY_OTHER_NAMES)
+def test_buffers_of_parts_that_are_changed_by_another_name_are_listed(change):
+    # One statement stands in each line.
+    first, _, last = change.partition("; " if ";" in change else ": ")
+    colon = ":" if change.startswith("for ") else ""
+    lines = f"{first}{colon}\n{' ' * (12 if colon else 8)}{last}" if last else first
+    made = convert("thing.py", TORCH + PARTS.format(change=lines), "Thing", "FromThing")
+    notes = [n.what for n in made.notes if n.blocks]
+    assert f"`{last or first}` changes a weight in each call" in notes
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("n = self.part.size", "n += 1"),
+        ("cache = self.part.cache", "cache = cache + 1", "cache[0] = 0"),
+    ],
+)
+def test_what_is_no_tensor_of_a_part_may_be_changed(lines):
+    given = PARTS.format(change="\n        ".join(lines))
+    made = convert("thing.py", TORCH + given, "Thing", "FromThing")
+    assert not any("changes a weight" in n.what for n in made.notes)

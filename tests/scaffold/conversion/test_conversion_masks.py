@@ -173,3 +173,70 @@ def test_a_mask_that_may_hold_a_bias_is_not_compared_for_attention(made, kept):
 """
     text = converted(WEIGHTS.format(name="Thing", more=more)).text
     assert f"mask={kept})" in text
+
+
+SLOPED = "self.slopes + torch.full((n, n), float('-inf')).triu(1)"
+TUTORIAL = """(torch.triu(torch.ones(n, n)) == 1).transpose(0, 1)
+        mask = mask.float().masked_fill(mask == 0, float('-inf')).masked_fill(mask == 1, float(0.0))"""
+MULTIHEAD = """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.attend = {layer}
+        self.slopes = nn.Parameter(torch.zeros(1, 1))
+
+    def forward(self, x):
+        n = x.size(1)
+        mask = {made}
+        return self.attend({given}){part}
+"""
+LAYER = "nn.MultiheadAttention(dim, 2, batch_first=True)"
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "handed"),
+    [
+        (SLOPED, "x, x, x, attn_mask=mask", "x, bias=mask"),
+        (SLOPED, "x, x, x, None, False, mask", "x, bias=mask"),
+        (
+            SLOPED,
+            "x, x, x, x[:, :, 0] > 0, attn_mask=mask",
+            "x, mask=~(x[:, :, 0] > 0)[:, None, None, :], bias=mask",
+        ),
+        (
+            "torch.full((n, n), float('-inf')).triu(1)",
+            "x, x, x, attn_mask=mask + self.slopes",
+            "x, bias=mask + self.slopes",
+        ),
+        (
+            "self.slopes.masked_fill(x[0, :, :1] > 0, float('-inf'))",
+            "x, x, x, attn_mask=mask",
+            "x, bias=mask",
+        ),
+        (
+            "torch.full((n, n), float('-inf')).triu(1)\n        mask += self.slopes",
+            "x, x, x, attn_mask=mask",
+            "x, bias=mask",
+        ),
+        (
+            "torch.triu(torch.ones(n, n) * float('-inf'), diagonal=1)",
+            "x, x, x, attn_mask=mask",
+            "x, mask=~(mask < 0)",
+        ),
+        (TUTORIAL, "x, x, x, attn_mask=mask", "x, mask=~(mask < 0)"),
+    ],
+)
+def test_a_mask_that_may_hold_a_bias_is_added_by_a_layer_of_attention(
+    made, given, handed
+):
+    parts = {"layer": LAYER, "made": made, "given": given, "part": "[0]"}
+    text = converted(MULTIHEAD.format(**parts)).text
+    assert f"self.attend({handed})" in text
+
+
+def test_layers_that_take_no_bias_do_not_compare_one():
+    layer = "nn.TransformerEncoderLayer(dim, 2, 16, batch_first=True)"
+    parts = {"layer": layer, "given": "x, mask", "part": ""}
+    assert "< 0" not in converted(MULTIHEAD.format(made=SLOPED, **parts)).text
+    text = converted(MULTIHEAD.format(made=TUTORIAL, **parts)).text
+    assert "mask=~(mask < 0)" in text

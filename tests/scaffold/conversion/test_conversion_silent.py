@@ -474,3 +474,76 @@ class Thing(nn.Module):
     # What one call gives, and another one leaves out, is there what the base has.
     assert "epsilon: Positive = 1e-06" in text
     assert "use_bias=self.use_bias, epsilon=self.epsilon" in text
+
+
+OF_EQUINOX = "import equinox as eqx\nimport jax\nimport jax.numpy as jnp\n\n\n"
+
+
+@pytest.mark.parametrize("name", ["MLP", "Linear", "Unit"])
+def test_a_class_of_the_file_is_mapped_whatever_it_is_called(name):
+    text = converted(
+        f"""\
+class {name}(eqx.Module):
+    weight: jax.Array
+
+    def __init__(self, dim, key):
+        self.weight = jax.random.normal(key, (dim,))
+
+    def __call__(self, x):
+        return x / jnp.linalg.norm(x) * self.weight
+
+
+class Thing(eqx.Module):
+    part: {name}
+
+    def __init__(self, dim, key):
+        self.part = {name}(dim, key=key)
+
+    def __call__(self, x):
+        return jax.vmap(self.part)(x)
+""",
+        OF_EQUINOX,
+    ).text
+    assert "return jax.vmap(self.part)(x)" in text
+
+
+@pytest.mark.parametrize(
+    ("size", "part", "told"),
+    [
+        ("self.dim", "::2", "(self.dim + 1) // 2"),
+        ("self.dim", "1::2", "self.dim // 2"),
+        ("self.dim", "1::3", "(self.dim + 1) // 3"),
+        ("self.dim * 2", "::2", "self.dim"),
+        ("7", "::2", "4"),
+        ("7", "1::3", "2"),
+    ],
+)
+def test_every_second_place_of_an_odd_number_is_one_more(size, part, told):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    dim: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3)(nn.Dense({size})(x)[..., {part}])
+""",
+        LINEN,
+    ).text
+    assert f"Linear({told}, 3)" in text
+
+
+def test_places_that_are_joined_with_the_others_are_half_of_an_even_number():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    dim: int
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(self.dim)(x)
+        return nn.Dense(3)(x[..., ::2] - x[..., 1::2])
+""",
+        LINEN,
+    ).text
+    assert "Linear(self.dim // 2, 3)" in text

@@ -52,6 +52,27 @@ LAYERS = {
                 row = row + y
             return jnp.stack(ys) * row + zs[1][0] + both["b"] + y
         """,
+    "what_a_lambda_is_called_with": """
+        def setup(self):
+            self.layers = [Plain(3) for _ in range(3)]
+            self.counters = [Counter() for _ in range(2)]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            y = jax.checkpoint(lambda h, k=2: jnp.stack([layer(h) * k for layer in self.layers]))(x)
+            z = jax.vmap(lambda g: {i: layer(g) for i, layer in enumerate(self.layers)}[1])(x)
+            several = [lambda h: [layer(h) for layer in self.layers], lambda h: [h]]
+            z = z + several[0](x)[2] + several[1](x)[0]
+            inner = jax.checkpoint(
+                lambda h: jax.vmap(lambda g: jnp.stack([layer(g) for layer in self.layers]))(h)
+            )(x)
+            rows = [jax.checkpoint(lambda h: [layer(h) * g for layer in self.layers])(g)[0] for g in x]
+            _, last = lax.scan(lambda c, h: (c, [layer(h + c) for layer in self.layers]), x[0], x)
+            firsts = [
+                [layer(g) for layer in self.layers][0] for g in [layer(x)[0] for layer in self.layers][:1]
+            ]
+            counted = jax.checkpoint(lambda h: [counter(h) for counter in self.counters])(x)
+            return y[0] + z + inner[:, 1] + jnp.stack(rows) + firsts[0] + last[2] + counted[1]
+        """,
 }
 
 

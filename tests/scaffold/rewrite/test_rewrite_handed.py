@@ -38,6 +38,29 @@ BLOCKS = {
             y, pull = jax.vjp(g, x)
             return jax.checkpoint(self.layers[-1])(y) + pull(y)[0]
         """,
+    "starred": """
+        layers: SubLayers  #: which are handed all that a function is called with
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            x = jax.checkpoint(lambda *given: self.layers[0](*given))(x)
+            x = jax.checkpoint(lambda *given, **named: self.layers[2](*given, **named))(x)
+            for layer in self.layers:
+                x = jax.checkpoint(lambda *given: layer(*given))(x)
+
+            def run(*given):
+                return self.layers[-1](*given)
+
+            return run(x)
+        """,
+    "comprehended": """
+        layers: SubLayers  #: which a comprehension inside of a lambda calls
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            x = jax.checkpoint(lambda h: jnp.stack([layer(h) for layer in self.layers]))(x)[-1]
+            x = jax.checkpoint(lambda h: [layer(h) + i for i, layer in enumerate(self.layers)])(x)[2]
+            x, y = jax.checkpoint(lambda h: tuple([layer(h) for layer in self.layers[1:3]]))(x)
+            return jax.checkpoint(lambda h, g: jnp.stack([layer(h) * g for layer in self.layers[1:]]))(x, y)
+        """,
     "elements": """
         layers: SubLayers  #: those that keep their states
         head: SubLayer  #: the last one

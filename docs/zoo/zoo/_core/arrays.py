@@ -252,6 +252,11 @@ def taken(layer: Any, inputs: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in inputs.items() if name in known}
 
 
+def packed(*inputs: Any) -> Any:
+    """The one input that `fwd` takes: several are a tuple."""
+    return inputs[0] if len(inputs) == 1 else inputs
+
+
 def each(trees: Sequence[Any] | None, count: int) -> list[Any]:
     """The trees of several layers: as many times None where there are none."""
     return [None] * count if trees is None else list(trees)

@@ -135,7 +135,8 @@ class Helping(Applying):
             "MLP",
             "Identity",
         )
-        if known is not None and known.layer.partition(":")[2] in pointwise:
+        # A class of the file may have such a name, too.
+        if known is not None and known.layer in {f"@layer:{p}" for p in pointwise}:
             return inner
         return None
 

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.changes.changed_buffers import (
     rooted,
 )
 from mlax_scaffold.conversion.changes.changing_calls import is_changing
+from mlax_scaffold.conversion.changes.other_names import OtherNames, tensors_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -52,6 +53,7 @@ _TODO = (
 
 def without_changed_weights(origin: Origin, thing: str, notes: Notes) -> None:
     """Change the methods of a file in place."""
+    tensors = tensors_of(origin.tree)
     for node in origin.classes.values():
         if framework_of(origin, node) != "torch" or not _is_used(origin, thing, node):
             continue
@@ -60,8 +62,9 @@ def without_changed_weights(origin: Origin, thing: str, notes: Notes) -> None:
         for method in _reached(node):
             _masked(node, method, weights)
             _projected(node, method, weights, notes)
+            known = OtherNames(method, tensors)
             for part in method.body:
-                for at in _changed(part, weights):
+                for at in _changed(part, weights, known):
                     notes.refuse(
                         at,
                         f"`{ast.unparse(at)}` changes a weight in each call",
@@ -301,7 +304,7 @@ def _begins(value: ast.expr) -> bool:
     return False
 
 
-def _changed(node: ast.stmt, weights: set[str]) -> Iterator[ast.AST]:
+def _changed(node: ast.stmt, weights: set[str], known: OtherNames) -> Iterator[ast.AST]:
     """The statements that change a weight, or a part of the object, for good."""
     for part in ast.walk(node):
         if not isinstance(part, ast.Assign | ast.AugAssign | ast.Expr):
@@ -311,6 +314,6 @@ def _changed(node: ast.stmt, weights: set[str]) -> Iterator[ast.AST]:
             found += [t for t in part.targets if isinstance(t, ast.Attribute)]
         for tensor in found:
             own = self_attribute(tensor)
-            if own in weights or is_deep(tensor):
+            if own in weights or is_deep(tensor) or known.is_deep(tensor, part):
                 yield part
                 break

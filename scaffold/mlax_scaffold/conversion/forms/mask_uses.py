@@ -9,11 +9,21 @@ from typing import Literal
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import names, self_attribute, targets
 
-Use = Literal["added", "kept", ""]
-"""What is done with a mask: it is added, or it says where to attend to, or anything else."""
+Use = Literal["added", "kept", "biased", ""]
+"""What is done with a mask: it is added, or it says where to attend to, or anything else.
+
+Layers of attention of PyTorch, for which it is `biased`, are told where not to attend to.
+"""
 
 _CALLED = ("forward", "__call__")
 _ATTENTION = ".scaled_dot_product_attention"
+_MULTIHEAD = "torch.nn.MultiheadAttention"
+_BIASED = {
+    _MULTIHEAD: ("attn_mask", 5),
+    "torch.nn.TransformerEncoderLayer": ("src_mask", 1),
+    "torch.nn.TransformerEncoder": ("mask", 1),
+}
+"""What is added to scores, by name and position, in layers of the library."""
 
 
 def added_inputs(function: ast.FunctionDef) -> set[str]:
@@ -79,6 +89,10 @@ class MaskUses:
         """Whether a call is the attention of PyTorch, whose masks may be of numbers or of truths."""
         return self.origin.qualified(call.func).endswith(_ATTENTION)
 
+    def is_multihead(self, owner: ast.ClassDef | None, call: ast.Call) -> bool:
+        """Whether a call is one of an `nn.MultiheadAttention`."""
+        return self._library(owner, call.func) == {_MULTIHEAD}
+
     def of_attribute(self, owner: ast.ClassDef, attribute: str) -> Use:
         """What a class does with one of its attributes, itself or by what it calls."""
         title = f"self.{attribute}"
@@ -93,6 +107,8 @@ class MaskUses:
     ) -> Use:
         if self.attends(call):
             return "kept" if at in ("attn_mask", 3) else ""
+        if any(at in _BIASED[kind] for kind in self._library(owner, call.func)):
+            return "biased"
         for kind, function in self._called(owner, call.func):
             given = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
             given = given[1:] if kind is not None else given
@@ -141,8 +157,24 @@ class MaskUses:
                 if method.name in _CALLED:
                     yield kind, method
 
+    def _library(self, owner: ast.ClassDef | None, what: ast.expr) -> set[str]:
+        """The layers of attention of the library that a layer may be."""
+        made = [what] if isinstance(what, ast.Call) else []
+        if owner is not None:
+            made += self._fillings(owner, what)
+        calls = (n for node in made for n in ast.walk(node) if isinstance(n, ast.Call))
+        return {self.origin.qualified(c.func) for c in calls} & _BIASED.keys()
+
     def _kinds(self, owner: ast.ClassDef, what: ast.expr) -> list[ast.ClassDef]:
         """The classes of the file that a layer, or an item of a list of layers, may be of."""
+        return [
+            self.origin.classes[title]
+            for node in self._fillings(owner, what)
+            for title in sorted(names(node) & self.origin.classes.keys())
+        ]
+
+    def _fillings(self, owner: ast.ClassDef, what: ast.expr) -> list[ast.AST]:
+        """What sets the attribute that a layer, or an item of a list of layers, is one of."""
         held = {self_attribute(n) for n in ast.walk(what)} - {None}
         if isinstance(what, ast.Name):
             for loop in ast.walk(owner):
@@ -150,12 +182,7 @@ class MaskUses:
                     loop.target
                 ):
                     held |= {self_attribute(n) for n in ast.walk(loop.iter)}
-        return [
-            self.origin.classes[title]
-            for node in ast.walk(owner)
-            if _fills(node, held)
-            for title in sorted(names(node) & self.origin.classes.keys())
-        ]
+        return [node for node in ast.walk(owner) if _fills(node, held)]
 
     def _methods(self, owner: ast.ClassDef) -> list[ast.FunctionDef]:
         """The methods of a class, and of those of the file that it is built on."""

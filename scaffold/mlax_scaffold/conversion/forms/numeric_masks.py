@@ -81,6 +81,22 @@ class _Compared:
                     if keyword.arg in _MASKS:
                         use = self.uses.of_argument(owner, part, keyword.arg)
                         keyword.value = self._compared(keyword.value, use, numeric)
+                if self.uses.is_multihead(owner, part):
+                    self._add(part, numeric)
+
+    def _add(self, call: ast.Call, numeric: set[str]) -> None:
+        """Hand an `nn.MultiheadAttention` a mask that is still of numbers as what is added to scores."""
+        if len(call.args) == 6:
+            call.keywords.append(ast.keyword("attn_mask", call.args.pop()))
+        for keyword in call.keywords:
+            value = keyword.value
+            terms = [value]
+            if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
+                terms += value.left, value.right
+            if keyword.arg == "attn_mask" and any(
+                self._is_numeric(t, numeric) for t in terms
+            ):
+                keyword.arg = "bias"
 
     def _compare_buffer(
         self, call: ast.Call, owner: ast.ClassDef | None, numeric: set[str]
@@ -98,7 +114,7 @@ class _Compared:
     def _compared(self, value: ast.expr, use: Use, numeric: set[str]) -> ast.expr:
         if use == "added" or not self._is_numeric(value, numeric):
             return value
-        if use == "kept" and not _is_of_two(value, self.known):
+        if use in ("kept", "biased") and not _is_of_two(value, self.known):
             return value  # It may hold a bias, too.
         by: ast.cmpop = ast.NotEq()
         if self.torch:
@@ -146,6 +162,10 @@ def _is_of_two(
 ) -> bool:
     """Whether a mask is zeros and minus infinity, and no bias in addition."""
     match value:
+        case ast.Compare():
+            return True  # As numbers, what is left of it is one.
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _is_of_two(left, known, seen) and _is_end(right)
         case ast.Name(id=title):
             made = known.get(title, []) if title not in seen else []
             others = seen | {title}
@@ -155,13 +175,21 @@ def _is_of_two(
         case ast.Subscript(value=inner):
             return _is_of_two(inner, known, seen)
         case ast.Call(func=ast.Attribute(attr=attr, value=inner), args=args):
-            if attr in ("full", "zeros", "generate_square_subsequent_mask"):
+            if attr in ("full", "ones", "zeros", "generate_square_subsequent_mask"):
                 return True
             function = is_name(inner, "torch")
             if attr == "where":
-                return all("inf" in ast.unparse(a) or literal(a) == 0 for a in args[1:])
+                return all(_is_end(a) for a in args[1:])
+            if attr.startswith("masked_fill") and not all(map(_is_end, args[-1:])):
+                return False
             return _is_of_two(args[0] if function and args else inner, known, seen)
     return False
+
+
+def _is_end(value: ast.expr) -> bool:
+    """Whether a value is zero or minus infinity, or as good as that."""
+    zero = literal(value) == 0 or ast.unparse(value) in ("float(0)", "float(0.0)")
+    return zero or _is_added(value)
 
 
 def _is_added(value: ast.expr) -> bool:

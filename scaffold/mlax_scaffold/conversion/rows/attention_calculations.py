@@ -27,7 +27,15 @@ class AttentionCalculations:
     absent: set[str]
 
     def _attend(
-        self, f: Arg, x: Arg, k: Arg, v: Arg, inputs_k: Arg, inputs_v: Arg, mask: Arg
+        self,
+        f: Arg,
+        x: Arg,
+        k: Arg,
+        v: Arg,
+        inputs_k: Arg,
+        inputs_v: Arg,
+        mask: Arg,
+        bias: Arg | None = None,
     ) -> Arg:
         key = k if is_given(k) else inputs_k
         value = v if is_given(v) else inputs_v
@@ -45,7 +53,11 @@ class AttentionCalculations:
         )
         call = expression("f(x)", f=f, x=x)
         return with_keywords(
-            call, context=key, values=value, mask=mask if is_given(mask) else None
+            call,
+            context=key,
+            values=value,
+            mask=mask if is_given(mask) else None,
+            bias=bias,
         )
 
     def _attended(self, call: Arg, need_weights: Arg) -> Arg:

@@ -271,8 +271,23 @@ class Indexing(ShapeFunctions):
             return folded(expression("a - b", a=axis, b=ast.Constant(low)))
         step = literal(part.step) if part.step is not None else None
         if isinstance(step, int) and step > 1 and low in (0, 1) and part.upper is None:
-            return folded(expression("a // b", a=axis, b=ast.Constant(step)))
+            return self._every(axis, step, low)
         return self.symbols.fresh("_")
+
+    def _every(self, axis: ast.expr, step: int, low: int) -> ast.expr:
+        """The length of `x[::2]` or `x[1::2]`; the first one has the last place of an odd number, too."""
+        known = literal(axis)
+        if isinstance(known, int):
+            return ast.Constant(len(range(low, known, step)))
+        parts = folded(expression("a // b", a=axis, b=ast.Constant(step)))
+        whole = not any(isinstance(n, ast.FloorDiv) for n in ast.walk(parts))
+        if whole or (low == 1 and step == 2):
+            return parts
+        # What it is put together with tells whether the number is even.
+        length, more = self.symbols.fresh("_"), ast.Constant(step - 1 - low)
+        told = expression("(a + c) // b", a=axis, b=ast.Constant(step), c=more)
+        self.symbols.halves.append((length, told))
+        return length
 
 
 def _is_whole(part: ast.Slice) -> bool:

@@ -53,6 +53,8 @@ class Symbols:
         """How many passes of loops count with a name: `for i in range(self.channels)`."""
         self.assumed: list[tuple[ast.expr, ast.expr]] = []
         """Sizes that the branch that is read is for, where they are the same, and which others may not be."""
+        self.halves: list[tuple[ast.Name, ast.expr]] = []
+        """Lengths of `x[::2]`, and what they are where nothing tells that they are those of `x[1::2]`."""
         self.count = 0
 
     def fresh(self, hint: str) -> ast.Name:
@@ -248,6 +250,7 @@ class Symbols:
 
     def settle_ranks(self) -> None:
         """Take such arrays to have as many axes, where it is known of one of them."""
+        self._settle_halves()
         for _ in self.alike:
             for one, other in (p for a, b in self.alike for p in ((a, b), (b, a))):
                 if one.lead and not other.lead and len(other.axes) > len(one.axes):
@@ -341,6 +344,14 @@ class Symbols:
         for mine, axis in zip(array.axes, other.axes, strict=True):
             if literal(axis) != 1:
                 self.equal(mine, axis)
+
+    def _settle_halves(self) -> None:
+        """Lengths of `x[::2]` that nothing told are those of any number, even or odd."""
+        for length, told in self.halves:
+            if self.find(length) is length and not any(
+                is_symbol(n) for n in ast.walk(self.find(told))
+            ):
+                self.known[length.id] = told
 
     def settled(self, array: Array) -> None:
         """The number of axes of an input, where the axes that are read by number tell it."""

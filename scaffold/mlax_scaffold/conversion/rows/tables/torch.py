@@ -215,9 +215,9 @@ FUNCTIONS = {
 CALLS = {
     "MultiHeadAttention": Row(
         "(f, query, key, value, key_padding_mask=_, need_weights=_, attn_mask=_, average_attn_weights=_, "
-        "is_causal=_)",
+        "is_causal=_, bias=_)",
         "calc.attended(calc.attend(f, query, key, value, _, _, calc.both_allowed(attn_mask, "
-        "key_padding_mask)), need_weights)",
+        "key_padding_mask), bias), need_weights)",
     ),
     "TransformerEncoderLayer": Row(
         "(f, src, src_mask=_, src_key_padding_mask=_, is_causal=_)",
