@@ -57,6 +57,8 @@ class Array:
         """What it is with its axes in another order."""
         self.asked_early = False
         """Whether the code reads such a size before it is told how many axes there are."""
+        self.asked_for = 0
+        """How many axes it has in a branch for so many, where it may have others."""
         self.first = 0
         """How many axes the code takes from the first one on, beside the last."""
         self.looked_up: Array | None = None
