@@ -45,6 +45,8 @@ class Array:
         """Those that are broadcast to this one, of which nothing else is known."""
         self.parts: list[Array] = []
         """What it is joined of, where nothing else is known of it."""
+        self.cut = False
+        """Whether it is some of the one array that it is joined of."""
         self.along = 0
         """The axis along which those are joined."""
         self.cases: list[tuple[ast.expr, Array, Array]] = []
@@ -95,8 +97,9 @@ class Array:
         """It holds indices, and so does what it is a view of."""
         self.kind = "Int"
         inner = self.widened[0] if self.widened is not None else self.source
-        if inner is not None and inner.kind != "Int":
-            inner.of_integers()
+        for part in [*self.parts, *([inner] if inner is not None else [])]:
+            if part.kind != "Int":
+                part.of_integers()
 
     def told_by(self, other: Array) -> None:
         """What is known of an array that has one more axis here, of what it is combined with."""
