@@ -33,6 +33,7 @@ from mlax_scaffold.conversion.forms.known_tuples import without_known_tuples
 from mlax_scaffold.conversion.forms.made_classes import with_made_class
 from mlax_scaffold.conversion.forms.named_lambdas import with_named_lambdas
 from mlax_scaffold.conversion.forms.named_results import without_named_results
+from mlax_scaffold.conversion.forms.named_transforms import with_named_transforms
 from mlax_scaffold.conversion.forms.padded_queries import tell_padded_queries
 from mlax_scaffold.conversion.forms.repeats import called_once
 from mlax_scaffold.conversion.forms.weightless_objects import (
@@ -188,6 +189,7 @@ def _converted(
     """The spec; with constructors run as far as that is asked for, and inputs of these axes."""
     origin, notes = Origin.read(path, text), Notes()
     if kind == "LAYER":
+        with_named_transforms(origin, thing)
         with_made_class(origin, thing)
     objects = without_weightless_objects(origin, thing, notes)
     pads = tell_padded_queries(origin, thing, notes)

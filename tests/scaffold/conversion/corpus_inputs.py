@@ -54,6 +54,7 @@ _MAIN = {
     "linen/policies.py": ("NormalTanhPolicy",),
     "linen/scanned.py": ("SentimentClassifier",),
     "linen/shared.py": ("Refiner", "FrameEncoder"),
+    "linen/transformed.py": ("PairScorer",),
     "nnx_/mixtures.py": ("MoEBlock",),
     "equinox_/stacks.py": ("FlowField", "NormedStack", "RadianceField"),
     "equinox_/unet.py": ("UNet",),

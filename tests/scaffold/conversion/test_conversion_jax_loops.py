@@ -504,3 +504,87 @@ class Thing(nnx.Module):
     ).text
     assert "Conv(2, self.cin, self.cout, self.kernel" in text
     assert "x: Float['batch height width cin']" in text
+
+
+@pytest.mark.parametrize(
+    ("loop", "size", "last"),
+    [
+        ("for size, _ in self.stages:", "size", "self.stages[-1][0]"),
+        (
+            "for i, (size, _) in enumerate(self.stages):",
+            "size",
+            "self.stages[-1][0]",
+        ),
+        (
+            "for i, (size, _) in enumerate(self.stages):",
+            "size + i",
+            "self.stages[-1][0] + (len(self.stages) - 1)",
+        ),
+        (
+            "for width, (_, size) in zip(self.widths, self.stages):",
+            "width * size",
+            "self.widths[-1] * self.stages[-1][1]",
+        ),
+        ("for size, _ in reversed(self.stages):", "size", "self.stages[0][0]"),
+        ("for size, _ in self.stages[:-1]:", "size", "self.stages[-2][0]"),
+    ],
+)
+def test_what_the_last_of_several_numbers_makes_is_read_after_the_loop(
+    loop, size, last
+):
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    stages: tuple[tuple[int, int], ...] = ((4, 1), (6, 2), (8, 3))
+    widths: tuple[int, ...] = (4, 6, 8)
+
+    @nn.compact
+    def __call__(self, x):
+        {loop}
+            x = nn.relu(nn.Dense({size})(x))
+        return nn.Dense(1)(x)
+""",
+        LINEN,
+    ).text
+    assert f"self.linear_1 = Linear({last}, 1)" in text
+
+
+def test_what_another_call_gives_is_not_asked_for_its_last():
+    code = """\
+class Thing(nn.Module):
+    sizes: dict
+
+    @nn.compact
+    def __call__(self, x):
+        for title, size in sizes_of(self.sizes):
+            x = nn.relu(nn.Dense(size)(x))
+        return nn.Dense(1)(x)
+"""
+    made = convert("thing.py", LINEN + code, "Thing", "Thing")
+    assert "sizes_of(self.sizes)[-1]" not in made.text
+
+
+@pytest.mark.parametrize("sizes", ["[b + c, width]", "[b + c, width, width]"])
+def test_the_first_of_the_sizes_that_a_function_is_given_tells_what_its_layers_take(
+    sizes,
+):
+    text = converted(
+        f"""\
+def mlp(sizes: list[int], rngs: nnx.Rngs):
+    layers = []
+    for i, o in zip(sizes[:-1], sizes[1:]):
+        layers += [nnx.Linear(i, o, rngs=rngs), nnx.LayerNorm(o, rngs=rngs), nnx.silu]
+    return nnx.Sequential(*layers)
+
+
+class Thing(nnx.Module):
+    def __init__(self, a, b, c, width, *, rngs: nnx.Rngs):
+        self.first = nnx.Linear(a, b, rngs=rngs)
+        self.net = mlp({sizes}, rngs)
+
+    def __call__(self, x, action):
+        return self.net(jnp.concatenate([self.first(x), action], -1))
+""",
+        NNX,
+    ).text
+    assert "x: Float['*batch a'], action: Float['*batch c']" in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mlax_scaffold.conversion import convert
 
 IMPORTS = (
@@ -274,3 +276,47 @@ class Net(eqx.Module):
     )
     assert "query: Float['dim'], memory: Float['" in text
     assert "tokens: Int['time'], length: Int['']" in text
+
+
+SHIFTED = """\
+class Net(eqx.Module):
+    embed: eqx.nn.Embedding
+    start: int = eqx.field(static=True)
+
+    def __init__(self, vocabulary: int, dim: int, start: int = 1, *, key):
+        self.embed = eqx.nn.Embedding(vocabulary, dim, key=key)
+        self.start = start
+
+    def __call__(self, tokens):
+        shifted = jnp.concatenate([{joined}])
+        return jax.vmap(self.embed)(shifted)
+"""
+
+
+@pytest.mark.parametrize(
+    "joined",
+    [
+        "jnp.array([self.start]), tokens[:-1]",
+        "jnp.asarray([0]), tokens[:-1]",
+        "tokens[1:], jnp.array([self.start, 0])",
+        "jnp.full((1,), self.start), tokens[:-1]",
+    ],
+)
+def test_what_is_joined_to_indices_of_one_example_is_of_indices(joined):
+    text = of(SHIFTED.format(joined=joined))
+    signature = text[text.rindex("def forward(") :].partition("\n")[0]
+    assert signature.startswith("def forward(self, tokens: Int['")
+    assert "*" not in signature.partition("]")[0]
+
+
+def test_what_a_table_looks_up_is_joined_of_indices():
+    text = of(
+        """\
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, prompt, answer):
+        return nn.Embed(16, 8)(jnp.concatenate([prompt, answer], axis=1))
+"""
+    )
+    assert "prompt: Int[" in text
+    assert "answer: Int[" in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_conversion_forms import TORCH, converted
 
-from mlax_scaffold.conversion import Converted
+from mlax_scaffold.conversion import Converted, convert
 
 
 def forward_of(made: Converted) -> str:
@@ -299,3 +299,48 @@ class Thing(nn.Module):
 """
     )
     assert "tags: Int['batch time']" in forward_of(made)
+
+
+_POOLED = """\
+import flax.linen as nn
+import jax.numpy as jnp
+
+
+class Pooled(nn.Module):
+    tokens: int
+
+    @nn.compact
+    def __call__(self, x):
+        if {test} == 4:
+            n, h, w, c = x.shape
+            x = jnp.reshape(x, {shape})
+        weights = nn.softmax(jnp.swapaxes(nn.Dense(self.tokens)(x), 1, 2))
+        return weights @ x
+
+
+class Thing(nn.Module):
+    width: int
+    tokens: int = 4
+
+    @nn.compact
+    def __call__(self, image):
+        return Pooled(self.tokens)(nn.Conv(self.width, (3, 3))(image))
+"""
+
+
+@pytest.mark.parametrize("test", ["x.ndim", "len(x.shape)"])
+@pytest.mark.parametrize("shape", ["[n, h * w, c]", "(n, -1, c)", "(n, h * w, -1)"])
+def test_what_a_branch_makes_of_more_axes_may_be_given_with_fewer(test, shape):
+    code = _POOLED.format(test=test, shape=shape)
+    made = convert("thing.py", code, "Thing", "FromThing")
+    assert made.whole, made.notes
+    pooled = made.text.partition("class Pooled")[2].partition("\nclass ")[0]
+    assert "x: Float['*batch in_features']" in pooled
+    assert "'x': (2, 4, 4, 8)" in pooled
+    assert "Pooled(self.width, tokens=self.tokens)" in made.text
+
+
+def test_what_a_branch_makes_of_more_axes_with_other_features_is_what_follows_takes():
+    code = _POOLED.format(test="x.ndim", shape="[n, h, w * c]")
+    made = convert("thing.py", code, "Pooled", "Pooled")
+    assert "x: Float['*batch in_features']" not in made.text

@@ -150,7 +150,7 @@ class Choosing(Looping):
             node.body = self.statements(node.body) or [ast.Pass()]
             return True
         before = dict(self.env)
-        self.env[local] = Array([], True, array.kind)
+        given = self.env[local] = Array([], True, array.kind)
         self.conditions.append(ast.Constant(None))
         node.body = self.statements(node.body) or [ast.Pass()]
         self.conditions.pop()
@@ -158,7 +158,23 @@ class Choosing(Looping):
         if isinstance(inner, Array) and inner.kind == "Int":
             array.kind = "Int"
         self.env = {**dict.fromkeys(self.env), **before}
+        if equal and self._keeps_features(given, inner, count):
+            # With fewer axes it is what the branch makes of it: what follows is told of that.
+            features = self.symbols.axis(array, -1)
+            if array.lead and features is not None:
+                self.symbols.equal(given.axes[-1], features)
+                array.asked_for = count
+                self.env[local] = Array([features], True, array.kind)
         return True
+
+    def _keeps_features(self, given: Array, made: Value, count: int) -> bool:
+        """Whether an array of so many axes is made one of another number, of the same features."""
+        if not isinstance(made, Array) or made.lead or given.lead:
+            return False
+        if len(given.axes) != count or len(made.axes) in (0, count):
+            return False
+        last = (self.symbols.find(a.axes[-1]) for a in (given, made))
+        return same(*last)
 
     def _given_alike(self, test: ast.expr, first: Environment) -> None:
         """What stands for an input that is None has its shape: `h = zeros(b, n)`, `h, c = x` elsewhere."""

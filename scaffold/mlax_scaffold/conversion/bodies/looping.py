@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.bodies.last_passes import after_loop, growth
 from mlax_scaffold.conversion.bodies.repeating import Repeating
 from mlax_scaffold.conversion.lists.literal_loops import layer_passes, literal_passes
 from mlax_scaffold.conversion.shapes.repeated_sizes import passes
@@ -12,7 +13,6 @@ from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Each, Loop, Number, Value
 from mlax_scaffold.conversion.source.loop_parts import (
     iterated_over,
-    last_of,
     one_of,
 )
 from mlax_scaffold.conversion.source.trees import (
@@ -28,23 +28,6 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
     with_names,
 )
-
-
-def _growth(
-    entry: ast.Name, last: ast.expr, node: ast.For
-) -> tuple[ast.expr, ast.expr] | None:
-    """What a size grows by in each pass of a loop, and how many there are; None where it does not so."""
-    source = node.iter
-    if not isinstance(source, ast.Call) or not is_name(source.func, "range"):
-        return None
-    match last:
-        case ast.BinOp(left=left, op=ast.Add(), right=right) if len(source.args) == 1:
-            grown = right if is_name(left, entry.id) else left
-            other = left if grown is right else right
-            free = names(grown) & {entry.id, *targets(node.target)}
-            if is_name(other, entry.id) and not free:
-                return grown, source.args[0]
-    return None
 
 
 def _begins_with(node: ast.expr) -> ast.expr:
@@ -260,11 +243,11 @@ class Looping(Repeating):
                 self.symbols.equal(first, last)
                 continue
             if reading:
-                growing = _growth(entry, last, node)
+                growing = growth(entry, last, node)
                 if growing is not None:
-                    growth, passes = growing
-                    self._grow(entry, first, growth)
-                    final = expression("a + n * g", a=first, g=growth, n=passes)
+                    grown, times = growing
+                    self._grow(entry, first, grown)
+                    final = expression("a + n * g", a=first, g=grown, n=times)
                     self.env[local] = after.like([*after.axes[:-1], folded(final)])
                     continue
                 generator = ast.comprehension(
@@ -275,7 +258,8 @@ class Looping(Repeating):
                 taken = {*targets(node.target), *self.builder.fields}
                 local_ = next(n for n in _ENTRIES if n not in taken)
                 self._widths(entry, local_, ast.Tuple([first, star], ast.Load()))
-            self.env[local] = after.like([*after.axes[:-1], self._final(last, node)])
+            final = after_loop(last, node) or self.symbols.fresh("features")
+            self.env[local] = after.like([*after.axes[:-1], final])
 
     def _reading(self, entry: ast.Name) -> list[ast.stmt]:
         """The declarations that an unknown size is read in."""
@@ -289,41 +273,6 @@ class Looping(Repeating):
                 for inner in ast.walk(self.symbols.find(unknown))  # type: ignore[arg-type]
             )
         ]
-
-    def _final(self, last: ast.expr, node: ast.For) -> ast.expr:
-        """A size after the last pass."""
-        from mlax_scaffold.conversion.source.trees import replaced
-
-        bound = list(targets(node.target))
-        used = names(last) & set(bound)
-        if not used:
-            return last
-        source = node.iter
-        if isinstance(node.target, ast.Name):
-            return replaced(last, {node.target.id: last_of(source)})
-        if isinstance(node.target, ast.Tuple) and isinstance(source, ast.ListComp):
-            last_pass = expression("s[-1]", s=source)
-            parts = {
-                t.id: expression(f"p[{k}]", p=last_pass)
-                for k, t in enumerate(node.target.elts)
-                if isinstance(t, ast.Name)
-            }
-            return replaced(last, parts)
-        if isinstance(node.target, ast.Tuple) and isinstance(source, ast.Call):
-            if is_name(source.func, "enumerate"):
-                ends = [
-                    expression("len(s) - 1", s=source.args[0]),
-                    last_of(source.args[0]),
-                ]
-            else:
-                ends = [last_of(a) for a in source.args]
-            parts = {
-                t.id: e
-                for t, e in zip(node.target.elts, ends, strict=False)
-                if isinstance(t, ast.Name)
-            }
-            return replaced(last, parts)
-        return self.symbols.fresh("features")
 
     def _kept_passes(self, node: ast.For) -> None:
         """Keep in mind how far a loop counts, for the axes that it goes along."""

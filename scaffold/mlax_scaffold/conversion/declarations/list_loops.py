@@ -14,7 +14,11 @@ from mlax_scaffold.conversion.declarations.modules import (
     is_layer,
 )
 from mlax_scaffold.conversion.rows.translation import Translator
-from mlax_scaffold.conversion.source.first_passes import first_pass, of_comprehension
+from mlax_scaffold.conversion.source.first_passes import (
+    first_pass,
+    of_comprehension,
+    with_elements,
+)
 from mlax_scaffold.conversion.source.trees import (
     expression,
     name,
@@ -141,7 +145,7 @@ class ListLoops:
             self.translator.expression,
         )
         changed = {t for part in node.body[ends[0] : ends[1]] for t in targets(part)}
-        return {k: v for k, v in made.items() if k in used - changed}
+        return {k: with_elements(made[k], before) for k in made if k in used - changed}
 
     def _rebound(self, inner: set[str], saved: dict[str, ast.expr]) -> list[ast.stmt]:
         """Parameters that the loop changes begin as locals."""

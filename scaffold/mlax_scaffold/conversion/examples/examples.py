@@ -319,7 +319,8 @@ def _shape(
     sizes: list[int] = []
     if array.lead:
         sizes.append(2)
-        sizes += [4] * max(0, array.prefix.bare - 1 if not array.axes else 0)
+        bare = array.prefix.bare - 1 if not array.axes else 0
+        sizes += [4] * max(0, bare, array.asked_for - len(array.axes) - 1)
     if array.flat is not None:
         size = computed(symbols.find(array.flat), values)
         if not isinstance(size, int):

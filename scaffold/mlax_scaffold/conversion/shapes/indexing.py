@@ -146,6 +146,10 @@ class Indexing(ShapeFunctions):
                 # The one axis of one example.
                 self.symbols.ranked(value, ("features",))
             found = self._indexed(value, _counted(index_node, index))
+            if found is None and cut and self.examples and not value.axes:
+                # Some of an example of which nothing else is known.
+                found = Array([], True, value.kind)
+                found.parts, found.cut = [value], True
             if isinstance(found, Array) and found is not value:
                 found.source = found.source or value
             return found

@@ -98,7 +98,7 @@ class LayerShapes:
             # `Linear(a + b, c)(cat([x, y], 1))`: what is joined is the last axis.
             between = ["_"] * (x.along - 1)
             self.symbols.ranked(x, ("batch", *between, "features"))
-        elif x.lead and x.parts and x.along == 0 and self.single:
+        elif x.lead and x.parts and not x.cut and x.along == 0 and self.single:
             # Those of one example.
             self.symbols.ranked(x, ("features",))
         last = self.symbols.axis(x, -1)

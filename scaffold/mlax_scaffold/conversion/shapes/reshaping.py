@@ -107,11 +107,10 @@ class Reshaping(Growing):
             for i, size in enumerate(sizes):
                 if i == open_[0]:
                     continue
-                text = ast.unparse(self.symbols.find(size)) if size is not None else ""
-                if text in left:
-                    at = left.index(text)
-                    left.pop(at)
-                    rest.pop(at)
+                taken = _taken(self.symbols.find(size), left) if size else None
+                if taken is not None:
+                    left = [t for j, t in enumerate(left) if j not in taken]
+                    rest = [a for j, a in enumerate(rest) if j not in taken]
                 elif size is not None:
                     others.append(size)
                 else:
@@ -284,6 +283,21 @@ class Reshaping(Growing):
     def _told(self, size: ast.expr) -> ast.expr:
         """A size; a new one for one that is left open."""
         return self.symbols.fresh("_") if literal(size) == -1 else size
+
+
+def _taken(size: ast.expr, axes: list[str]) -> set[int] | None:
+    """The places of the axes that a size is the product of, `h * w`; None where it is none of those."""
+    text = ast.unparse(size)
+    if text in axes:
+        return {axes.index(text)}
+    match size:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            first = _taken(left, axes)
+            # What one factor takes is not there for the other one.
+            others = ["" if i in (first or ()) else axis for i, axis in enumerate(axes)]
+            second = _taken(right, others)
+            return first | second if first and second else None
+    return None
 
 
 def _undivided(sizes: Sequence[ast.expr]) -> ast.expr:

@@ -1,32 +1,23 @@
-"""What functions of arrays make of shapes: reductions, joints and parts."""
+"""What functions of arrays make of shapes: reductions, orders and parts."""
 
 from __future__ import annotations
 
 import ast
 from itertools import pairwise
 
+from mlax_scaffold.conversion.shapes.joints import Joints
 from mlax_scaffold.conversion.shapes.places import axes_reordered, difference
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
-from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Each, Number, Several, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, names
 
 
-class ShapeFunctions:
+class ShapeFunctions(Joints):
     """Functions by what they do to axes."""
 
-    symbols: Symbols
     divides: bool
     channel_last: bool
-    vectors: bool
-    single: bool
     examples: bool
-
-    def _axis(self, node: ast.Call, place: int) -> object:
-        for keyword in node.keywords:
-            if keyword.arg in ("axis", "axes"):
-                return literal(keyword.value)
-        return literal(node.args[place]) if len(node.args) > place else None
 
     def _along(self, array: Array, node: ast.Call) -> None:
         """An axis that something is computed along is there."""
@@ -171,44 +162,6 @@ class ShapeFunctions:
             axes[axis] = self.symbols.fresh("_")
         return first.like(axes)
 
-    def _concatenated(self, node: ast.Call, several: Several) -> Value:
-        axis = self._axis(node, 1)
-        axis = 0 if axis is None else axis
-        arrays = [i for i in several.items if isinstance(i, Array)]
-        if len(arrays) != len(several.items) or not arrays or not isinstance(axis, int):
-            return None
-        ranks = {len(a.axes) for a in arrays if not a.lead}
-        if axis == 0 and self.vectors and self.single and not ranks:
-            for array in arrays:
-                if len(array.axes) == 1:
-                    # The one axis of one example.
-                    self.symbols.ranked(array, ("features",))
-        if len(ranks) == 1:
-            for array in arrays:
-                self.symbols.ranked(array, ["_"] * max(ranks))
-        if any(a.lead for a in arrays) and axis >= 0:
-            made = Array([], True, arrays[0].kind)
-            made.parts, made.along = arrays, axis
-            return made
-        sizes = [self.symbols.axis(a, axis) for a in arrays]
-        if any(s is None for s in sizes):
-            return None
-        known = [self.symbols.find(size) for size in sizes if size is not None]
-        total = known[0]
-        for size in known[1:]:
-            total = folded(expression("a + b", a=total, b=size))
-        if len({ast.unparse(size) for size in known}) == 1 and len(known) > 1:
-            number = ast.Constant(len(known))
-            total = folded(expression("n * a", n=number, a=known[0]))
-        first = arrays[0]
-        axes = list(first.axes)
-        for other in arrays[1:]:
-            for i in range(1, min(len(axes), len(other.axes)) + 1):
-                if -i != axis and len(axes) - i != axis:
-                    self.symbols.equal(axes[-i], other.axes[-i])
-        axes[axis] = total
-        return first.like(axes)
-
     def _tiled(self, array: Array, times: Value) -> Value:
         """An array that is repeated along each of its axes."""
         items = times.items if isinstance(times, Several) else []
@@ -227,21 +180,6 @@ class ShapeFunctions:
             else:
                 axes.append(folded(expression("n * a", n=number.value, a=size)))
         return array.like(axes)
-
-    def _stacked(self, node: ast.Call, several: Several) -> Value:
-        axis, first = self._axis(node, 1), several.items[0]
-        axis = 0 if axis is None else axis
-        if not isinstance(first, Array) or not isinstance(axis, int):
-            return None
-        others = [i for i in several.items[1:] if isinstance(i, Array)]
-        self.symbols.alike += [(first, other) for other in others]
-        if first.lead and axis >= 0:
-            return None
-        axes = list(first.axes)
-        axes.insert(
-            len(axes) + axis + 1 if axis < 0 else axis, ast.Constant(len(several.items))
-        )
-        return first.like(axes)
 
     def _split(self, array: Array, node: ast.Call, values: list[Value]) -> Value:
         at = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)

@@ -153,7 +153,8 @@ class Symbols:
                 for i, (mine, axis) in enumerate(pairs):
                     if i != array.along:
                         self.equal(mine, axis)
-        if array.parts and all(not part.lead for part in array.parts):
+        whole = array.parts and not array.cut
+        if whole and all(not part.lead for part in array.parts):
             sizes = [part.axes[array.along] for part in array.parts]
             self.equal(array.axes[array.along], _sum(sizes))
         return True

@@ -45,6 +45,8 @@ class Array:
         """Those that are broadcast to this one, of which nothing else is known."""
         self.parts: list[Array] = []
         """What it is joined of, where nothing else is known of it."""
+        self.cut = False
+        """Whether it is some of the one array that it is joined of."""
         self.along = 0
         """The axis along which those are joined."""
         self.cases: list[tuple[ast.expr, Array, Array]] = []
@@ -57,6 +59,8 @@ class Array:
         """What it is with its axes in another order."""
         self.asked_early = False
         """Whether the code reads such a size before it is told how many axes there are."""
+        self.asked_for = 0
+        """How many axes it has in a branch for so many, where it may have others."""
         self.first = 0
         """How many axes the code takes from the first one on, beside the last."""
         self.looked_up: Array | None = None
@@ -93,8 +97,9 @@ class Array:
         """It holds indices, and so does what it is a view of."""
         self.kind = "Int"
         inner = self.widened[0] if self.widened is not None else self.source
-        if inner is not None and inner.kind != "Int":
-            inner.of_integers()
+        for part in [*self.parts, *([inner] if inner is not None else [])]:
+            if part.kind != "Int":
+                part.of_integers()
 
     def told_by(self, other: Array) -> None:
         """What is known of an array that has one more axis here, of what it is combined with."""
