@@ -14,12 +14,9 @@ def imported(name: str, text: str, known: Collection[str]) -> Iterable[str]:
             level = len(package) - node.level + (f"{name}.__init__" in known)
             start = ".".join(package[:level]) if node.level else ""
             module = ".".join(filter(None, (start, node.module)))
-            found = {f"{module}.{alias.name}" for alias in node.names} & {*known}
-            if found:
-                yield from found
-            # A section re-exports its functions from their own modules.
             for alias in node.names:
-                own = f"{module}._{alias.name}"
-                yield own if own in known else module
+                # A section re-exports its functions from their own modules.
+                own = f"{module}.{alias.name}", f"{module}._{alias.name}"
+                yield next((n for n in own if n in known), module)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
