@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from mlax_scaffold.conversion import AXES, FURTHEST, ConversionError
@@ -36,6 +36,7 @@ from mlax_scaffold.project.running import missing_packages
 from mlax_scaffold.project.signatures import calls
 from mlax_scaffold.project.staging import Outcome, staged
 from mlax_scaffold.project.trial import try_out
+from mlax_scaffold.project.tried import Tried
 from mlax_scaffold.project.workspace import Generation, Workspace, name_in, names_in
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.reader.homes import module_name
@@ -99,6 +100,7 @@ class Creation:
     """How far constructors of the code are run at least, from which the spec is made."""
     axes: int = 0
     """How many axes inputs have of which nothing in that code tells how many; 0 for any number."""
+    tried: Tried = field(default_factory=Tried)
 
     def plan(self) -> Plan:
         """What would be written. Proves and writes nothing."""
@@ -193,7 +195,7 @@ class Creation:
     def _trace(self, spec: SpecFile, made: Generation) -> None:
         """Trace what code became, if the spec is of that."""
         if self.request.source is not None:
-            try_out(self.workspace, made, self._plan(spec, made))
+            try_out(self.workspace, made, self._plan(spec, made), self.tried)
 
     def _mended(
         self, spec: SpecFile, error: SpecError, left: int

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import json
 import os
 import re
 import subprocess
 import tarfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mlax_scaffold.errors import FindingsError, UsageError
 from mlax_scaffold.project.hunks import Group, groups
+from mlax_scaffold.project.imported import imported
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.public import SignatureChange, signature_changes
 from mlax_scaffold.project.settings import import_root
@@ -167,7 +167,7 @@ def _reached(
     """The sources of definitions that are on both sides, and that a change can reach."""
     changed = {n for n, text in after.items() if before.get(n) != text}
     changed |= before.keys() - after.keys()
-    uses = {name: set(_imported(name, text, after)) for name, text in after.items()}
+    uses = {name: set(imported(name, text, after)) for name, text in after.items()}
     while True:
         more = {n for n, found in uses.items() if n not in changed and found & changed}
         if not more:
@@ -181,25 +181,6 @@ def _reached(
         if own & changed and own & before.keys():
             found.add(definition.source)
     return found
-
-
-def _imported(name: str, text: str, known: Collection[str]) -> Iterable[str]:
-    """The modules of the package that one of them imports, other than its registries."""
-    package = name.split(".")
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom):
-            level = len(package) - node.level + (f"{name}.__init__" in known)
-            start = ".".join(package[:level]) if node.level else ""
-            module = ".".join(filter(None, (start, node.module)))
-            found = {f"{module}.{alias.name}" for alias in node.names} & {*known}
-            if found:
-                yield from found
-            # A section re-exports its functions from their own modules.
-            for alias in node.names:
-                own = f"{module}._{alias.name}"
-                yield own if own in known else module
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
 
 
 def _behaviours(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from mlax_scaffold.errors import Diagnostic, FindingsError, SpecError
 from mlax_scaffold.model.definition import Definition
@@ -15,6 +16,7 @@ from mlax_scaffold.project.settings import import_root
 from mlax_scaffold.project.staging import Stage, staged_package
 from mlax_scaffold.project.tracebacks import explained, explained_name
 from mlax_scaffold.project.trial_program import PROGRAM, Failure
+from mlax_scaffold.project.tried import Keys, Tried
 from mlax_scaffold.project.workspace import Generation, Workspace
 from mlax_scaffold.reader.remedies.mending import mend
 from mlax_scaffold.render.scratch import fill
@@ -27,11 +29,19 @@ MOST = 100
 """Definitions that are traced: where more change, importing them is enough to wait for."""
 
 
-def try_out(workspace: Workspace, made: Generation, plan: Plan) -> None:
+def try_out(
+    workspace: Workspace, made: Generation, plan: Plan, tried: Tried | None = None
+) -> None:
     """Import the whole package as it would be, where a module of it would change.
 
     What changes is traced, too, on arrays of the shapes that its types say, and what its spec
     reads of modules of jax is looked for there.
+
+    Args:
+        workspace: the project.
+        made: what would be generated.
+        plan: what of it would be written.
+        tried: what trials before found of what is the same; what this one finds is kept there.
 
     Raises:
         SpecError: a module does not import, or cannot be traced; the place is that of its spec.
@@ -48,11 +58,16 @@ def try_out(workspace: Workspace, made: Generation, plan: Plan) -> None:
         new = _new_specs(workspace, made)
         if new:
             fill(stage.root, {f.path: f.text for f in workspace.own} | new)
-        task = {
-            "modules": sorted(modules.values()),
-            "traced": _traced(workspace, made, changed, stage.root if new else ""),
-        }
-        failures = _run(stage, task)
+        traced = _traced(workspace, made, changed, stage.root if new else "")
+        tried = tried or Tried()
+        keys = Keys(made, workspace.project.package, modules, workspace.project.specs)
+        for definition, given in traced:
+            key = keys.of(definition, given)
+            given |= {"key": key, "known": tried.known(key)}
+        given = [given for _, given in traced]
+        found = _run(stage, {"modules": sorted(modules.values()), "traced": given})
+        tried.keep(given, found)
+    failures = [Failure.read(told) for told in found]
     if findings := _findings(made, failures):
         error = SpecError(findings)
         mended = mend(workspace.own, error, workspace.read_files)
@@ -97,7 +112,7 @@ def _modules(workspace: Workspace, made: Generation) -> dict[str, str]:
 
 def _traced(
     workspace: Workspace, made: Generation, changed: Collection[str], new: str
-) -> list[dict[str, object]]:
+) -> list[tuple[Definition, dict[str, Any]]]:
     """What changes: its spec, the modules that it imports, and the example of its page.
 
     `new` is the folder that specs are in, where not all of them are in the project yet.
@@ -113,19 +128,18 @@ def _traced(
     for definition in found:
         code = example(definition, made.library, package)
         imports = {i.name: i.meaning for i in definition.imports if not i.reference}
-        traced.append(
-            {
-                "source": definition.source,
-                "definition": _name(definition),
-                "text": definition.text,
-                "imports": imports,
-                # The package's names are there without an import.
-                "code": code.replace(f"\nfrom {package} import", "\n# from"),
-                "cases": _cases(new or workspace.root, made, definition),
-                "paths": [o.path for o in made.of(definition.source)],
-                "wide": _may_be_wide(definition, made.library),
-            }
-        )
+        given = {
+            "source": definition.source,
+            "definition": _name(definition),
+            "text": definition.text,
+            "imports": imports,
+            # The package's names are there without an import.
+            "code": code.replace(f"\nfrom {package} import", "\n# from"),
+            "cases": _cases(new or workspace.root, made, definition),
+            "paths": [o.path for o in made.of(definition.source)],
+            "wide": _may_be_wide(definition, made.library),
+        }
+        traced.append((definition, given))
     return traced
 
 
@@ -155,20 +169,19 @@ def _cases(
     return None
 
 
-def _run(stage: Stage, task: dict[str, object]) -> list[Failure]:
+def _run(stage: Stage, task: dict[str, object]) -> list[dict[str, Any]]:
     given, result = (os.path.join(stage.root, n) for n in ("task.json", "trial.json"))
     with open(given, "w", encoding="utf-8") as file:
         json.dump(task, file)
     outcome = stage.run(PROGRAM, [stage.root + os.sep, given, result], LONGEST)
     try:
         with open(result, encoding="utf-8") as file:
-            found = json.load(file)
+            return json.load(file)
     except FileNotFoundError:
         raise FindingsError(
             f"{outcome.output.strip()}\n\nTrying out what would be generated ended with "
             f"status {outcome.status}. Nothing was changed."
         ) from None
-    return [Failure.read(given) for given in found]
 
 
 def _name(definition: Definition) -> str:

@@ -31,7 +31,7 @@ from mlax_scaffold.testing.invariances import claim_of
 from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
 from mlax_scaffold.testing.oracle import Spec, assert_spec_refuses
-from mlax_scaffold.testing.picks import Pick, Refused
+from mlax_scaffold.testing.picks import Pick, Refused, Remembering, Unfit
 from mlax_scaffold.testing.refusals import assert_names_masks
 from mlax_scaffold.testing.result_kinds import have_the_annotated_kinds
 from mlax_scaffold.testing.schedule import ScheduleSituation
@@ -343,7 +343,10 @@ def _contract(
     of: Contract[Situation] | None = None,
 ) -> Callable[[Callable[[Pick], Case]], Contract[Situation]]:
     def decorate(cases: Callable[[Pick], Case]) -> Contract[Situation]:
+        refused: dict[tuple[str, ...], Unfit] = {}
+
         def make(pick: Pick) -> Situation:
+            pick = Remembering(pick, refused)
             return Situation.pick(_asked(spec, cases, pick), spec, pick)
 
         property = Claim(layers.keep_every_dtype)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -64,6 +65,50 @@ class Given:
             value = domain.values[0]
         self.picked[name] = value
         return value
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """Picks as another one does, and remembers which values of a case are refused.
+
+    A search for cases picks the same values again and again, where few fit each other.
+    """
+
+    pick: Pick
+    refused: dict[tuple[str, ...], Unfit]
+    """What each of them is refused with, of all the cases of one definition."""
+    picked: list[str] = field(default_factory=list)
+
+    def __call__(self, name: str, domain: Domain[T]) -> T:
+        value = self.pick(name, domain)
+        self.picked.append(f"{name}={value!r}")
+        return value
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.pick, name)
+
+    def tried(self, check: Callable[[], None]) -> None:
+        """Check what was picked, unless the same was refused before: raise what it was refused with."""
+        values = tuple(self.picked)
+        if values in self.refused:
+            told = self.refused[values]
+            raise Unfit(*told.args) from told.__cause__
+        try:
+            check()
+        except Unfit as unfit:
+            # Frames hold what was traced; of them no more than the lines is told.
+            for error in (unfit, unfit.__cause__):
+                traceback.clear_frames(error.__traceback__ if error else None)
+            self.refused[values] = unfit
+            raise
+
+
+def assert_fits(pick: Pick, check: Callable[[], None]) -> None:
+    """Raise Unfit where a check does of what was picked."""
+    if isinstance(pick, Remembering):
+        pick.tried(check)
+    else:
+        check()
 
 
 @contextlib.contextmanager

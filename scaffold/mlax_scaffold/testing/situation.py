@@ -25,7 +25,13 @@ from mlax_scaffold.testing.oracle import (
     run_initialization,
     run_spec,
 )
-from mlax_scaffold.testing.picks import REFUSALS, Pick, Unfit, assert_wanted
+from mlax_scaffold.testing.picks import (
+    REFUSALS,
+    Pick,
+    Unfit,
+    assert_fits,
+    assert_wanted,
+)
 from mlax_scaffold.testing.programs import Program
 from mlax_scaffold.testing.strategies import choices
 from mlax_scaffold.testing.stretched import is_stretched, stretching
@@ -82,10 +88,15 @@ class Situation:
         mode = modes[pick("mode", choices(*modes, *more))]
         assert_wanted(pick)
         found = cls(case, spec, dtype, weights, mode)
-        found.assert_fits()
-        if (case.requirements or case.unsaid) and len(modes) > 1:
-            # A module creates its parameters in the other mode.
-            dataclasses.replace(found, training=not mode).assert_fits()
+        both = (case.requirements or case.unsaid) and len(modes) > 1
+
+        def check() -> None:
+            found.assert_fits()
+            if both:
+                # A module creates its parameters in the other mode.
+                dataclasses.replace(found, training=not mode).assert_fits()
+
+        assert_fits(pick, check)
         return found
 
     def assert_fits(self) -> None:

@@ -157,6 +157,24 @@ def test_where_nothing_fits_there_is_nothing_to_claim():
         contract(unsaid=True, shape="batch 7").keep(SAYS)
 
 
+def test_what_was_refused_is_not_traced_again():
+    traced = []
+
+    def fwd(x, trainables, *others, **inputs):
+        given = jax.tree.leaves((x, trainables))
+        traced.append(tuple((v.shape, v.dtype.name) for v in given))
+        return Linear.fwd(x, trainables, *others, **inputs)
+
+    nothing = contract(unsaid=True, shape="batch 7", fwd=fwd)
+    told = []
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="no case meets its requ") as error:
+            _ = nothing.covering
+        told.append((len(traced), str(error.value)))
+    assert told[0] == told[1]
+    assert len(traced) == len(set(traced))
+
+
 def test_that_nothing_fits_is_said_with_the_reason():
     nothing = contract(unsaid=True, shape="batch 7")
 

@@ -1,0 +1,125 @@
+"""What a trial found of a definition is kept for later trials of one command, while all of it is the same."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli_projects import SCALE, ProjectFolder
+
+from mlax_scaffold.project.settings import find_project
+from mlax_scaffold.project.staging import Outcome, Stage
+from mlax_scaffold.project.trial import try_out
+from mlax_scaffold.project.tried import Tried
+from mlax_scaffold.project.workspace import Workspace
+
+FILE = "specs/nn/several.py"
+SEVERAL = '''\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer
+
+FACTOR = 2
+
+
+def grown(x):
+    return x * FACTOR
+
+
+class Grown(Layer):
+    """A factor."""
+
+    def forward(self, x: Float["batch d"]) -> Float["batch d"]:
+        return grown(x)
+
+
+class Inner(Layer):
+    """A sine."""
+
+    def forward(self, x: Float["batch d"]) -> Float["batch d"]:
+        return jnp.sin(x)
+
+
+class Outer(Layer):
+    """The sine of a sine."""
+
+    def setup(self):
+        self.inner = Inner()
+
+    def forward(self, x: Float["batch d"]) -> Float["batch d"]:
+        return jnp.sin(self.inner(x))
+'''
+
+
+@pytest.fixture
+def several(empty: ProjectFolder) -> ProjectFolder:
+    """A project with a spec of three definitions, of which one uses another."""
+    empty.write(FILE, SEVERAL)
+    return empty
+
+
+@pytest.fixture
+def traced(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """The definitions of the project that each trial traces; it finds something of each."""
+    found: list[set[str]] = []
+
+    def run(self: Stage, program: str, argument: object, *rest: object) -> Outcome:
+        _, given, result = argument  # type: ignore[misc]
+        with open(given) as file:
+            task = json.load(file)["traced"]
+        new = {t["definition"] for t in task if t["known"] is None}
+        found.append({n.rpartition(":")[2] for n in new if n.startswith("specs/")})
+        told = {"module": "", "kinds": ["ValueError"], "message": "", "frames": []}
+        with open(result, "w") as file:
+            every = ({**told, **t} for t in task if t["definition"] in new)
+            json.dump([*every], file)
+        return Outcome(0, "")
+
+    monkeypatch.setattr(Stage, "run", run)
+    return found
+
+
+def trial(project: ProjectFolder, tried: Tried) -> None:
+    workspace = Workspace(*find_project(str(project.root)))
+    made = workspace.generate()
+    try_out(workspace, made, workspace.plan(made), tried)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "again"),
+    [
+        ("", "", set()),
+        ("A sine.", "A changed sine.", {"Inner", "Outer"}),
+        ("jnp.sin(x)", "jnp.cos(x)", {"Inner", "Outer"}),
+        ("jnp.sin(self.inner(x))", "self.inner(x)", {"Outer"}),
+        ('x: Float["batch d"]', 'x: Float["a d"]', {"Grown", "Inner", "Outer"}),
+        ("FACTOR = 2", "FACTOR = 3", {"Grown"}),
+        ("FACTOR = 2", "# a number\nFACTOR = 2", {"Grown"}),
+        # What it says is the same where it only moves.
+        ("class Grown", "\n\n\nclass Grown", set()),
+    ],
+)
+def test_what_changes_is_traced_anew(several, traced, old, new, again):
+    tried = Tried()
+    trial(several, tried)
+    several.write(FILE, SEVERAL.replace(old, new) if old else SEVERAL)
+    trial(several, tried)
+    assert traced == [{"Grown", "Inner", "Outer"}, again]
+
+
+def test_what_another_file_says_counts(project: ProjectFolder, traced):
+    tried = Tried()
+    trial(project, tried)
+    project.write("specs/nn/scale.py", SCALE.replace("x * self", "x + self"))
+    trial(project, tried)
+    trial(project, Tried())
+    assert traced == [{"Scale", "Twice"}] * 3
+
+
+def test_nothing_is_kept_where_a_module_does_not_import():
+    tried = Tried()
+    given = [{"definition": "One", "key": "1"}, {"definition": "Two", "key": "2"}]
+    tried.keep(given, [{"module": "mynet.nn.one", "definition": "One"}])
+    assert tried.known("1") is None
+    tried.keep(given, [{"name": [1, 2], "definition": "One"}])
+    assert (tried.known("1"), tried.known("2")) == (None, [])
