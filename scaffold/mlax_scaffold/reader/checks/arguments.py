@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mlax_scaffold.errors import Diagnostic, Fix, closest
 from mlax_scaffold.model.definition import Definition, Kind, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.remedies.channels import FIELD, by_place_of_channels
 from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
 
@@ -55,7 +56,7 @@ def check_layer_arguments(definition: Definition, library: Library) -> list[Diag
     for method in _methods(definition):
         for call in (n for n in walk(method) if isinstance(n, ast.Call)):
             if method.name == "setup":
-                _check_made(source, call, made)
+                _check_made(source, call, made, method)
             else:
                 _check_called(source, call, called)
     own = _in_functions(definition, made)
@@ -73,7 +74,7 @@ def _in_functions(
     for node in source.tree.body if definition.resolved is not None else ():
         if isinstance(node, ast.FunctionDef):
             for call in (n for n in walk(node) if isinstance(n, ast.Call)):
-                _check_made(source, call, made)
+                _check_made(source, call, made, node)
     return source.diagnostics
 
 
@@ -83,14 +84,19 @@ def _methods(definition: Definition) -> list[ast.FunctionDef]:
     return [n for n in body if isinstance(n, ast.FunctionDef)]
 
 
-def _check_made(source: Source, call: ast.Call, made: Mapping[str, Definition]) -> None:
-    """`Linear(4, width=3)`."""
+def _check_made(
+    source: Source,
+    call: ast.Call,
+    made: Mapping[str, Definition],
+    within: ast.FunctionDef,
+) -> None:
+    """`Linear(4, width=3)`; the same where a local `settings = dict(width=3)` is spread into it."""
     layer = made.get(call.func.id) if isinstance(call.func, ast.Name) else None
     if layer is None:
         return
     fields = [h.name for h in (*layer.hyperparameters, *layer.initializers)]
     takes = [*fields, *(f"{d.name}_initializer" for d in layer.weights)]
-    _check_keywords(source, call, layer.name, takes)
+    _check_keywords(source, call, layer.name, takes, _spread(call, within))
     starred = any(isinstance(a, ast.Starred) for a in call.args)
     if not starred:
         needed = [h.name for h in layer.hyperparameters if h.default is None]
@@ -140,13 +146,32 @@ def _check_called(
     _check_keywords(source, call, layer.name, [*takes, ENTRY_POINT])
 
 
+def _spread(call: ast.Call, within: ast.FunctionDef) -> list[ast.keyword]:
+    """The arguments of the calls of `dict` that locals hold which are spread into a call."""
+    names = [
+        k.value.id for k in call.keywords if isinstance(k.value, ast.Name) and not k.arg
+    ]
+    found: list[ast.keyword] = []
+    for value in (v for name in names for v in only_value(name, within)):
+        match value:
+            case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
+                found += keywords
+    return found
+
+
 def _check_keywords(
-    source: Source, call: ast.Call, owner: str, takes: list[str]
+    source: Source,
+    call: ast.Call,
+    owner: str,
+    takes: list[str],
+    more: Sequence[ast.keyword] = (),
 ) -> None:
-    given = {k.arg for k in call.keywords}
+    keywords = [*call.keywords, *more]
+    given = {k.arg for k in keywords}
     shown = [name for name in takes if name != ENTRY_POINT]
-    for keyword in call.keywords:
-        if keyword.arg is None or keyword.arg in takes:
+    told = {(d.location.line, d.location.column) for d in source.diagnostics}
+    for keyword in keywords:
+        if keyword.arg is None or keyword.arg in takes or source.start(keyword) in told:
             continue
         free = [n for n in takes if n not in given]
         meant = [n for n in _ELSEWHERE.get(keyword.arg, ()) if n in free]
