@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 _ROUNDS = 4
@@ -52,7 +53,7 @@ def carried(step: Callable[[Any, Any], tuple[Any, Any]], init: Any, first: Any) 
 
 def _beside(x: Any, after: Any) -> Any:
     here, there = jax.typeof(x).sharding, after.sharding
-    if there is None or here.spec == there.spec or x.shape != after.shape:
+    if there is None or here.spec == there.spec or jnp.shape(x) != after.shape:
         return x
     return jax.sharding.reshard(x, there.spec)
 
