@@ -43,13 +43,11 @@ def scan(
     options = {"length": length, "reverse": reverse, "unroll": unroll}
     steps = {jnp.shape(x)[0] for x in jax.tree.leaves(xs)} or {length}
     halves = [is_half(x) for x in _floats((init, xs))]
-    first = None
-    if sharded.is_typed((init, xs)) and steps != {0}:
-        first = _first(xs)
-        init = sharded.carried(step, init, first)
+    if steps != {0} and sharded.is_typed((init, xs)):
+        init = sharded.carried(step, init, _first(xs))
     if steps == {0} or not halves or not all(halves):
         return lax.scan(step, init, xs, **options)
-    first = _first(xs) if first is None else first
+    first = _first(xs)
     init = jax.tree.map(jnp.asarray, init)
     if any(c.weak_type for c in jax.tree.leaves(init) if hasattr(c, "weak_type")):
         # As of `jax.lax.scan`: a number of Python takes the dtype that it has afterwards.
