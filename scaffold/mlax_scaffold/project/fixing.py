@@ -32,10 +32,11 @@ def fixed(workspace: Workspace, *, write: bool) -> Workspace:
 
 
 def after_trial(workspace: Workspace, error: SpecError) -> Workspace | None:
-    """The project with the fixes of what a trial found; None where something has none."""
-    if any(
-        d.fix is None or d.location.path not in error.mended for d in error.diagnostics
-    ):
+    """The project with the fixes of what a trial found; None where a spec has none.
+
+    What is found beside one that has a fix may follow from it: the next trial tells.
+    """
+    if any(d.location.path not in error.mended for d in error.diagnostics):
         return None
     return replace(workspace, edited={**workspace.edited, **error.mended})
 

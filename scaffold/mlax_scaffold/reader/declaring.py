@@ -14,6 +14,7 @@ from mlax_scaffold.model.import_time import is_initializer
 from mlax_scaffold.reader.branches import Branches
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_initializer
 from mlax_scaffold.reader.checks.declarations import check_derived
+from mlax_scaffold.reader.checks.declared_shapes import check_alone
 from mlax_scaffold.reader.checks.initial_arrays import is_initial_array
 from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
@@ -188,6 +189,8 @@ class Declaring(Branches):
                 self.source.report(argument, "arguments are given one by one")
                 return None
         if len(call.args) == 1 and is_initial_array(call, self.scope.imports):
+            return None
+        if check_alone(self.source, self.method, call):
             return None
         arguments = list(call.args)
         keywords = {k.arg: k.value for k in call.keywords}

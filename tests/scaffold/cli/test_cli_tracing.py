@@ -524,6 +524,51 @@ def test_layers_that_are_given_channels_last_have_them_last(project: ProjectFold
     assert 'Float["batch h w channels"]) -> Float["batch h w channels"]' in written
 
 
+PART = '''\
+import jax
+
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.conv import Conv
+from mlax_scaffold.specs.nn.group_norm import GroupNorm
+
+
+class Part(Layer):
+    """A layer that is given its channels last, of an input of any shape."""
+
+    inner: Size
+    outer: Size
+
+    def setup(self):
+        self.conv = Conv(self.inner, self.outer, (3,))
+        self.norm = GroupNorm(1, self.outer)
+
+    def forward(self, x):
+        return jax.nn.silu(self.norm(self.conv(x)))
+
+
+class Parted(Layer):
+    """A layer that holds it."""
+
+    channels: Size
+
+    def setup(self):
+        self.part = Part(self.channels, 4)
+
+    def forward(self, x: Float["batch length channels"]):
+        return self.part(x)
+'''
+
+
+def test_what_follows_from_a_finding_with_an_edit_is_no_obstacle(
+    project: ProjectFolder,
+):
+    project.write("specs/nn/parted.py", PART)
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    written = project.text("specs/nn/parted.py")
+    made = "Conv(1, self.inner, self.outer, (3,), channel_last=True)"
+    assert made in written
+
+
 NORMS = '''\
 from mlax_scaffold.spec import Float, Layer, Size
 from mlax_scaffold.specs.nn.batch_norm import BatchNorm

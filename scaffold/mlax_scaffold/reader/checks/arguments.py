@@ -101,6 +101,7 @@ def _check_made(
     if not starred:
         needed = [h.name for h in layer.hyperparameters if h.default is None]
         _check_twice(source, call, layer.name, fields, needed)
+        _check_given(source, call, layer, fields, needed)
     if not starred and len(call.args) > len(fields):
         source.report(
             call.args[len(fields)],
@@ -129,6 +130,49 @@ def _check_twice(
         f"By their places it takes {', '.join(fields[:count])}.",
         fix=Fix(edits) if len(meant) == count else None,
     )
+
+
+def _check_given(
+    source: Source,
+    call: ast.Call,
+    layer: Definition,
+    fields: list[str],
+    needed: list[str],
+) -> None:
+    """`Linear(4)`, and `Conv(3, 8, (3, 3))`, whose sizes tell the number of axes."""
+    named = [k.arg for k in call.keywords]
+    lacks = [f for f in needed if f not in (*fields[: len(call.args)], *named)]
+    wrong = {*named} - {*fields, *(f"{d.name}_initializer" for d in layer.weights)}
+    twice = {*fields[: len(call.args)]} & {*named}
+    if not lacks or wrong or twice or layer.kind is Kind.BLOCK:
+        return
+    source.report(
+        call,
+        f"{layer.name} is not given {_listed(lacks)}",
+        f"It takes {', '.join(fields)}.",
+        fix=_over_axes(source, call, needed),
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = [f"`{name}`" for name in names]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _over_axes(source: Source, call: ast.Call, needed: Sequence[str]) -> Fix | None:
+    """The number of spatial axes in its place, where all else is given and sizes along them tell it."""
+    first, *others = needed
+    if first != "spatial_dims":
+        return None
+    given = dict(zip(others, call.args, strict=False))
+    given |= {k.arg: k.value for k in call.keywords if k.arg in others}
+    sizes = given.get("kernel_size", given.get("window"))
+    if len(given) < len(others) or not isinstance(sizes, ast.Tuple | ast.List):
+        return None
+    axes = len(sizes.elts)
+    if not call.args:
+        return Fix((source.insert(call.keywords[0], f"spatial_dims={axes}, "),))
+    return Fix((source.insert(call.args[0], f"{axes}, "),))
 
 
 def _check_called(

@@ -7,14 +7,19 @@ from collections.abc import Mapping
 
 from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.definition import SECTIONS, Import, Kind
-from mlax_scaffold.model.import_time import Refused, check_initializer, is_initializer
+from mlax_scaffold.model.import_time import (
+    INITIALIZERS,
+    OWN_INITIALIZERS,
+    Refused,
+    check_initializer,
+    is_initializer,
+)
 from mlax_scaffold.model.unparsing import unparsed
-from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.declared_shapes import check_text, is_size
 from mlax_scaffold.reader.checks.exactness import qualified
-from mlax_scaffold.reader.remedies.names import SPEC, of_jax
-from mlax_scaffold.reader.source import Source, dotted, self_attribute
+from mlax_scaffold.reader.remedies.names import SPEC, of_jax, word
+from mlax_scaffold.reader.source import Source, dotted
 
-_SIZES = ("Size", "Count", "int")
 _MADE = frozenset(f"jax.numpy.{name}" for name in ("empty", "full", "ones", "zeros"))
 """Functions that make arrays of one number: what begins so is a weight or a state, perhaps."""
 _AXES = ("in_axis", "out_axis")
@@ -32,7 +37,7 @@ def check_arguments(source: Source, call: ast.Call, imports: Imports) -> None:
         return
     initializer, shape = call.args[:2]
     meanings = {name: imported.meaning for name, imported in imports.items()}
-    word = dotted(call.func) or "trainable"
+    role = dotted(call.func) or "trainable"
     if isinstance(initializer, ast.Tuple | ast.List):
         fix = None
         if is_initializer(shape, meanings) or _makes(shape, meanings):
@@ -40,8 +45,8 @@ def check_arguments(source: Source, call: ast.Call, imports: Imports) -> None:
             fix = Fix((source.edit(initializer, second), source.edit(shape, first)))
         source.report(
             initializer,
-            f"the first argument of `{word}` is the initializer, the second the shape",
-            f"Write `{word}(zeros, {unparsed(initializer)})`, for example.",
+            f"the first argument of `{role}` is the initializer, the second the shape",
+            f"Write `{role}(zeros, {unparsed(initializer)})`, for example.",
             fix=fix,
         )
         return
@@ -50,7 +55,7 @@ def check_arguments(source: Source, call: ast.Call, imports: Imports) -> None:
             initializer,
             f"`{unparsed(initializer)}` is no initializer",
             "It is a function that makes the array: `zeros`, `ones`, `constant(0.5)`.",
-            fix=_constant(source, initializer),
+            fix=_named(source, initializer) or _constant(source, initializer),
         )
     elif _of_arrays(called := _called(initializer), imports):
         name = unparsed(called)
@@ -83,7 +88,8 @@ def check_arguments(source: Source, call: ast.Call, imports: Imports) -> None:
             "The number of inputs is the size of that axis: `in_axis=-1, out_axis=()`.",
             fix=Fix((source.replace(at, at, axes),)),
         )
-    if _is_size(source, shape):
+    check_text(source, shape)
+    if _is_number(shape) or is_size(source, shape):
         text = unparsed(shape)
         source.report(
             shape,
@@ -159,6 +165,22 @@ def _makes(node: ast.expr, meanings: Mapping[str, str]) -> bool:
     return False
 
 
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
+
+
+def _named(source: Source, node: ast.Constant) -> Fix | None:
+    """The initializer of that name in quotes; None where none needs nothing but its name."""
+    name = node.value
+    if not isinstance(name, str) or name not in (*INITIALIZERS, *OWN_INITIALIZERS):
+        return None
+    if name in ("constant", "variance_scaling"):
+        return None
+    needed = word(source, name)
+    made = needed.bound if name in ("zeros", "ones") else f"{needed.bound}()"
+    return Fix((source.edit(node, made),), (needed,))
+
+
 def _constant(source: Source, node: ast.Constant) -> Fix | None:
     if not isinstance(node.value, int | float) or isinstance(node.value, bool):
         return None
@@ -166,18 +188,3 @@ def _constant(source: Source, node: ast.Constant) -> Fix | None:
     name = known.get(float(node.value), "constant")
     text = f"constant({node.value})" if name == "constant" else name
     return Fix((source.edit(node, text),), (Needed(SPEC, name, name),))
-
-
-def _is_size(source: Source, node: ast.expr) -> bool:
-    """Whether an expression is one number."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, int)
-    name = self_attribute(node)
-    return name is not None and any(
-        isinstance(part, ast.AnnAssign)
-        and isinstance(part.target, ast.Name)
-        and part.target.id == name
-        and isinstance(part.annotation, ast.Name)
-        and part.annotation.id in _SIZES
-        for part in walk(source.tree)
-    )

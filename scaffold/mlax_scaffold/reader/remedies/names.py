@@ -125,7 +125,11 @@ def parameters_named(
     added = expected[len(given) :]
     if not _placed(source, read, new):
         return None
-    if names & {*new.values(), *added} or any(a.arg in new for a in inner):
+    # What is added may be read already, where nothing else has that name.
+    stored = {n.id for n in read if isinstance(n.ctx, ast.Store)}
+    stored |= {a.arg for a in inner} | _of_module(source)
+    taken = (names & {*new.values()}) | (stored & {*added})
+    if taken or any(a.arg in new for a in inner):
         return None
     edits = [
         source.edit(node, new[node.id])
@@ -141,6 +145,20 @@ def parameters_named(
         end = source.end(given[-1])
         edits.append(source.replace(end, end, "".join(f", {name}" for name in added)))
     return Fix(tuple(edits))
+
+
+def _of_module(source: Source) -> set[str]:
+    """The names that statements of the file bind."""
+    found: set[str] = set()
+    for node in source.tree.body:
+        match node:
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                found |= {(a.asname or a.name).partition(".")[0] for a in names}
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.Assign(targets=targets):
+                found |= {t.id for t in targets if isinstance(t, ast.Name)}
+    return found
 
 
 def field_named(
