@@ -226,6 +226,37 @@ def test_what_goes_with_an_input_of_any_shape_has_any_shape():
     ]
 
 
+def test_what_goes_with_another_input_has_its_axes_whatever_else_is_read_of_it():
+    body = "n, d = x.shape\nreturn ((x - y) ** 2).sum() / n + y.mean(axis=0).sum()"
+    assert guessed(body, "x", "y") == ['Float["n d"]', 'Float["n d"]']
+    body = "return x - y + self.map(x) + y.mean(axis=1, keepdims=True)"
+    assert guessed(body, "x", "y") == ['Float["*batch dim"]'] * 2
+
+
+def test_a_docstring_tells_axes_that_the_body_leaves_open():
+    body = '''
+    """Scores.
+
+    See Smith (Jones, 2019).
+
+    Args:
+        x (jax.Array): what is scored, (batch, heads, 7).
+        y: of shape (batch, time)
+        z: the first of x (Smith, 2017), anything.
+        w: (only)
+        v: (batch, time, features)
+    """
+    return jnp.exp(x) + y.sum() + z + w + self.map(v)
+    '''
+    assert guessed(body, "x", "y", "z", "w", "v") == [
+        'Float["batch heads 7"]',
+        'Float["batch time"]',
+        'Float["batch heads 7"]',
+        'Float["batch heads 7"]',
+        'Float["batch time dim"]',
+    ]
+
+
 def test_a_cell_says_what_both_of_its_inputs_are():
     found = guessed("return self.cell(x, carry)", "x", "carry")
     assert found[0] == 'Float["*batch dim"]'

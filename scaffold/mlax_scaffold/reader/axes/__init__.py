@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.reader.axes.carries import carried
+from mlax_scaffold.reader.axes.documented import documented
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.sizes import Scope
@@ -78,7 +79,26 @@ def _read(
     at = [(owner, part) for owner, part in found if part.lineno == line]
     for owner, part in at or found[:1]:
         scope = Scope(tree, owner if isinstance(owner, ast.ClassDef) else None)
-        yield scope, Evidence(scope).of(part), part
+        inputs = Evidence(scope).of(part)
+        _documented(part, inputs)
+        yield scope, inputs, part
+
+
+def _documented(method: ast.FunctionDef, inputs: Mapping[str, Known]) -> None:
+    """Note the axes that a docstring tells of inputs whose number of axes the body does not tell."""
+    text = ast.get_docstring(method) or ""
+    for name, known in inputs.items():
+        line = re.search(rf"(?m)^\s*(?::param\s+)?{name}\b[^:\n]*:", text)
+        others = [other for other in inputs if other != name]
+        axes = documented(text[line.start() :], name, others) if line else ()
+        if not axes or known.exact is not None or len(axes) < known.least:
+            continue
+        known.has(len(axes))
+        for place, axis in enumerate(axes):
+            if axis.isidentifier():
+                known.name_axis(place, axis)
+            elif axis.isdecimal():
+                known.call(place, axis)
 
 
 def _by_constant_keys(scope: Scope, method: ast.FunctionDef, name: str) -> bool:

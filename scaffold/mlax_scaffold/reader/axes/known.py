@@ -114,8 +114,10 @@ class Known:
         return f'{self.kind}["{text}"]'
 
     def _shape(self, fields: Collection[str]) -> str:
-        if self.like is not None and not self.told:
-            return self._of_other(*self.like, fields)
+        if self.like is not None and not self.axes and self.exact is None:
+            text = self._of_other(*self.like, fields)
+            if not self.told or (text != "..." and len(text.split()) >= self.least):
+                return text
         back = max(self.rear, *(-axis for axis in (*self.axes, *self.names)), 0)
         count = self._count(back)
         if count is not None:
