@@ -19,7 +19,12 @@ from mlax_scaffold.reader.checks.initial_arrays import is_initial_array
 from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
 from mlax_scaffold.reader.remedies.mapped_moments import of_each_leaf
-from mlax_scaffold.reader.remedies.moments import declared_as, moment, shaped
+from mlax_scaffold.reader.remedies.moments import (
+    declared_as,
+    kept_once,
+    moment,
+    shaped,
+)
 from mlax_scaffold.reader.remedies.named_tuples import as_dictionary
 from mlax_scaffold.reader.source import dotted
 
@@ -177,11 +182,13 @@ class Declaring(Branches):
         self, role: Role, name: str, call: ast.Call, condition: Expression | None
     ) -> Declaration | None:
         if role not in self.allowed_roles:
+            fix, hint = self._in_its_word(role, call), f"Use {self._words()}."
+            once = kept_once(self.source, self.method) if role is Role.STATE else None
+            if once and fix:
+                fix = once
+                hint = "What is kept once for all leaves is declared in `setup_tree(self, params)`."
             self.source.report(
-                call,
-                f"{role.value}(...) cannot be declared here",
-                f"Use {self._words()}.",
-                fix=self._in_its_word(role, call),
+                call, f"{role.value}(...) cannot be declared here", hint, fix=fix
             )
             return None
         for argument in call.args:

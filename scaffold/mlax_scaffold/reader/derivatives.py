@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.import_time import Refused, meaning
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.model.wrappers import RULES, check_wrapper, rule_of
 from mlax_scaffold.reader.remedies.classes import decorated
+from mlax_scaffold.reader.remedies.decorators import called_where_used
 from mlax_scaffold.reader.smooth import FORM, read_smooth_at
 from mlax_scaffold.reader.source import Source, dotted
 
@@ -187,8 +189,25 @@ def given_rules(
                 f"Use it where the function is called: `jax.vmap({node.name})(x)`; "
                 "`jax.jit` is the caller's. There may be `jax.custom_vjp`, "
                 "`jax.custom_jvp`, and `jax.checkpoint`.",
+                fix=_applied(source, decorator, node, meanings),
             )
     return wrapper if wrapper in RULES else "", owner
+
+
+def _applied(
+    source: Source,
+    decorator: ast.expr,
+    node: ast.FunctionDef,
+    meanings: Mapping[str, str],
+) -> Fix | None:
+    """A transformation of jax, called where the function is used; none of anything else."""
+    match decorator:
+        case ast.Call(args=[inner]):
+            made = meaning(inner, meanings)
+        case _:
+            made = meaning(decorator, meanings)
+    known = made is not None and made.startswith("jax.") and made not in RULES
+    return called_where_used(source, decorator, node) if known else None
 
 
 def read_rule(

@@ -9,7 +9,7 @@ from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
-from mlax_scaffold.reader.source import Source, self_attribute
+from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _OF_MATH = frozenset(
     [
@@ -19,6 +19,8 @@ _OF_MATH = frozenset(
     ]
 )
 """Functions of NumPy that `math` has by the same name, with results that are floating."""
+
+_DECLARING = ("trainable", "state", "moment")
 
 _ARRAYS = frozenset(["arange", "array", "eye", "full", "linspace", "ones", "zeros"])
 
@@ -40,13 +42,18 @@ def check_initializer_numbers(
     imports: Mapping[str, Import],
 ) -> None:
     """Report the same in `setup` where an initializer computes with it: the weight would be of float64."""
-    inner = [
+    inner: list[ast.AST] = [
         n
         for n in walk(method)
         if isinstance(n, ast.Lambda | ast.FunctionDef) and n is not method
     ]
+    inner += [
+        n.args[0]
+        for n in walk(method)
+        if isinstance(n, ast.Call) and dotted(n.func) in _DECLARING and n.args
+    ]
     nodes = {n: None for function in inner for n in walk(function)}
-    read = {n.id for n in nodes if isinstance(n, ast.Name)}
+    read = {n.id for n in nodes if isinstance(n, ast.Name)} - {"self"}
     for node in walk(method):
         match node:
             case ast.Assign(targets=targets, value=value):

@@ -1,4 +1,4 @@
-"""Decorators of functions inside of methods, called where the functions are used."""
+"""Decorators of functions inside of methods and beside classes, called where the functions are used."""
 
 from __future__ import annotations
 
@@ -27,24 +27,33 @@ def called_where_used(
         case ast.Call(func=called, args=[inner, *others]) if (
             dotted(called) or ""
         ).rpartition(".")[2] == "partial" and not others:
-            options = ", ".join(map(source.text_of, only.keywords))
-            made = f"{source.text_of(inner)}({name}, {options})"
+            options = ", ".join([name, *map(source.text_of, only.keywords)])
+            made = f"{source.text_of(inner)}({options})"
         case ast.Name() | ast.Attribute():
             made = f"{source.text_of(only)}({name})"
         case _:
             return None
     bare = undecorated(source, only)
-    around = [n for n in walk(source.tree) if _method_with(source, n, function)]
-    if bare is None or not around:
+    inside = [n for n in walk(source.tree) if _method_with(source, n, function)]
+    beside = function in source.tree.body
+    if bare is None or not (inside or beside):
         return None
-    named = [n for n in walk(around[0]) if isinstance(n, ast.Name) and n.id == name]
+    around = source.tree if beside else inside[0]
+    named = [n for n in walk(around) if isinstance(n, ast.Name) and n.id == name]
     own = {source.start(n) for n in walk(function)}
-    defined = [n for n in walk(around[0]) if isinstance(n, ast.FunctionDef)]
+    defined = [n for n in walk(around) if isinstance(n, ast.FunctionDef)]
     if sum(n.name == name for n in defined) > 1:
         return None
     if any(isinstance(n.ctx, ast.Store) or source.start(n) in own for n in named):
         return None
+    if _compiles(made):
+        return bare
     return Fix((*bare.edits, *(source.edit(n, made) for n in named)))
+
+
+def _compiles(made: str) -> bool:
+    """Whether a function is compiled, which is for the caller of the layer to do."""
+    return made.partition("(")[0] in ("jit", "jax.jit")
 
 
 def _method_with(source: Source, node: ast.AST, function: ast.FunctionDef) -> bool:

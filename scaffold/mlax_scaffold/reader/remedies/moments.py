@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.remedies.names import word
-from mlax_scaffold.reader.source import Source, dotted
+from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _LIKE = {"jax.numpy.zeros_like": "zeros", "jax.numpy.ones_like": "ones"}
 _SHAPED = {"jax.numpy.zeros": "zeros", "jax.numpy.ones": "ones"}
@@ -72,3 +73,48 @@ def _is_shape(node: ast.expr, inputs: set[str]) -> bool:
         case ast.Attribute(value=ast.Name(id=name), attr="shape"):
             return name in inputs
     return False
+
+
+def kept_once(source: Source, setup: ast.FunctionDef) -> Fix | None:
+    """The states of `setup` in `setup_tree`: those that a step sets, once for all leaves.
+
+    None where no step sets one of them, or one reads the leaf.
+    """
+    [owner] = [
+        c for c in walk(source.tree) if isinstance(c, ast.ClassDef) and setup in c.body
+    ]
+    methods = {m.name: m for m in owner.body if isinstance(m, ast.FunctionDef)}
+    inputs = {a.arg for a in setup.args.args} - {"self"}
+    moved = []
+    for statement in setup.body:
+        match statement:
+            case ast.Assign(targets=[target], value=ast.Call() as call) if (
+                dotted(call.func) == "state"
+            ):
+                name = self_attribute(target)
+                read = {n.id for n in walk(call) if isinstance(n, ast.Name)}
+                if name is None or read & inputs:
+                    return None
+                moved.append((name, statement))
+    set_once = {
+        self_attribute(node)
+        for name in ("prepare", "finish", "step")
+        if (method := methods.get(name))
+        for node in walk(method)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+    if not moved or not {name for name, _ in moved} & set_once:
+        return None
+    first, last = setup.lineno, setup.end_lineno or setup.lineno
+    lines = [(s.lineno, (s.end_lineno or s.lineno) + 1) for _, s in moved]
+    declared = "".join(f"{source.between((a, 1), (b, 1))}" for a, b in lines)
+    head = "    def setup_tree(self, params):\n"
+    tree = methods.get("setup_tree")
+    whole = len(moved) == len(setup.body)
+    if whole and tree is None:
+        return Fix((source.replace((first, 1), (setup.body[0].lineno, 1), head),))
+    gone = [(first, last + 2)] if whole else lines
+    edits = [source.replace((a, 1), (b, 1), "") for a, b in gone]
+    after = (tree.end_lineno or last) + 1 if tree else last + 1
+    text = declared if tree else f"\n{head}{declared}"
+    return Fix((*edits, source.replace((after, 1), (after, 1), text)))
