@@ -24,6 +24,7 @@ from mlax_scaffold.conversion.forms.device_code import without_device_code
 from mlax_scaffold.conversion.forms.dispatched_rows import without_dispatched_rows
 from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
 from mlax_scaffold.conversion.forms.filled_sequentials import without_filled_sequentials
+from mlax_scaffold.conversion.forms.given_objects import without_given_objects
 from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
@@ -89,6 +90,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_named_values(origin)
     without_shardings(origin, thing, notes)
     without_decode_caches(origin, thing, notes)
+    without_given_objects(origin)
     without_module_functions(origin)
     without_filled_layers(origin, notes)
     without_spread_tuples(origin, thing)

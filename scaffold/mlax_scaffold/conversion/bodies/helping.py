@@ -58,9 +58,13 @@ class Helping(Applying):
         made = makes_floats(helper) and not is_given_arrays(given, node)
         made = made and self.depth == 1
         array = float_named(self.env, first) if made else None
-        value = self.run(helper, dict(zip(places, given, strict=False)) | named)
+        bound = dict(zip(places, given, strict=False)) | named
+        for place, one in bound.items():
+            if isinstance(one, Array):
+                self.builder.helpers.arrays.append((helper.name, place, one))
+        value = self.run(helper, bound)
         if array is not None:
-            self.builder.dtyped.add(helper.name)
+            self.builder.helpers.dtyped.add(helper.name)
             node = with_dtype(node, array)
         return node, value
 

@@ -125,6 +125,7 @@ class ArrayShapes(Reshaping):
         self.symbols = symbols
         self.vectors = framework in ("equinox", "plain")
         self.examples = framework == "equinox"
+        self.batched = framework != "equinox"
         self.single = False
         """Whether no part of the class is mapped over an axis: its arrays are of one example."""
         self.channel_last = framework in ("flax", "nnx", "haiku")

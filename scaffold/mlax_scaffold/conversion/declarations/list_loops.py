@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
 import re
 from dataclasses import dataclass, field
 
@@ -36,6 +37,10 @@ class ListLoops:
     builder: Builder
     translator: Translator
     modules: Modules
+    sized: dict[int, ast.stmt]
+    """The first loop that notes sizes down, by the loop that it was made of."""
+    begun_with: dict[tuple[int, str], str]
+    """What keeps the value that a local has before such a loop."""
 
     def without_keys(self, generator: ast.comprehension) -> None:
         """A loop over keys as one over their number."""
@@ -88,7 +93,9 @@ class ListLoops:
         direct = used <= set(targets(header.target)) and not loop.later
         if not direct:
             builder.setup += before
+            self._begin_again(loop.node, {t for s in before for t in targets(s)})
             builder.setup += self._sizes(node, header, iterated, layers, used)
+            self.sized.setdefault(id(loop.node), builder.setup[-1])
         for place, call, _ in layers:
             made: ast.expr = call
             chosen = sorted(used & names(made)) if not direct else []
@@ -122,6 +129,25 @@ class ListLoops:
             builder.setup.append(ast.Assign([target], value, lineno=0))
         around.locals.update(saved)
         return self._calling(loop, header, iterated, steps, layers)
+
+    def _begin_again(self, node: ast.For, begun: set[str]) -> None:
+        """Have a loop that is written again, for another list, begin with what it began with."""
+        setup, first = self.builder.setup, self.sized.get(id(node))
+        if first is None:
+            return
+        at = next(i for i, part in enumerate(setup) if part is first)
+        bound = {t for part in setup[:at] for t in targets(part)}
+        changed = {t for part in node.body for t in targets(part)} & bound - begun
+        taken = {t for part in setup for t in targets(part)}
+        for local in sorted(changed):
+            kept = self.begun_with.get((id(node), local), "")
+            if not kept:
+                numbers = (f"first_{local}_{i}" for i in itertools.count(2))
+                wanted = itertools.chain([f"first_{local}"], numbers)
+                kept = next(n for n in wanted if n not in taken)
+                self.begun_with[id(node), local] = kept
+                setup.insert(at, statement(f"{kept} = {local}"))
+            setup.append(statement(f"{local} = {kept}"))
 
     def _first_pass(
         self,

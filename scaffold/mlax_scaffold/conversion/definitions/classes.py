@@ -358,7 +358,7 @@ class ClassReader(ClassMethods):
             given,
             trial=tried,
             keyless=frozenset(draws.given),
-            dtyped=frozenset(builder.dtyped),
+            helpers=builder.helpers.told(),
         )
         parameters = [a.arg for a in call.args.args if a.arg != "self"]
         interface = Interface(
