@@ -1,4 +1,4 @@
-"""Whole models of repositories of flax, equinox, haiku and plain jax, by the habits that they are written with."""
+"""Whole models of repositories of flax, equinox, haiku and plain jax, with the habits of these."""
 
 from __future__ import annotations
 
@@ -348,3 +348,248 @@ def test_what_a_function_that_makes_weights_decides_by_its_arguments_is_decided(
     assert "'b': trainable(zeros, (4,))" in made.text
     assert "trainable(normal(0.1), (self.dim, 4))" in made.text
     assert "(self.dim, 3))" in made.text
+
+
+CONFIGURED = """\
+import dataclasses
+import jax
+import jax.numpy as jnp
+from typing import NamedTuple
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    dim: int = 8
+    depth: int = 2
+    leak: float = 0.1
+
+    @property
+    def inner(self):
+        return 2 * self.dim
+
+
+class Block(NamedTuple):
+    w: jax.Array
+    v: jax.Array
+
+
+class Params(NamedTuple):
+    table: jax.Array
+    blocks: Block
+
+
+def init_thing(key, cfg: Config = Config()):
+    ks = jax.random.split(key, 3)
+    blocks = Block(
+        w=jax.random.normal(ks[0], (cfg.depth, cfg.dim, cfg.inner)),
+        v=jax.random.normal(ks[1], (cfg.depth, cfg.inner, cfg.dim)),
+    )
+    return Params(table=jax.random.normal(ks[2], (16, cfg.dim)), blocks=blocks)
+
+
+def block(x, p: Block, cfg: Config):
+    return jax.nn.leaky_relu(x @ p.w, cfg.leak) @ p.v
+
+
+def thing(params: Params, tokens, cfg: Config = Config()):
+    x, _ = jax.lax.scan(lambda x, p: (block(x, p, cfg), None), params.table[tokens], params.blocks)
+    return x / cfg.dim
+"""
+
+
+def test_a_pair_that_is_given_a_configuration_has_the_settings_that_both_read():
+    made = convert("pair.py", CONFIGURED, "thing", "Thing")
+    assert made.whole, made.notes
+    for line in ("dim: Size = 8", "depth: Size = 2", "leak: float = 0.1"):
+        assert line in made.text
+    assert (
+        "'w': trainable(normal(1.0), (self.depth, self.dim, 2 * self.dim))" in made.text
+    )
+    assert "block(x, p, leak=self.leak)" in made.text
+    assert "leaky_relu(x @ p['w'], leak) @ p['v']" in made.text
+    assert "x / self.dim" in made.text
+    assert made.trial is not None
+    assert ("cfg", "Config") in made.trial.settings
+    assert ("cfg.leak", "leak") in made.trial.parameters or "leak" not in str(
+        made.trial.hyperparameters
+    )
+
+
+@pytest.mark.parametrize("head", ["flax", "haiku"])
+def test_layers_of_loops_in_loops_are_others_in_each_pass(head):
+    start = {
+        "flax": "    sizes: tuple = (4, 8)\n    blocks: int = 2\n\n    @nn.compact\n",
+        "haiku": (
+            "    def __init__(self, sizes=(4, 8), blocks=2, name=None):\n"
+            "        super().__init__(name=name)\n"
+            "        self.sizes = sizes\n"
+            "        self.blocks = blocks\n\n"
+        ),
+    }[head]
+    layer = {"flax": "nn.Dense", "haiku": "hk.Linear"}[head]
+    base = {"flax": "nn.Module", "haiku": "hk.Module"}[head]
+    text = converted(
+        f"""\
+class Block({base}):
+{"    @nn.compact" if head == "flax" else ""}
+    def __call__(self, x):
+        return x + {layer}(x.shape[-1])(x)
+
+
+class Thing({base}):
+{start}    def __call__(self, x):
+        for i, size in enumerate(self.sizes):
+            fc = {layer}(size)
+            x = fc(x)
+            for j in range(self.blocks):
+                block = Block(name="block_{{}}_{{}}".format(i, j))
+                x = block(x)
+        return x
+""",
+        LINEN if head == "flax" else HAIKU,
+    ).text
+    for line in ("block_0_1 = Block(4)", "block_1_0 = Block(8)", "Linear(4, 8)"):
+        assert line in text
+    assert "blocks: Size" not in text
+
+
+def test_what_a_loop_notes_down_for_a_list_is_what_that_list_is_filled_with():
+    text = converted(
+        """\
+class Block(eqx.Module):
+    fc: eqx.nn.Linear
+
+    def __init__(self, n, m, *, key):
+        self.fc = eqx.nn.Linear(n, m, key=key)
+
+    def __call__(self, x):
+        return self.fc(x)
+
+
+class Thing(eqx.Module):
+    blocks: tuple
+    norms: tuple
+
+    def __init__(self, n: int = 4, size: int = 8, depth: int = 2, *, key):
+        blocks, norms = [], []
+        d = n
+        for k in jax.random.split(key, depth):
+            blocks.append(Block(d, size, key=k))
+            d = size
+            norms.append(eqx.nn.LayerNorm(d))
+        self.blocks, self.norms = tuple(blocks), tuple(norms)
+
+    def __call__(self, x):
+        for block, norm in zip(self.blocks, self.norms):
+            x = norm(block(x))
+        return x
+""",
+        EQUINOX,
+    ).text
+    assert text.index("d = self.size\n") < text.index("norms_sizes.append(d)") or (
+        "LayerNorm(self.size)" in text
+    )
+
+
+def test_a_number_with_a_point_that_another_class_hands_on_is_no_size():
+    text = converted(
+        """\
+class Block(eqx.Module):
+    fc: eqx.nn.Linear
+
+    def __init__(self, dim, mlp_ratio, *, key):
+        self.fc = eqx.nn.Linear(dim, int(dim * mlp_ratio), key=key)
+
+    def __call__(self, x):
+        return self.fc(x)
+
+
+class Thing(eqx.Module):
+    block: Block
+
+    def __init__(self, dim=8, mlp_ratio=2.0, *, key):
+        self.block = Block(dim, mlp_ratio, key=key)
+
+    def __call__(self, x):
+        return self.block(x)
+""",
+        EQUINOX,
+    ).text
+    assert "    mlp_ratio: Positive\n" in text
+
+
+def test_a_mask_whose_axes_are_told_is_no_number_where_it_gets_a_new_axis():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    def __call__(self, x: Float[Array, "nodes d"], adj: Bool[Array, "nodes nodes"]):
+        scores = jnp.where(adj[None], jnp.einsum("nd,md->nm", x, x)[None], -1e9)
+        return jax.nn.softmax(scores, axis=-1) @ x
+""",
+        EQUINOX + "from jaxtyping import Array, Bool, Float\n\n",
+    ).text
+    assert "adj: Bool['nodes nodes']" in text
+
+
+def test_a_named_shape_is_what_a_function_of_jax_makes():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    size: int = 4
+
+    @nn.compact
+    def __call__(self, image):
+        n, h, w, c = image.shape
+        x = jax.image.resize(image, shape=(n, 2 * h, 2 * w, c), method="nearest")
+        return nn.Conv(self.size, (3, 3))(x)
+""",
+        LINEN,
+    ).text
+    assert "image: Float['n h w in_features']" in text
+    assert "Conv(2, self.in_features, self.size, (3, 3)" in text
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_branches_of_an_update_that_bind_names_are_choices(given):
+    further = ", *, grad=None, **extra" if given else ""
+    branch = (
+        "if grad is None:\n            grad = updates" if given else "grad = updates"
+    )
+    made = convert(
+        "opt.py",
+        f"""\
+import jax
+import jax.numpy as jnp
+import optax
+from typing import NamedTuple
+
+
+class State(NamedTuple):
+    count: jax.Array
+    mu: optax.Updates
+
+
+def make(b1=0.9, correct=True):
+    def init(params):
+        return State(jnp.zeros([], jnp.int32), jax.tree.map(jnp.zeros_like, params))
+
+    def update(updates, state, params=None{further}):
+        {branch}
+        count = state.count + 1
+        if correct:
+            c = 1 - b1**count
+        else:
+            c = 1.0
+        mu = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, state.mu, updates)
+        new = jax.tree.map(lambda m, g: -(m / c) * (m * g > 0), mu, grad)
+        return new, State(count, mu)
+
+    return optax.GradientTransformation(init, update)
+""",
+        "make",
+        "Made",
+        "OPTIMIZER",
+    )
+    assert made.whole, made.notes
+    assert "1 - self.b1 ** self.step if self.correct else 1.0" in made.text
+    assert "mu * grad_ > 0" in made.text or "mu * grad > 0" in made.text

@@ -94,7 +94,8 @@ class ListLoops:
         if not direct:
             builder.setup += before
             self._begin_again(loop.node, {t for s in before for t in targets(s)})
-            builder.setup += self._sizes(node, header, iterated, layers, used)
+            sizes = self._sizes(node, header, iterated, layers, used, loop.place)
+            builder.setup += sizes
             self.sized.setdefault(id(loop.node), builder.setup[-1])
         for place, call, _ in layers:
             made: ast.expr = call
@@ -120,7 +121,7 @@ class ListLoops:
                 builder.attributes[place].call = (
                     made if isinstance(made, ast.Call) else call
                 )
-                first = self._first_pass(used, header, iterated, node)
+                first = self._first_pass(used, header, iterated, node, loop.place)
                 builder.attributes[place].first = {
                     f"own_{u}": first[u] for u in chosen if u in first
                 }
@@ -155,9 +156,11 @@ class ListLoops:
         header: ast.comprehension,
         iterated: ast.expr,
         node: ast.For,
+        own: str,
     ) -> dict[str, ast.expr]:
-        """What locals of a loop are in its first pass, where all that it appends is made."""
-        places = [i for i, part in enumerate(node.body) if self.appending(part)]
+        """What locals of a loop are in its first pass, where all that it appends to its list is made."""
+        filled = [[place for place, _ in self.appending(part)] for part in node.body]
+        places = [i for i, found in enumerate(filled) if own in found]
         ends = (places[0], places[-1]) if places else (0, 0)
         before: dict[str, ast.expr] = {}
         for part in self.builder.setup:
@@ -188,6 +191,7 @@ class ListLoops:
         iterated: ast.expr,
         layers: list[tuple[str, ast.Call, ast.expr | None]],
         used: set[str],
+        own: str,
     ) -> list[ast.stmt]:
         """The loop, which notes down the sizes of each layer."""
         remaining = list(layers)
@@ -200,8 +204,8 @@ class ListLoops:
             for part in body:
                 appending = self.appending(part)
                 if appending:
-                    for _, given in appending:
-                        for one in given:
+                    for filled, given in appending:
+                        for one in given if filled == own else []:
                             call = self.modules.made(one)
                             if (
                                 isinstance(call, ast.Call)
@@ -298,6 +302,8 @@ class Loop:
     """A loop that appends to a list of layers."""
 
     node: ast.For
+    place: str
+    """What the list is called there."""
     appended: list[tuple[ast.expr, ast.expr | None]] = field(default_factory=list)
     later: set[str] = field(default_factory=set)
     """What it assigns that is read after it."""

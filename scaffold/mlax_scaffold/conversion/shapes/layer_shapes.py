@@ -66,10 +66,9 @@ class LayerShapes:
         given = arguments(layer, call)
         x = inputs[0] if inputs else None
         if layer in _CELLS:
-            self._carried(given, inputs[0 if self.carry_first else 1 :][:1])
-            return self._cell(
-                layer, given, inputs[1] if self.carry_first and inputs[1:] else x
-            )
+            told = inputs[1] if self.carry_first and inputs[1:] else x
+            self._carried(given, inputs[0 if self.carry_first else 1 :][:1], told)
+            return self._cell(layer, given, told)
         if not isinstance(x, Array):
             return None
         if layer in _LAST or layer in ("MLP", "FeedForward", "GLU", "SwiGLU", "GEGLU"):
@@ -327,14 +326,25 @@ class LayerShapes:
             return Array([self.symbols.fresh("features")], True, x.kind)
         return Array([*x.axes[:kept], product(x.axes[kept:])], False, x.kind)
 
-    def _carried(self, given: dict[str, ast.expr], states: list[Value]) -> None:
-        """A state that a cell is given has its features last, in each of its parts."""
+    def _carried(
+        self, given: dict[str, ast.expr], states: list[Value], x: Value
+    ) -> None:
+        """A state that a cell is given has its features last, in each part, and the batch of the input."""
         for state in states:
             parts = state.items if isinstance(state, Several) else [state]
             for part in parts:
                 last = self.symbols.axis(part, -1) if isinstance(part, Array) else None
                 if last is not None:
                     self.symbols.equal(last, given["features"])
+                if isinstance(part, Array) and isinstance(x, Array):
+                    self._beside(part, x)
+
+    def _beside(self, state: Array, x: Array) -> None:
+        """Take the axes of a state before its features to be those of an input that is known."""
+        known = not x.lead and x.axes and state.lead
+        if known and self.symbols.ranked(state, ["batch"] * len(x.axes)):
+            for mine, axis in zip(state.axes[:-1], x.axes[:-1], strict=True):
+                self.symbols.equal(mine, axis)
 
     def _cell(self, layer: str, given: dict[str, ast.expr], x: Value) -> Value:
         if not isinstance(x, Array):
