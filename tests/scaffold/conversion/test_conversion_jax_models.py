@@ -593,3 +593,31 @@ def make(b1=0.9, correct=True):
     assert made.whole, made.notes
     assert "1 - self.b1 ** self.step if self.correct else 1.0" in made.text
     assert "mu * grad_ > 0" in made.text or "mu * grad > 0" in made.text
+
+
+def test_windows_of_loops_that_make_images_smaller_are_written_out_before_these_are_flat():
+    made = convert(
+        "thing.py",
+        LINEN
+        + """\
+class Thing(nn.Module):
+    features: tuple = (8, 4)
+    strides: tuple = (2, 1)
+    padding: str = "VALID"
+
+    @nn.compact
+    def __call__(self, x):
+        for size, stride in zip(self.features, self.strides):
+            x = nn.Conv(size, (3, 3), strides=(stride, stride), padding=self.padding)(x)
+        return nn.Dense(5)(x.reshape((*x.shape[:-3], -1)))
+""",
+        "Thing",
+        "Thing",
+        run=1,
+    )
+    assert made.whole, made.notes
+    assert (
+        "Linear(((self.height - 3) // 2 - 1) * ((self.width - 3) // 2 - 1) * 4, 5)"
+        in made.text
+    )
+    assert any("`padding` is always its default" in n.what for n in made.notes)

@@ -82,6 +82,11 @@ def with_settled_loops(
         read |= {
             a for test in joins for p in ast.walk(test) if (a := self_attribute(p))
         }
+        if _flattened(origin, call, loops):
+            # How much windows leave depends on how they are padded, too.
+            texts = {f for f, v in defaults.items() if isinstance(literal(v), str)}
+            parts = (p for loop in loops for p in ast.walk(loop))
+            read |= {a for p in parts if (a := self_attribute(p)) in texts}
         settled = {f: v for f, v in defaults.items() if f in read}
         if not read <= {*settled}:
             continue
