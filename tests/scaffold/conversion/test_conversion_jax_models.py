@@ -621,3 +621,34 @@ class Thing(nn.Module):
         in made.text
     )
     assert any("`padding` is always its default" in n.what for n in made.notes)
+
+
+def test_an_axis_that_a_class_divides_and_puts_together_again_is_as_long_as_before():
+    text = converted(
+        """\
+class Dist(nn.Module):
+    classes: int
+
+    @nn.compact
+    def __call__(self, logits):
+        logits = logits.reshape(logits.shape[:-1] + (-1, self.classes))
+        p = jax.nn.softmax(logits, -1)
+        return p.reshape(p.shape[:-2] + (-1,)), jnp.log(p)
+
+
+class Thing(nn.Module):
+    stoch: int = 4
+    classes: int = 5
+
+    def setup(self):
+        self.pre = nn.Dense(self.stoch * self.classes)
+        self.dist = Dist(self.classes)
+        self.out = nn.Dense(3)
+
+    def __call__(self, x):
+        z, _ = self.dist(self.pre(x))
+        return self.out(jnp.concatenate([x, z], -1))
+""",
+        LINEN,
+    ).text
+    assert "Linear(self.in_features + self.stoch * self.classes, 3)" in text
