@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from test_conversion_forms import converted
 from test_conversion_jax_repositories import EQUINOX, HAIKU, LINEN, NNX
 
 from mlax_scaffold.conversion import convert
+from mlax_scaffold.conversion.optimizers.chosen_values import with_chosen_values
 
 
 @pytest.mark.parametrize("key", ["key=next(keys)", "key=key"])
@@ -652,3 +655,25 @@ class Thing(nn.Module):
         LINEN,
     ).text
     assert "Linear(self.in_features + self.stoch * self.classes, 3)" in text
+
+
+def test_branches_that_bind_names_in_other_orders_stay_branches():
+    code = """\
+def update(updates, state, params=None):
+    if fast:
+        a, b = 1, 2
+    if fast:
+        a = 1
+        b = 2
+    else:
+        b = state
+        a = b
+    if fast:
+        c = a
+    return a
+"""
+    [function] = ast.parse(code).body
+    assert isinstance(function, ast.FunctionDef)
+    text = ast.unparse(with_chosen_values(function))
+    assert text.count("if fast:") == 2
+    assert "c = a if fast else c" in text

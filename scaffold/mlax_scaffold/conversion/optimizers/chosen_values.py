@@ -62,11 +62,11 @@ def _chosen(node: ast.stmt) -> list[ast.stmt]:
     """One statement, or those that choose what its branches bind."""
     if not isinstance(node, ast.If):
         return [node]
-    sides = _bound(node.body), _bound(node.orelse)
-    if sides[0] is None or sides[1] is None or not (sides[0] or sides[1]):
+    sides = [s for s in (_bound(node.body), _bound(node.orelse)) if s is not None]
+    bound = [*dict.fromkeys(n for side in sides for n in side)]
+    if len(sides) < 2 or not bound or names(node.test) & {*bound}:
         return [node]
-    bound = [*dict.fromkeys([*sides[0], *sides[1]])]
-    if names(node.test) & {*bound}:
+    if not all(_in_order(side, bound) for side in sides):
         return [node]
     made: list[ast.stmt] = []
     for local in bound:
@@ -76,6 +76,16 @@ def _chosen(node: ast.stmt) -> list[ast.stmt]:
         assign = ast.Assign([target], copy.deepcopy(value), lineno=node.lineno)
         made.append(ast.copy_location(assign, node))
     return made
+
+
+def _in_order(side: dict[str, ast.expr], bound: list[str]) -> bool:
+    """Whether each value reads what its branch has bound by then, and no more."""
+    places = {local: at for at, local in enumerate(side)}
+    return all(
+        (places[n] < places[local]) == (bound.index(n) < bound.index(local))
+        for local, value in side.items()
+        for n in names(value) & places.keys() - {local}
+    )
 
 
 def _bound(body: list[ast.stmt]) -> dict[str, ast.expr] | None:
