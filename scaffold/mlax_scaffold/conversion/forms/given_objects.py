@@ -17,10 +17,11 @@ from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, name, with_names
 
 _SELF = "self"
+_FRAMEWORKS = ("flax", "haiku")
 
 
 def without_given_objects(origin: Origin) -> None:
-    """Write those so, in place, that one class of a library calls, and nothing else."""
+    """Write those so, in place, that one class of flax or haiku calls, and nothing else."""
     moved: list[ast.FunctionDef] = []
     for function in origin.functions.values():
         if not _is_plain(function):
@@ -34,7 +35,7 @@ def without_given_objects(origin: Origin) -> None:
         if len(owners) != 1 or uses != len(calls[owners[0]]):
             continue
         node, found = origin.classes[owners[0]], calls[owners[0]]
-        known = framework_of(origin, node) != "plain"
+        known = framework_of(origin, node) in _FRAMEWORKS
         free = function.name not in {getattr(m, "name", "") for m in node.body}
         given = all(c.args and is_name(c.args[0], _SELF) for c in found)
         if known and free and given:
