@@ -475,3 +475,19 @@ def test_layers_whose_numbers_are_exchanged_are_where_those_beside_them_are():
         for own, end in (("scale", "weight"), ("bias", "bias")):
             made = made_of(mapping, f"layers_{part}/{place}/norm/{own}")
             assert made == f'"layers.{place}.{part}.norm.{end}"'
+
+
+def test_the_words_before_numbers_tell_which_of_them_counts_layers():
+    """`layer_{i}_ln_{j}`, of which the model has a list for each `j`."""
+    norm = {"scale": jnp.zeros(4), "bias": jnp.zeros(4)}
+    model = {f"layer_ln_{j}s": {str(i): dict(norm) for i in range(2)} for j in (1, 2)}
+    state = {
+        f"layer_{i}_ln_{j}/{part}": np.zeros(4)
+        for i in range(2)
+        for j in (1, 2)
+        for part in ("scale", "offset")
+    }
+    mapping = map_weights(state, model, "haiku")
+    for i, j in itertools.product(range(2), (1, 2)):
+        made = made_of(mapping, f"layer_ln_{j}s/{i}/scale")
+        assert made == f'"layer_{i}_ln_{j}/scale"'

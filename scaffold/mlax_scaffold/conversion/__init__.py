@@ -24,6 +24,7 @@ from mlax_scaffold.conversion.definitions.functions import (
     function_definition,
     library_of,
 )
+from mlax_scaffold.conversion.definitions.pair_settings import with_pair_settings
 from mlax_scaffold.conversion.definitions.pairs import pair_class
 from mlax_scaffold.conversion.definitions.programs import Program
 from mlax_scaffold.conversion.forms.boolean_sums import count_truths
@@ -199,6 +200,8 @@ def _converted(
     if kind == "LAYER" and not (
         isinstance(known, ast.ClassDef) and is_layer_class(origin, known)
     ):
+        if known is None or isinstance(known, ast.FunctionDef):
+            configured.append(with_pair_settings(origin, thing))
         found = pair_class(origin, known, thing, notes)
         pair, functions = found or (transformed(origin, known, _of_haiku), None)
     node = pair or origin.thing(thing)

@@ -24,8 +24,10 @@ from mlax_scaffold.conversion.forms.device_code import without_device_code
 from mlax_scaffold.conversion.forms.dispatched_rows import without_dispatched_rows
 from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
 from mlax_scaffold.conversion.forms.filled_sequentials import without_filled_sequentials
+from mlax_scaffold.conversion.forms.given_objects import without_given_objects
 from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
+from mlax_scaffold.conversion.forms.layers_in_loops import with_layers_in_loops
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
 from mlax_scaffold.conversion.forms.lifted_functions import without_inner_helpers
@@ -40,6 +42,7 @@ from mlax_scaffold.conversion.forms.parameter_lists import with_parameter_lists
 from mlax_scaffold.conversion.forms.partial_attributes import without_partial_attributes
 from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
 from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_sizes
+from mlax_scaffold.conversion.forms.placed_arguments import with_placed_arguments
 from mlax_scaffold.conversion.forms.python_draws import without_python_draws
 from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
 from mlax_scaffold.conversion.forms.rematerialized import without_rematerialized
@@ -86,9 +89,11 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_outside_methods(origin, notes)
     leave_others_out(origin, thing, notes, before)
     without_type_casts(origin)
+    with_placed_arguments(origin)
     without_named_values(origin)
     without_shardings(origin, thing, notes)
     without_decode_caches(origin, thing, notes)
+    without_given_objects(origin)
     without_module_functions(origin)
     without_filled_layers(origin, notes)
     without_spread_tuples(origin, thing)
@@ -96,6 +101,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_partial_attributes(origin)
     without_chex_assertions(origin)
     without_uncalled_layers(origin)
+    with_layers_in_loops(origin, LAYERS)
     without_rematerialized(origin)
     without_packs(origin)
     without_lazy_values(origin)

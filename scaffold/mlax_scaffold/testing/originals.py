@@ -134,7 +134,7 @@ class Original:
                 f.partition(".")[2] for f in self.flags if f.startswith(f"{parameter}.")
             )
             held |= {mode: mode in _ON for mode in modes}
-            module = sys.modules[thing.__module__]
+            module = thing if inspect.ismodule(thing) else sys.modules[thing.__module__]
             holder = getattr(module, kind) if kind else _Settings
             made[parameter] = holder(**held)
         return made

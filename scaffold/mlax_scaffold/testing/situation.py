@@ -102,6 +102,9 @@ class Situation:
     def assert_fits(self) -> None:
         """Raise Unfit where a requirement is not met, and AssertionError where the spec has none such."""
         self._assert_sizes()
+        if self.case.unsaid and any(0 in w.shape for w in self._weights()):
+            # An initializer of an empty array may divide by its size.
+            raise Unfit("a weight is empty")
         try:
             with stretching() as stretched:
                 program = self.forward.jaxpr.jaxpr
@@ -132,6 +135,9 @@ class Situation:
             raise Unfit("nothing is left of an axis")
         if self.case.unsaid and self._is_stretched(program, stretched):
             raise Unfit("an axis of size 1 is stretched")
+
+    def _weights(self) -> list[Any]:
+        return [w for w in jax.tree.leaves(self.arguments[1]) if hasattr(w, "shape")]
 
     def _is_stretched(self, program: Jaxpr, einsums: Sequence[str]) -> bool:
         """Whether it makes more of an axis of size 1 than its type says, or adds what it stretches."""

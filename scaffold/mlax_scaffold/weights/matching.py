@@ -14,7 +14,14 @@ from typing import TypeVar
 
 from mlax_scaffold.weights.arrays import Given, names_in
 from mlax_scaffold.weights.model import Slot
-from mlax_scaffold.weights.naming import Family, family, meanings, numbers, ranks
+from mlax_scaffold.weights.naming import (
+    Family,
+    counted_words,
+    family,
+    meanings,
+    numbers,
+    ranks,
+)
 from mlax_scaffold.weights.recipes import COMPOSITE, Fill, fills
 from mlax_scaffold.weights.source import Node, Source
 
@@ -219,8 +226,10 @@ def _decide(
             break
         left, right, reason, pairs = pair
         if (turned := _turned(pairs, roles)) and _fit(turned, table):
-            beside = [_beside(given, found) for given in (pairs, turned)]
-            pairs = turned if beside[1] > beside[0] else pairs
+            counted = _counted(pairs, roles)
+            straight = _beside(pairs, found), _alike(*counted)
+            across = _beside(turned, found), _alike(counted[0][::-1], counted[1])
+            pairs = turned if across > straight else pairs
         for slot, node in pairs:
             ways = table[id(slot)][id(node)]
             found.matches.append(Match(slot, node, ways, reason))
@@ -334,6 +343,18 @@ def _turned(pairs: Sequence[tuple[Slot, T]], roles: bool) -> list[tuple[Slot, T]
         return []
     slots = (slot for slot, _ in pairs)
     return [(s, t) for s, t in zip(slots, turned, strict=True) if t is not None]
+
+
+def _counted(pairs: Sequence[Pair], roles: bool) -> tuple[list[str], list[str]]:
+    """The words before the numbers that tell layers apart, and before those of their places."""
+    slots, nodes = zip(*pairs, strict=True)
+    mine = counted_words([slot.path for slot in slots], roles)
+    return mine, counted_words([node.path for node in nodes], roles)
+
+
+def _alike(words: Sequence[str], others: Sequence[str]) -> int:
+    """How many numbers count the same, as the words before them say: `ln_1s/0` is `layer_0_ln_1`."""
+    return sum(a == b for a, b in zip(words, others, strict=False))
 
 
 def _beside(pairs: list[Pair], found: Matching) -> int:

@@ -56,6 +56,7 @@ _ROLES = {"norm1", "norm2", "ln1", "ln2", "ln_1", "ln_2", "linear1", "linear2"} 
 _EMPTY = {"params", "model", "module", "weight", "kernel", "to", "proj", "self", "net"}
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 _DIGITS = re.compile(r"\d+")
+_COUNTED = re.compile(r"([A-Za-z]*)[^A-Za-z0-9]*(\d+)")
 
 Family = tuple[str, ...]
 
@@ -113,3 +114,15 @@ def ranks(paths: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     columns = [c for c in zip(*paths, strict=True) if len(set(c)) > 1]
     counted = [[sorted(set(c)).index(n) for n in c] for c in columns]
     return list(zip(*counted, strict=True)) if counted else [()] * len(paths)
+
+
+def counted_words(paths: Sequence[Sequence[str]], roles: bool = True) -> list[str]:
+    """The word before each number that is not the same in all of these paths."""
+    kept = [[p for p in path if not (roles and p.lower() in _ROLES)] for path in paths]
+    found = [_COUNTED.findall("/".join(path)) for path in kept]
+    if not found or len({len(row) for row in found}) > 1:
+        return []
+    columns = zip(*found, strict=True)
+    return [
+        column[0][0].lower() for column in columns if len({n for _, n in column}) > 1
+    ]

@@ -431,7 +431,8 @@ class Thing(nn.Module):
             state = self.cell(embedded[:, t], state)
         return state
 """).text
-    assert "state: Float['*batch hidden']" in text
+    # It is one for each of the examples.
+    assert "tokens: Int['batch positions'], state: Float['batch hidden']" in text
 
 
 def test_sizes_of_an_example_keep_their_proportions():

@@ -16,7 +16,8 @@ from mlax_scaffold.conversion.shapes.helper_dtypes import (
     with_dtype,
 )
 from mlax_scaffold.conversion.shapes.repeated_sizes import passes
-from mlax_scaffold.conversion.shapes.values import Array, Loop, Module, Value
+from mlax_scaffold.conversion.shapes.values import Array, Loop, Module, Number, Value
+from mlax_scaffold.conversion.source.arguments_of import defaults_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.trees import (
     expression,
@@ -58,9 +59,13 @@ class Helping(Applying):
         made = makes_floats(helper) and not is_given_arrays(given, node)
         made = made and self.depth == 1
         array = float_named(self.env, first) if made else None
-        value = self.run(helper, dict(zip(places, given, strict=False)) | named)
+        bound = _by_default(helper) | dict(zip(places, given, strict=False)) | named
+        for place, one in bound.items():
+            if isinstance(one, Array):
+                self.builder.helpers.arrays.append((helper.name, place, one))
+        value = self.run(helper, bound)
         if array is not None:
-            self.builder.dtyped.add(helper.name)
+            self.builder.helpers.dtyped.add(helper.name)
             node = with_dtype(node, array)
         return node, value
 
@@ -220,3 +225,9 @@ class Helping(Applying):
             return None
         axes[at] = folded(expression("n * a", n=count, a=axes[at]))
         return value.like(axes)
+
+
+def _by_default(function: ast.FunctionDef) -> dict[str, Value]:
+    """The sizes that a function takes where it is given no others."""
+    defaults = defaults_of(function.args).items()
+    return {p: Number(d) for p, d in defaults if type(literal(d)) is int}

@@ -91,6 +91,13 @@ class Looping(Repeating):
             self.env |= dict.fromkeys(assigned)
         new = [a for a in self.builder.attributes if a not in listed_before]
         self._vary(self._listed(node), varying)
+        made = [a for a in new if self.builder.attributes[a].kind == "layers"]
+        if made and outer is not None:
+            self.builder.notes.refuse(
+                node,
+                f"`for {ast.unparse(node.target)} in {ast.unparse(node.iter)}` makes layers in a loop",
+                "those of each pass of the outer loop are others: make a class of the inner loop",
+            )
         if new:
             self._zip(node, new)
         node.orelse = self.statements(node.orelse)

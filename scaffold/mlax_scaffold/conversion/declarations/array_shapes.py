@@ -6,10 +6,10 @@ import ast
 import copy
 from typing import TYPE_CHECKING
 
+from mlax_scaffold.conversion.declarations.convolved_shapes import ConvolvedShapes
 from mlax_scaffold.conversion.shapes.annotations import flattened
 from mlax_scaffold.conversion.shapes.loss_shapes import loss_shape
 from mlax_scaffold.conversion.shapes.products import is_matmul
-from mlax_scaffold.conversion.shapes.reshaping import Reshaping
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.static_arrays import MADE, filled
 from mlax_scaffold.conversion.shapes.values import (
@@ -20,7 +20,7 @@ from mlax_scaffold.conversion.shapes.values import (
     Shape,
     Value,
 )
-from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
+from mlax_scaffold.conversion.source.trees import expression, folded, literal
 
 if TYPE_CHECKING:
     from mlax_scaffold.conversion.declarations.reading import Reading
@@ -118,13 +118,14 @@ _BINARY = (
 )
 
 
-class ArrayShapes(Reshaping):
+class ArrayShapes(ConvolvedShapes):
     """Results of operations of arrays."""
 
     def __init__(self, symbols: Symbols, framework: str):
         self.symbols = symbols
         self.vectors = framework in ("equinox", "plain")
         self.examples = framework == "equinox"
+        self.batched = framework != "equinox"
         self.single = False
         """Whether no part of the class is mapped over an axis: its arrays are of one example."""
         self.channel_last = framework in ("flax", "nnx", "haiku")
@@ -236,22 +237,6 @@ class ArrayShapes(Reshaping):
             if one.lead and not one.axes and known and one is not made:
                 one.broadcast_to(made)
 
-    def _convolved(
-        self, node: ast.Call, x: Array, kernel: Value, bodies: Reading
-    ) -> Value:
-        """`conv(x, kernel, spatial_dims=...)`, whose kernel begins with its channels."""
-        if not isinstance(kernel, Array) or kernel.lead or len(kernel.axes) < 3:
-            return None
-        out, share, *window = kernel.axes
-        given = {k.arg: k.value for k in node.keywords}
-        groups = given.get("groups", ast.Constant(1))
-        local = bodies.env.get(getattr(groups, "id", ""))
-        channels = _times(share, local.value if isinstance(local, Number) else groups)
-        sizes = ast.Tuple(window, ast.Load())
-        places = [ast.Constant(len(window)), channels, out, sizes]
-        kept = [k for k in node.keywords if k.arg != "spatial_dims"]
-        return bodies.layers.result("Conv", ast.Call(node.func, places, kept), [x])
-
     def function(
         self, text: str, node: ast.Call, given: list[Value], bodies: Reading
     ) -> Value:
@@ -344,7 +329,9 @@ class ArrayShapes(Reshaping):
         if last == "squeeze":
             return self._squeezed(first, node)
         if last == "conv" and len(given) > 1:
-            return self._convolved(node, first, given[1], bodies)
+            return self.convolved(node, first, given[1], bodies)
+        if last == "conv_general_dilated" and len(given) > 1:
+            return self.dilated(node, first, given[1], bodies)
         if last in ("max_pool", "avg_pool", "min_pool"):
             keywords = list(node.keywords)
             call = ast.Call(node.func, [], keywords)
@@ -380,14 +367,6 @@ class ArrayShapes(Reshaping):
             half = folded(expression("a // 2", a=first.axes[-1]))
             return first.like([*first.axes[:-1], half])
         return first if last in ALIKE else None
-
-
-def _times(share: ast.expr, groups: ast.expr) -> ast.expr:
-    """All channels, of those of one group."""
-    match share:
-        case ast.BinOp(left=whole, op=ast.FloorDiv(), right=by) if same(by, groups):
-            return whole
-    return share if literal(groups) == 1 else expression("a * g", a=share, g=groups)
 
 
 def _items(value: Value) -> list[Value] | None:

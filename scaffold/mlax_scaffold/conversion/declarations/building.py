@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.rows.array_leaves import draws
 from mlax_scaffold.conversion.rows.calculations import Calculations
 from mlax_scaffold.conversion.rows.translation import Translator
+from mlax_scaffold.conversion.shapes.helper_dtypes import HelperCalls
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Value
 from mlax_scaffold.conversion.source.first_passes import of_comprehension
@@ -78,8 +79,8 @@ class Builder:
     setup: list[ast.stmt] = field(default_factory=list)
     methods: list[ast.FunctionDef] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
-    dtyped: set[str] = field(default_factory=set)
-    """Functions of the file that are given the dtype of what they make."""
+    helpers: HelperCalls = field(default_factory=HelperCalls)
+    """Calls of functions of the file."""
     calculations: Calculations = field(default_factory=Calculations)
     containers: dict[str, Value] = field(default_factory=dict)
     """Containers of weights, by the attribute that each is."""

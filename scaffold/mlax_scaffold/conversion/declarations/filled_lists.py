@@ -187,7 +187,7 @@ class FilledLists:
         loops: dict[str, Loop] = {}
         for part, condition in _statements(node.body, None):
             for place, given in self.appending(part):
-                loop = loops.setdefault(place, Loop(node))
+                loop = loops.setdefault(place, Loop(node, place))
                 loop.appended += [(g, condition) for g in given]
         known = {p: loop for p, loop in loops.items() if p in self.building}
         later = self._read_later(node, whole)

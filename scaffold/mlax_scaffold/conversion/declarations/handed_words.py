@@ -25,6 +25,24 @@ def handed_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | 
             for place in _places(call, start, parameter):
                 if isinstance(literal(defaults.get(place)), float):
                     return defaults[place]
+    return _given_default(origin, node, parameter)
+
+
+def _given_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | None:
+    """The number with a point that another class hands this one, by its own default."""
+    own = method_of(node, "__init__") if isinstance(node, ast.ClassDef) else None
+    if own is None or not isinstance(node, ast.ClassDef):
+        return None
+    for other in origin.classes.values():
+        start = method_of(other, "__init__")
+        defaults = defaults_of(start.args) if start is not None else {}
+        for call in ast.walk(other):
+            if not isinstance(call, ast.Call) or not is_name(call.func, node.name):
+                continue
+            for title, value in _given(call, own):
+                told = defaults.get(getattr(value, "id", ""))
+                if title == parameter and isinstance(literal(told), float):
+                    return told
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
 import re
 from dataclasses import dataclass, field
 
@@ -36,6 +37,10 @@ class ListLoops:
     builder: Builder
     translator: Translator
     modules: Modules
+    sized: dict[int, ast.stmt]
+    """The first loop that notes sizes down, by the loop that it was made of."""
+    begun_with: dict[tuple[int, str], str]
+    """What keeps the value that a local has before such a loop."""
 
     def without_keys(self, generator: ast.comprehension) -> None:
         """A loop over keys as one over their number."""
@@ -88,7 +93,10 @@ class ListLoops:
         direct = used <= set(targets(header.target)) and not loop.later
         if not direct:
             builder.setup += before
-            builder.setup += self._sizes(node, header, iterated, layers, used)
+            self._begin_again(loop.node, {t for s in before for t in targets(s)})
+            sizes = self._sizes(node, header, iterated, layers, used, loop.place)
+            builder.setup += sizes
+            self.sized.setdefault(id(loop.node), builder.setup[-1])
         for place, call, _ in layers:
             made: ast.expr = call
             chosen = sorted(used & names(made)) if not direct else []
@@ -113,7 +121,7 @@ class ListLoops:
                 builder.attributes[place].call = (
                     made if isinstance(made, ast.Call) else call
                 )
-                first = self._first_pass(used, header, iterated, node)
+                first = self._first_pass(used, header, iterated, node, loop.place)
                 builder.attributes[place].first = {
                     f"own_{u}": first[u] for u in chosen if u in first
                 }
@@ -123,15 +131,36 @@ class ListLoops:
         around.locals.update(saved)
         return self._calling(loop, header, iterated, steps, layers)
 
+    def _begin_again(self, node: ast.For, begun: set[str]) -> None:
+        """Have a loop that is written again, for another list, begin with what it began with."""
+        setup, first = self.builder.setup, self.sized.get(id(node))
+        if first is None:
+            return
+        at = next(i for i, part in enumerate(setup) if part is first)
+        bound = {t for part in setup[:at] for t in targets(part)}
+        changed = {t for part in node.body for t in targets(part)} & bound - begun
+        taken = {t for part in setup for t in targets(part)}
+        for local in sorted(changed):
+            kept = self.begun_with.get((id(node), local), "")
+            if not kept:
+                numbers = (f"first_{local}_{i}" for i in itertools.count(2))
+                wanted = itertools.chain([f"first_{local}"], numbers)
+                kept = next(n for n in wanted if n not in taken)
+                self.begun_with[id(node), local] = kept
+                setup.insert(at, statement(f"{kept} = {local}"))
+            setup.append(statement(f"{local} = {kept}"))
+
     def _first_pass(
         self,
         used: set[str],
         header: ast.comprehension,
         iterated: ast.expr,
         node: ast.For,
+        own: str,
     ) -> dict[str, ast.expr]:
-        """What locals of a loop are in its first pass, where all that it appends is made."""
-        places = [i for i, part in enumerate(node.body) if self.appending(part)]
+        """What locals of a loop are in its first pass, where all that it appends to its list is made."""
+        filled = [[place for place, _ in self.appending(part)] for part in node.body]
+        places = [i for i, found in enumerate(filled) if own in found]
         ends = (places[0], places[-1]) if places else (0, 0)
         before: dict[str, ast.expr] = {}
         for part in self.builder.setup:
@@ -162,6 +191,7 @@ class ListLoops:
         iterated: ast.expr,
         layers: list[tuple[str, ast.Call, ast.expr | None]],
         used: set[str],
+        own: str,
     ) -> list[ast.stmt]:
         """The loop, which notes down the sizes of each layer."""
         remaining = list(layers)
@@ -174,8 +204,8 @@ class ListLoops:
             for part in body:
                 appending = self.appending(part)
                 if appending:
-                    for _, given in appending:
-                        for one in given:
+                    for filled, given in appending:
+                        for one in given if filled == own else []:
                             call = self.modules.made(one)
                             if (
                                 isinstance(call, ast.Call)
@@ -272,6 +302,8 @@ class Loop:
     """A loop that appends to a list of layers."""
 
     node: ast.For
+    place: str
+    """What the list is called there."""
     appended: list[tuple[ast.expr, ast.expr | None]] = field(default_factory=list)
     later: set[str] = field(default_factory=set)
     """What it assigns that is read after it."""

@@ -44,6 +44,8 @@ class Lists(FilledLists, ListLoops):
         self.candidates: set[str] = set()
         self.positions: dict[str, int] = {}
         """How much of setup stands before what was last appended to each."""
+        self.sized: dict[int, ast.stmt] = {}
+        self.begun_with: dict[tuple[int, str], str] = {}
         self.body: list[ast.stmt] = []
 
     # What lists become.

@@ -6,7 +6,8 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
-from mlax_scaffold.conversion.lists.key_loops import splits
+from mlax_scaffold.conversion.lists.key_loops import holds_keys, splits
+from mlax_scaffold.conversion.source.known_values import Known, truth
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     expression,
@@ -56,6 +57,9 @@ class MadeWeights:
             case ast.For():
                 if not self._looped(node):
                     self.rest.append(copy.deepcopy(node))
+            case ast.If() if (holds := truth(self._decided(node.test))) is not None:
+                for part in node.body if holds else node.orelse:
+                    self._statement(part)
             case _:
                 self.rest.append(copy.deepcopy(node))
 
@@ -70,7 +74,7 @@ class MadeWeights:
                 # A shape that has a name.
                 self.known[target.id] = made
                 return True
-            if not _holds(made):
+            if not _holds(made) and not self._is_size(made):
                 return "output_shape" in target.id
             self.known[target.id] = made
             return True
@@ -187,10 +191,33 @@ class MadeWeights:
         over = expression(text, first=begun[0], later=later, count=count)
         return ast.comprehension(copy.deepcopy(target), over, [], 0)
 
+    def _is_size(self, node: ast.expr) -> bool:
+        """Whether a function that another one calls computes a number, which is written where it is read."""
+        return self.depth > 0 and not holds_keys(self.origin, node)
+
+    def _decided(self, node: ast.expr) -> ast.expr:
+        """A condition, or a choice, with what the function is given."""
+        return Known({}, {}).value(replaced(copy.deepcopy(node), self.known))
+
     def _settled(self, node: ast.expr) -> ast.expr:
         """A value, with what its names hold, and what functions of the file make."""
         made = replaced(copy.deepcopy(node), self.known)
+        if self.depth > 0:
+            made = _Choices().visit(made)
         return _Calls(self.origin, self.depth).visit(made)
+
+
+class _Choices(ast.NodeTransformer):
+    """Writes what is chosen under conditions that are known, and elements of tuples."""
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        holds = truth(Known({}, {}).value(node.test))
+        return node if holds is None else node.body if holds else node.orelse
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        return Known({}, {}).value(node) if isinstance(node.value, ast.Tuple) else node
 
 
 class _Calls(ast.NodeTransformer):
@@ -202,7 +229,7 @@ class _Calls(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         function = self.origin.functions.get(getattr(node.func, "id", ""))
-        known = bound_arguments(function, node) if function is not None else None
+        known = _bound(function, node) if function is not None else None
         if function is None or known is None or self.depth >= _DEEP:
             return node
         inner = MadeWeights(self.origin, self.depth + 1)
@@ -211,6 +238,24 @@ class _Calls(ast.NodeTransformer):
         if made is None or not _holds(made) or not _keys_alone(self.origin, inner.rest):
             return node
         return ast.copy_location(made, node)
+
+
+def _bound(function: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr] | None:
+    """The arguments of a call by parameter; those of `*shape` are a tuple."""
+    several = function.args.vararg
+    if several is None or function.args.kwonlyargs:
+        return bound_arguments(function, call)
+    if any(isinstance(a, ast.Starred) for a in call.args):
+        return None
+    first = len(function.args.args)
+    plain = copy.copy(function)
+    plain.args = copy.copy(function.args)
+    plain.args.vararg = None
+    rest = ast.Call(call.func, call.args[:first], call.keywords)
+    found = bound_arguments(plain, rest)
+    if found is None:
+        return None
+    return {**found, several.arg: ast.Tuple(call.args[first:], ast.Load())}
 
 
 def _keys_alone(origin: Origin, body: list[ast.stmt]) -> bool:

@@ -25,10 +25,10 @@ class Reading:
         self, builder: Builder, symbols: Symbols, results: dict[str, Signature]
     ):
         self.builder, self.symbols, self.results = builder, symbols, results
-        self.layers = LayerShapes(symbols, builder.framework)
-        if builder.framework == "equinox" and averages_over_batches(builder.origin):
-            self.layers.batched = True
+        self.layers = LayerShapes(symbols, builder.framework, builder.fields)
         self.arrays = ArrayShapes(symbols, builder.framework)
+        if builder.framework == "equinox" and averages_over_batches(builder.origin):
+            self.layers.batched = self.arrays.batched = True
         self.arrays.single = "vmap" not in ast.unparse(builder.node)
         self.layers.single = self.arrays.single and builder.framework == "equinox"
         self.arrays.plain = self._plain

@@ -68,7 +68,7 @@ from mlax_scaffold.conversion.shapes.derived_sizes import (
 )
 from mlax_scaffold.conversion.shapes.draws import Draws
 from mlax_scaffold.conversion.shapes.examples_of_one import (
-    with_all_axes,
+    with_axes_of_one,
     with_mapped_axes,
 )
 from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
@@ -225,7 +225,8 @@ class ClassReader(ClassMethods):
         env = with_edges(self.symbols, env)
         env |= {k: v for k, v in (taken_apart(forward) | carried).items() if k in env}
         if self.framework == "equinox":
-            env |= {s: Array([], False) for s in scalars_given(forward) & env.keys()}
+            open_ = {n for n, v in env.items() if isinstance(v, Array) and v.lead}
+            env |= {s: Array([], False) for s in scalars_given(forward) & open_}
         sizes = [f.name for f in builder.fields.values() if f.word == "Size"]
         with_assumed_axes(self.symbols, self.assumed, self.title, env, sizes)
         with_indexed_inputs(self.symbols, forward, builder.node, env)
@@ -253,10 +254,7 @@ class ClassReader(ClassMethods):
             forward, env.keys(), maps=maps, tuples=pairs
         ):
             refuse_of_one(builder.origin, call, self.notes)
-            for value in flattened(env.values()):
-                if value.lead and len(value.axes) == 1:
-                    self.symbols.ranked(value, ("features",))
-                with_all_axes(self.symbols, value)
+            with_axes_of_one(self.symbols, flattened(env.values()))
         self._cast_to_weight(forward, env)
         with_guessed_sums(self.symbols, env)
         if (tried := builder.origin.tried.get(builder.node.name)) is not None:
@@ -358,7 +356,7 @@ class ClassReader(ClassMethods):
             given,
             trial=tried,
             keyless=frozenset(draws.given),
-            dtyped=frozenset(builder.dtyped),
+            helpers=builder.helpers.told(),
         )
         parameters = [a.arg for a in call.args.args if a.arg != "self"]
         interface = Interface(

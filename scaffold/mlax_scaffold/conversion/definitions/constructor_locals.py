@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.definitions.builder_methods import BuilderMethods
 from mlax_scaffold.conversion.forms.rebound_names import BEFORE
 from mlax_scaffold.conversion.rows.array_leaves import draws
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
+from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.trees import (
     expression,
     folded,
@@ -188,4 +189,17 @@ class ConstructorLocals(BuilderMethods):
         if text.startswith("@word:") and "(key" not in text:
             around.locals[target] = made
             return True
+        if self_attribute(made) in self.builder.fields and self._bound_once(target):
+            # Axes of weights have the names of hyperparameters.
+            around.locals[target] = made
+            return True
         return False
+
+    def _bound_once(self, target: str) -> bool:
+        """Whether a local is another name of what it is bound to."""
+        methods = [
+            [n for part in m.body for n in stored_names(part)]
+            for m in self.builder.node.body
+            if isinstance(m, ast.FunctionDef)
+        ]
+        return all(bound.count(target) < 2 for bound in methods)

@@ -94,7 +94,9 @@ def function_definition(
     used = {n for s in body for n in names(s)} | {
         n for f in fields if f.default is not None for n in names(f.default)
     }
-    beside = carried(origin, notes, used - {node.name}, framework, builder.dtyped)
+    beside = carried(
+        origin, notes, used - {node.name}, framework, builder.helpers.told()
+    )
     doc = docstring(node) or f"From {node.name} of {os.path.basename(origin.path)}."
     drawn = any(is_key(node, a.arg) for a, _ in inputs)
     tried = None

@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.declarations.pair_weights import (
     record_fields,
 )
 from mlax_scaffold.conversion.definitions.pair_helpers import Helpers
+from mlax_scaffold.conversion.definitions.record_weights import RecordWeights
 from mlax_scaffold.conversion.forms.inner_functions import with_inner_functions
 from mlax_scaffold.conversion.forms.number_inputs import numbers_of, without
 from mlax_scaffold.conversion.output.description import Pair
@@ -51,6 +52,18 @@ def pair_of(
             if found[0] is not None and found[1] is not None:
                 return found[0], found[1]
     return None
+
+
+def functions_of_pair(
+    origin: Origin, thing: str
+) -> tuple[ast.FunctionDef, ast.FunctionDef] | None:
+    """The two functions of a file that a name stands for; None where it is something else."""
+    node = origin.functions.get(thing)
+    found = pair_of(origin, thing)
+    if found is not None or node is None or _nested(node):
+        return found if node is None or not _nested(node) else None
+    maker = maker_of(origin, node)
+    return (maker, node) if maker is not None else None
 
 
 def pair_class(
@@ -113,7 +126,8 @@ def _class(
         without(call, argument.arg)
     inputs = [a for a in call.args.args if a.arg not in ("self", "cls")]
     params = inputs[0].arg if inputs else "params"
-    made = _parts(origin, value, _whole(call, params))
+    records = RecordWeights(origin)
+    made = records.parts(_parts(origin, value, _whole(call, params)))
     body: list[ast.stmt] = [*weights.rest]
     if not made:
         notes.refuse(
@@ -156,6 +170,11 @@ def _class(
     unpacked: dict[str, ast.expr] = {
         a.arg: expression(f"self.{a.arg}") for a, _ in numbers
     } | {a.arg: expression(f"self.{a.arg}") for a in inputs[1:] if a.arg in static}
+    unpacked |= {
+        a.arg: expression(f"self.{a.arg}")
+        for a in second.args.kwonlyargs
+        if a.arg in static
+    }
     stored = {*targets(call), *(a.arg for a in inputs)}
     unpacked |= {
         a.arg: expression(f"self.{a.arg}") for a in outer if a.arg not in stored
@@ -174,7 +193,7 @@ def _class(
                         unpacked[one.id] = expression(f"self.{place}")
                 continue
         called.append(_Params(params, order).visit(part))
-    call.body = [_with(s, unpacked) for s in called]
+    call.body = [_with(records.read(s), unpacked) for s in called]
     doc = (
         ast.get_docstring(node)
         if isinstance(node, ast.ClassDef | ast.FunctionDef)

@@ -29,12 +29,19 @@ from mlax_scaffold.conversion.handed.inherited_starts import with_inherited_star
 from mlax_scaffold.conversion.handed.layer_methods import with_layer_methods
 from mlax_scaffold.conversion.lists.dictionaries import without_dictionaries
 from mlax_scaffold.conversion.lists.stages import with_stages
-from mlax_scaffold.conversion.output.description import Described, SpecText
+from mlax_scaffold.conversion.output.description import (
+    Described,
+    HelperDtypes,
+    SpecText,
+)
 from mlax_scaffold.conversion.rows.calculations import Calculations
 from mlax_scaffold.conversion.rows.translated_calls import OfWeight
 from mlax_scaffold.conversion.rows.translation import Translator
 from mlax_scaffold.conversion.shapes.draws import without_key
-from mlax_scaffold.conversion.shapes.helper_dtypes import in_dtype
+from mlax_scaffold.conversion.shapes.helper_dtypes import (
+    in_dtype,
+    without_wide_casts,
+)
 from mlax_scaffold.conversion.shapes.numpy_functions import with_numpy_functions
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.source.arguments_of import begins_weights
@@ -216,8 +223,8 @@ def beside_of(
         used -= bound_by(body) - only
         for field in definition.fields:
             used |= names(field.default) if field.default is not None else set()
-    dtyped = {name for d in definitions for name in d.dtyped}
-    beside = carried(origin, notes, used, framework, dtyped)
+    told = HelperDtypes.together(d.helpers for d in definitions)
+    beside = carried(origin, notes, used, framework, told)
     keyless = {name for d in definitions for name in d.keyless}
     for node in beside:
         if isinstance(node, ast.FunctionDef) and node.name in keyless:
@@ -230,9 +237,9 @@ def carried(
     notes: Notes,
     used: set[str],
     framework: str,
-    dtyped: Collection[str],
+    helpers: HelperDtypes,
 ) -> list[ast.stmt]:
-    """What stands beside a definition, for these names; those of `dtyped` are given a dtype."""
+    """What stands beside a definition, for these names, in the dtypes that are told."""
     queue = sorted(used)
     found: dict[str, ast.stmt] = {}
     while queue:
@@ -242,10 +249,10 @@ def carried(
         node = origin.functions.get(name) or origin.assigned.get(name)
         if node is None:
             continue
-        made = _translated(origin, notes, node, framework)
+        made = _translated(origin, notes, node, framework, helpers.floats(name))
         if made is None:
             continue
-        if isinstance(made, ast.FunctionDef) and name in dtyped:
+        if isinstance(made, ast.FunctionDef) and name in helpers.dtyped:
             in_dtype(made, _called(origin, "jax.numpy"))
         found[name] = made
         queue += sorted(free_names(made) - set(found))
@@ -331,7 +338,11 @@ class _Required(ast.NodeTransformer):
 
 
 def _translated(
-    origin: Origin, notes: Notes, node: ast.stmt, framework: str
+    origin: Origin,
+    notes: Notes,
+    node: ast.stmt,
+    framework: str,
+    floats: Collection[str],
 ) -> ast.stmt | None:
     first = "x"
     if isinstance(node, ast.FunctionDef):
@@ -342,6 +353,10 @@ def _translated(
         arrays = [a for a in given if a not in numbers | _dictionaries(node)]
         # Of numbers alone, arrays are made in a dtype that nothing here tells.
         first = (arrays[0] if arrays else "") if given else first
+        floating = [a for a in given if a in floats]
+        if floating:
+            first = floating[0]
+            node = without_wide_casts(node, first)
         if begins_weights(node):
             first = OWN_INITIALIZER
     translator = Translator(

@@ -105,9 +105,16 @@ class _Layers:
         """Locals that are such layers: what makes one of them."""
         self.wrapped: dict[str, ast.expr] = {}
         """Locals that are classes which compute again what they need."""
+        self.read: set[str] = set()
+        """The names that the method reads."""
 
     def method(self, method: ast.FunctionDef) -> None:
         """Change its statements in place."""
+        self.read = {
+            p.id
+            for p in ast.walk(method)
+            if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
+        }
         method.body = [made for s in method.body for made in self._statement(s)]
 
     def _statement(self, node: ast.stmt) -> Iterator[ast.stmt]:
@@ -125,6 +132,14 @@ class _Layers:
                     self.known[local] = made
                     self.layers[local] = ast.Call(made.layer, call.args, call.keywords)
                     return
+            case ast.If() | ast.For() | ast.With():
+                for block in ("body", "orelse"):
+                    inner = getattr(node, block, [])
+                    made_ = [m for s in inner for m in self._statement(s)]
+                    if inner:
+                        setattr(node, block, made_ or [ast.Pass()])
+                yield node
+                return
         loop = self._one_after_another(node)
         if loop is not None:
             yield from loop
@@ -155,7 +170,7 @@ class _Layers:
         """The loop over layers of which each is given what the one before it returns."""
         match node:
             case ast.Assign(
-                targets=[ast.Tuple(elts=[ast.Name(id=carry), ast.Name(id="_")])],
+                targets=[ast.Tuple(elts=[ast.Name(id=carry), ast.Name(id=beside)])],
                 value=ast.Call(args=[first, *rest]) as call,
             ):
                 found = self._layer(call)
@@ -165,16 +180,27 @@ class _Layers:
             return None
         several, layer = found
         one = ast.Call(layer, [name(carry), *rest], call.keywords)
-        body = statement(f"{carry}, _ = y", y=one)
+        body = [statement(f"{carry}, {beside} = y", y=one)]
         loop = ast.For(
             ast.Name("_", ast.Store()),
             expression("range(n)", n=several.count),
-            [body],
+            body,
             [],
         )
         made: list[ast.stmt] = (
             [] if is_name(first, carry) else [statement(f"{carry} = x", x=first)]
         )
+        if beside in self.read:
+            # What is returned beside the carry is stacked.
+            steps = f"{beside}_steps"
+            made.append(statement(f"{steps} = []"))
+            body.append(ast.Expr(expression(f"{steps}.append({beside})")))
+            stacked = marked(
+                "jax.tree.map(lambda *parts: jnp.stack(parts), *s)", s=name(steps)
+            )
+            last = ast.Assign([ast.Name(beside, ast.Store())], stacked)
+            return [ast.copy_location(s, node) for s in (*made, loop, last)]
+        body[0] = statement(f"{carry}, _ = y", y=one)
         return [ast.copy_location(s, node) for s in (*made, loop)]
 
     def _maker(self, call: ast.Call) -> _Several | None:

@@ -212,6 +212,12 @@ class _Multiplied:
         if not isinstance(value, ast.Call):
             return False
         text = ast.unparse(value)
+        match value:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Compare(), attr="astype"), args=[_]
+            ):
+                # `(tokens > 0).astype(jnp.float32)`
+                return not any(b in ast.unparse(value.args[0]) for b in _BOOLEAN)
         if any(b in text for b in _BOOLEAN):
             return False
         last = ast.unparse(value.func).rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Methods of linen that make layers, written out where they are called more than once.
+"""Methods of linen and haiku that make layers, written out where they are called more than once.
 
 def block(self, x):
     x = nn.Dense(self.size)(x)
@@ -7,8 +7,9 @@ def block(self, x):
 y = self.block(x)                                  y_2 = nn.Dense(self.size)(y)
 return self.block(y)                               return nn.relu(y_2)
 
-Each call makes layers of its own; in haiku calls of a method share them, and nothing is to be done. A method
-that is called once, and in no loop, stays the method that it is.
+Each call makes layers of its own. In haiku calls of a method share them, and nothing is to be done, but for
+one that is transparent, or that is given the names of its layers. A method that is called once, and in no
+loop, stays the method that it is.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from mlax_scaffold.conversion.source.trees import (
 )
 
 _DEEP = 4
-_PLAIN = ("nn.compact", "compact", "nn.nowrap")
+_TRANSPARENT = "transparent"
+_PLAIN = ("nn.compact", "compact", "nn.nowrap", "hk.transparent", _TRANSPARENT)
 _OFTEN = (
     *(ast.For, ast.While, ast.Lambda, ast.FunctionDef),
     *(ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp),
@@ -43,7 +45,7 @@ def without_making_methods(
     """Write them out in place; a call that cannot be is listed: its layers would be those of others."""
     used = used_by(origin, thing)
     for title, node in origin.classes.items():
-        if title in used and framework_of(origin, node) == "flax":
+        if title in used and framework_of(origin, node) in ("flax", "haiku"):
             _Class(origin, node, layers, notes).run()
 
 
@@ -53,6 +55,21 @@ class _Class:
     ):
         self.origin, self.node = origin, node
         self.layers, self.notes = layers, notes
+        self.flax = framework_of(origin, node) == "flax"
+
+    def _makes_anew(self, method: ast.FunctionDef) -> bool:
+        """Whether each call of a method of haiku makes layers that are its own."""
+        given = {a.arg for a in (*method.args.args, *method.args.kwonlyargs)} - {"self"}
+        named = {
+            n
+            for part in ast.walk(method)
+            if isinstance(part, ast.Call) and self._makes(part)
+            for k in part.keywords
+            if k.arg == "name"
+            for n in names(k.value)
+        }
+        told = [ast.unparse(d) for d in method.decorator_list]
+        return any(d.endswith(_TRANSPARENT) for d in told) or bool(named & given)
 
     def run(self) -> None:
         """Write the methods of the class out."""
@@ -109,6 +126,7 @@ class _Class:
             m.name: m
             for m in self._methods()
             if m.name not in _CALLED and any(self._makes(p) for p in ast.walk(m))
+            if self.flax or self._makes_anew(m)
         }
         calls = [title for title, _ in self._calls()]
         looped = {

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.lists.run_leftovers import is_activation
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.arguments_of import beside_self
 from mlax_scaffold.conversion.source.computed_literals import computed
+from mlax_scaffold.conversion.source.kinds import ARRAYS_OF, LAYERS_OF, OBJECTS
 from mlax_scaffold.conversion.source.known_values import Known
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -30,7 +31,7 @@ from mlax_scaffold.conversion.source.trees import (
 )
 from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
 
-MODULE_LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList")
+MODULE_LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList", "flax.nnx.List")
 _MATHEMATICS: Mapping[str, Callable[..., object]] = {
     f"math.{f.__name__}": f
     for f in (math.ceil, math.floor, math.gcd, math.log, math.log2, math.pow, math.sqrt)
@@ -147,7 +148,7 @@ class RunCalls:
         return any(
             isinstance(p, ast.Call)
             and (
-                self.origin.qualified(p.func).startswith("torch.nn.")
+                self.origin.qualified(p.func).startswith(LAYERS_OF)
                 or (isinstance(p.func, ast.Name) and p.func.id in self.origin.classes)
                 or self._is_class(
                     self.known.attributes.get(self_attribute(p.func) or "")
@@ -167,11 +168,11 @@ class RunCalls:
         if isinstance(node, ast.Call):
             full = self.origin.qualified(node.func)
             title = getattr(node.func, "id", "")
-            made = full.startswith("torch.nn.") or full == "functools.partial"
+            made = full.startswith(LAYERS_OF) or full == "functools.partial"
             return made or title in self.origin.classes
         return (
             isinstance(node, ast.Lambda)
-            or self.origin.qualified(node).startswith(("torch.", "functools.partial"))
+            or self.origin.qualified(node).startswith((*OBJECTS, "functools.partial"))
             or getattr(node, "id", "") in {*self.origin.classes, *self.origin.functions}
         )
 
@@ -186,7 +187,7 @@ class RunCalls:
         return not any(
             isinstance(p, ast.Call)
             and (
-                self.origin.qualified(p.func).startswith("torch")
+                self.origin.qualified(p.func).startswith(ARRAYS_OF)
                 or self._is_class(p.func)
                 or (
                     isinstance(p.func, ast.Attribute)

@@ -29,7 +29,7 @@ from mlax_scaffold.conversion.source.arguments_of import (
     without_parameters,
 )
 from mlax_scaffold.conversion.source.decided import Decided
-from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.source.kinds import RUN, framework_of, is_layer_class
 from mlax_scaffold.conversion.source.known_values import Known, items_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -59,7 +59,7 @@ def with_run_constructors(origin: Origin, thing: str, notes: Notes) -> dict[str,
         node = origin.classes.get(title)
         if node is None or not is_layer_class(origin, node):
             continue
-        if framework_of(origin, node) == "torch":
+        if framework_of(origin, node) in RUN:
             found = _run(origin, node, notes, asked=title == thing)
             given |= found if title == thing else {}
         more = sorted((names(node) & origin.classes.keys()) - seen)

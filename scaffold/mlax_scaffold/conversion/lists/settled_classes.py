@@ -15,7 +15,10 @@ import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.lists.flattened_classes import flattened
-from mlax_scaffold.conversion.lists.run_calls import NeededError, UnknownError
+from mlax_scaffold.conversion.lists.run_calls import (
+    NeededError,
+    UnknownError,
+)
 from mlax_scaffold.conversion.lists.run_constructors import (
     makes,
     remark_run,
@@ -29,7 +32,12 @@ from mlax_scaffold.conversion.source.arguments_of import (
     method_of,
     without_arguments,
 )
-from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.source.kinds import (
+    LAYERS_OF,
+    RUN,
+    framework_of,
+    is_layer_class,
+)
 from mlax_scaffold.conversion.source.known_values import items_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -80,7 +88,7 @@ def with_settled_classes(
 
 
 def _is_read(origin: Origin, node: ast.ClassDef) -> bool:
-    return framework_of(origin, node) == "torch" and is_layer_class(origin, node)
+    return framework_of(origin, node) in RUN and is_layer_class(origin, node)
 
 
 class _Settling:
@@ -119,7 +127,7 @@ class _Settling:
         if not isinstance(node, ast.Call):
             return False
         full = self.origin.qualified(node.func)
-        layers = full.startswith("torch.nn.") and "Parameter" not in full
+        layers = full.startswith(LAYERS_OF) and "Param" not in full
         own = getattr(node.func, "id", "") in self.origin.classes
         if not (layers or own or full == "functools.partial"):
             return makes(self.origin, node)

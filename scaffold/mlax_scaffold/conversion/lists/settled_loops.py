@@ -1,4 +1,4 @@
-"""Loops in loops of linen that make layers, with what they go over by default, written out.
+"""Loops in loops of linen, and of haiku, that make layers, with what they go over by default, written out.
 
 class Encoder(nn.Module):
     mults: Sequence[int] = (1, 2)
@@ -22,7 +22,11 @@ import ast
 import copy
 from collections.abc import Iterator, Mapping
 
-from mlax_scaffold.conversion.source.arguments_of import method_of
+from mlax_scaffold.conversion.source.arguments_of import (
+    defaults_of,
+    method_of,
+    without_parameters,
+)
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.known_values import (
     Known,
@@ -40,6 +44,7 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
 )
 
+_FRAMEWORKS = ("flax", "haiku")
 _MOST = 12
 """Loops of more passes are not written out."""
 
@@ -58,13 +63,14 @@ def with_settled_loops(
     """
     for node in origin.classes.values():
         call = method_of(node, "__call__")
-        if framework_of(origin, node) != "flax" or call is None:
+        if framework_of(origin, node) not in _FRAMEWORKS or call is None:
             continue
         joins = _joining(origin, call) if is_layer_class(origin, node) else []
         involved = is_layer_class(origin, node) and _involved(origin, call)
         if not joins and (skips or not involved):
             continue
-        defaults = _defaults(origin, node)
+        fields = _fields(node)
+        defaults = _defaults(origin, node, fields)
         loops = [p for p in ast.walk(call) if isinstance(p, ast.For)]
         read = {
             a
@@ -76,6 +82,11 @@ def with_settled_loops(
         read |= {
             a for test in joins for p in ast.walk(test) if (a := self_attribute(p))
         }
+        if _flattened(origin, call, loops):
+            # How much windows leave depends on how they are padded, too.
+            texts = {f for f, v in defaults.items() if isinstance(literal(v), str)}
+            parts = (p for loop in loops for p in ast.walk(loop))
+            read |= {a for p in parts if (a := self_attribute(p)) in texts}
         settled = {f: v for f, v in defaults.items() if f in read}
         if not read <= {*settled}:
             continue
@@ -84,13 +95,55 @@ def with_settled_loops(
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method is not call:
                 method.body = [Known({}, settled).visit(p) for p in method.body]
-        node.body = [
-            p for p in node.body if getattr(_target(p), "id", "") not in settled
-        ]
+        _leave_out(origin, node, settled, fields)
         for field, value in settled.items() if node.name == thing else ():
             what = f"`{field}` is always its default, `{ast.unparse(value)}`"
             notes.remark(node, what, "write another spec for another one")
     ast.fix_missing_locations(origin.tree)
+
+
+def _fields(node: ast.ClassDef) -> dict[str, tuple[str, ast.expr | None]]:
+    """What attributes are called where the class is called, and what each is by default."""
+    start = method_of(node, "__init__")
+    if start is None:
+        return {
+            p.target.id: (p.target.id, p.value)
+            for p in node.body
+            if isinstance(p, ast.AnnAssign) and isinstance(p.target, ast.Name)
+        }
+    defaults = defaults_of(start.args)
+    kept = {
+        attribute: part.value.id
+        for part in start.body
+        if isinstance(part, ast.Assign)
+        and isinstance(part.value, ast.Name)
+        and (attribute := self_attribute(part.targets[0]))
+    }
+    titles = [a.arg for a in start.args.args[1:]]
+    places = {p: a for a, p in kept.items()}
+    return {places.get(t, t): (t, defaults.get(t)) for t in titles}
+
+
+def _leave_out(
+    origin: Origin,
+    node: ast.ClassDef,
+    settled: Mapping[str, ast.expr],
+    fields: Mapping[str, tuple[str, ast.expr | None]],
+) -> None:
+    """Take out what is settled: fields, or parameters of a constructor that keeps them."""
+    start = method_of(node, "__init__")
+    if start is None:
+        node.body = [
+            p for p in node.body if getattr(_target(p), "id", "") not in settled
+        ]
+        return
+    start.body = [
+        p
+        for p in start.body
+        if not (isinstance(p, ast.Assign) and self_attribute(p.targets[0]) in settled)
+    ]
+    gone = {fields[attribute][0] for attribute in settled}
+    without_parameters(origin.tree, node, start, gone)
 
 
 def _target(node: ast.stmt) -> ast.expr | None:
@@ -110,7 +163,28 @@ def _involved(origin: Origin, call: ast.FunctionDef) -> bool:
         and part.func.attr == "pop"
         for part in ast.walk(call)
     )
-    return bool(loops) and (nested or pops)
+    return bool(loops) and (nested or pops or _flattened(origin, call, loops))
+
+
+def _flattened(origin: Origin, call: ast.FunctionDef, loops: list[ast.For]) -> bool:
+    """Whether what loops make smaller by windows of their own is flattened afterwards."""
+    strided = any(
+        isinstance(part, ast.Call)
+        and origin.qualified(part.func) == "flax.linen.Conv"
+        and any(
+            k.arg == "strides" and names(k.value) & {*targets(loop.target)}
+            for k in part.keywords
+        )
+        for loop in loops
+        for part in ast.walk(loop)
+    )
+    flat = any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in ("reshape", "ravel", "flatten")
+        for part in ast.walk(call)
+    )
+    return strided and flat
 
 
 def _joining(origin: Origin, call: ast.FunctionDef) -> list[ast.expr]:
@@ -138,10 +212,13 @@ def _joins(node: ast.stmt) -> bool:
     return False
 
 
-def _defaults(origin: Origin, node: ast.ClassDef) -> dict[str, ast.expr]:
+def _defaults(
+    origin: Origin,
+    node: ast.ClassDef,
+    fields: Mapping[str, tuple[str, ast.expr | None]],
+) -> dict[str, ast.expr]:
     """The fields of a class that the file never gives another value than a default that is written down."""
-    fields = [p for p in node.body if isinstance(p, ast.AnnAssign)]
-    titles = [getattr(p.target, "id", "") for p in fields]
+    titles = [title for title, _ in fields.values()]
     calls = [
         p
         for p in ast.walk(origin.tree)
@@ -150,10 +227,10 @@ def _defaults(origin: Origin, node: ast.ClassDef) -> dict[str, ast.expr]:
     given = {k.arg for c in calls for k in c.keywords}
     given |= {t for c in calls for t, _ in zip(titles, c.args, strict=False)}
     return {
-        title: field.value
-        for title, field in zip(titles, fields, strict=True)
-        if field.value is not None
-        and not isinstance(literal(field.value), ast.AST)
+        attribute: value
+        for attribute, (title, value) in fields.items()
+        if value is not None
+        and not isinstance(literal(value), ast.AST)
         and title not in given
     }
 
@@ -170,7 +247,7 @@ def _makes(origin: Origin, node: ast.AST) -> bool:
 
 def _is_class(origin: Origin, node: ast.expr) -> bool:
     return getattr(node, "id", "") in origin.classes or (
-        origin.qualified(node).startswith("flax.linen.")
+        origin.qualified(node).startswith(("flax.linen.", "haiku."))
         and ast.unparse(node).rpartition(".")[2][:1].isupper()
     )
 

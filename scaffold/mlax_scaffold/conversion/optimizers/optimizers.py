@@ -44,6 +44,7 @@ from mlax_scaffold.conversion.optimizers.roots import with_words
 from mlax_scaffold.conversion.optimizers.whole_trees import whole_tree
 from mlax_scaffold.conversion.output.description import (
     Described,
+    HelperDtypes,
     SpecText,
 )
 from mlax_scaffold.conversion.rows.calculations import Calculations
@@ -121,7 +122,7 @@ def optimizer_definition(
     )
     refuse_foreign(made, methods)
     used = {n for m in methods for n in names(m)} - {"grad", "param"}
-    beside = carried(origin, notes, used, "plain", [])
+    beside = carried(origin, notes, used, "plain", HelperDtypes())
     return SpecText((described,), tuple(beside))
 
 

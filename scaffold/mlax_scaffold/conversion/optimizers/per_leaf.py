@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.optimizers.chosen_values import with_chosen_values
 from mlax_scaffold.conversion.optimizers.flattened_trees import over_trees
 from mlax_scaffold.conversion.optimizers.leaf_expressions import LeafExpressions
 from mlax_scaffold.conversion.optimizers.optimizer_chains import COUNT
@@ -32,7 +33,7 @@ class PerLeaf(LeafExpressions):
             current: what a leaf of the updates is that it is given.
             tree: what all of them are before the leaves are updated; None where they are not there yet.
         """
-        function = over_trees(function, self.full)
+        function = with_chosen_values(over_trees(function, self.full))
         self.used = names(function)
         given = [a.arg for a in function.args.args]
         places = dict(zip(("updates", "state", "params"), given, strict=False))

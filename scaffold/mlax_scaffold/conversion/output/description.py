@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,28 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class HelperDtypes:
+    """What definitions tell of the dtypes of functions beside them."""
+
+    dtyped: frozenset[str] = frozenset()
+    """Those that are given the dtype of what they make."""
+    kinds: frozenset[tuple[str, str, str]] = frozenset()
+    """What arrays they are given: the function, the parameter, and the kind."""
+
+    @classmethod
+    def together(cls, several: Iterable[HelperDtypes]) -> HelperDtypes:
+        """What all of them tell."""
+        known = [*several]
+        dtyped = frozenset(n for one in known for n in one.dtyped)
+        return cls(dtyped, frozenset(k for one in known for k in one.kinds))
+
+    def floats(self, helper: str) -> set[str]:
+        """The parameters of a function that are always floating arrays."""
+        other = {p for f, p, kind in self.kinds if f == helper and kind != "Float"}
+        return {p for f, p, _ in self.kinds if f == helper} - other
+
+
+@dataclass(frozen=True)
 class Described:
     """One class of a spec."""
 
@@ -85,8 +108,8 @@ class Described:
     """None where no values that fit each other are known."""
     keyless: frozenset[str] = frozenset()
     """Functions beside it that are given no key in inference."""
-    dtyped: frozenset[str] = frozenset()
-    """Functions beside it that are given the dtype of what they make."""
+    helpers: HelperDtypes = field(default_factory=HelperDtypes)
+    """The dtypes of functions beside it."""
 
     def arguments(self, call: ast.Call) -> dict[str, ast.expr]:
         """What a call of the class gives its fields."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Value
@@ -18,7 +18,15 @@ def with_mapped_axes(symbols: Symbols, inputs: Mapping[str, Value]) -> None:
             symbols.ranked(value, ("items", "features"))
 
 
-def with_all_axes(symbols: Symbols, value: Array) -> None:
+def with_axes_of_one(symbols: Symbols, arrays: Iterable[Array]) -> None:
+    """Give arrays of one example the axes that they have there."""
+    for value in arrays:
+        if value.lead and len(value.axes) == 1:
+            symbols.ranked(value, ("features",))
+        _with_all_axes(symbols, value)
+
+
+def _with_all_axes(symbols: Symbols, value: Array) -> None:
     """Give one example all axes of what is added to it, such as rows of a table."""
     other = value.against
     if not value.lead or value.axes or other is None or other.lead or not other.axes:

@@ -94,6 +94,9 @@ class Growing(Indexing):
                 isinstance(literal(a), float) for a in node.args
             ):
                 given = [Number(folded(expression("b - a", a=first, b=last)))]
+            case [Number(value=first), Number(value=last), _]:
+                number = _stepped(first, last, literal(node.args[2]))
+                given = given if number is None else [Number(number)]
         text = ast.unparse(node.args[0]) if len(given) == 1 and node.args else ""
         counted = text.startswith("len(") or text.endswith(".shape[0]")
         if given == [None] and counted:
@@ -102,3 +105,12 @@ class Growing(Indexing):
             return None
         floating = any(k.arg == "dtype" for k in node.keywords)
         return Array([given[0].value], False, "Float" if floating else "Int")
+
+
+def _stepped(first: ast.expr, last: ast.expr, step: object) -> ast.expr | None:
+    """How many numbers there are from one to another, in steps; None where that is not to be told."""
+    if step == -1:
+        return folded(expression("a - b", a=first, b=last))
+    if type(step) is int and step > 1 and literal(first) == 0:
+        return expression("n // s", n=last, s=ast.Constant(step))
+    return None

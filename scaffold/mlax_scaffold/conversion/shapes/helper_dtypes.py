@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 
+from mlax_scaffold.conversion.output.description import HelperDtypes
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import expression, literal, name
@@ -24,6 +26,46 @@ _TOGETHER = frozenset(
         *("minimum", "maximum", "where", "abs", "square", "ravel", "flatten"),
     )
 )
+
+
+@dataclass
+class HelperCalls:
+    """Calls of functions of the file that one definition is found to make."""
+
+    dtyped: set[str] = field(default_factory=set)
+    arrays: list[tuple[str, str, Array]] = field(default_factory=list)
+
+    def told(self) -> HelperDtypes:
+        """What they tell, once all is known of the arrays."""
+        kinds = frozenset((f, p, array.kind) for f, p, array in self.arrays)
+        return HelperDtypes(frozenset(self.dtyped), kinds)
+
+
+def without_wide_casts(helper: ast.FunctionDef, array: str) -> ast.FunctionDef:
+    """A function that casts to the dtype of an input what it cast to a wide one."""
+    given = {a.arg for a in (*helper.args.args, *helper.args.kwonlyargs)}
+
+    class Casts(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.expr:
+            self.generic_visit(node)
+            func = node.func
+            cast = isinstance(func, ast.Attribute) and func.attr == "astype"
+            if not cast or not casts_to(node, WIDE):
+                return node
+            assert isinstance(func, ast.Attribute)
+            if name_of_view(func.value) == array and array in given:
+                return func.value
+            node.args = [expression(f"{array}.dtype")]
+            return node
+
+    return Casts().visit(helper)
+
+
+def name_of_view(node: ast.expr) -> str:
+    """The name of the array that an expression is, or is a part of; "" for what is computed."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def makes_floats(helper: ast.FunctionDef) -> bool:

@@ -145,7 +145,12 @@ class Indexing(ShapeFunctions):
             if cut and one and value.lead:
                 # The one axis of one example.
                 self.symbols.ranked(value, ("features",))
-            found = self._indexed(value, _counted(index_node, index))
+            counted = _counted(index_node, index)
+            if isinstance(index_node, ast.Tuple) and self._is_whole(value, index_node):
+                # Of one example, which others stand beside.
+                counted = ast.Tuple([ast.Constant(...), *index_node.elts], ast.Load())
+                index_node.elts.insert(0, ast.Constant(...))
+            found = self._indexed(value, counted)
             if found is None and cut and self.examples and not value.axes:
                 # Some of an example of which nothing else is known.
                 found = Array([], True, value.kind)
@@ -154,6 +159,15 @@ class Indexing(ShapeFunctions):
                 found.source = found.source or value
             return found
         return None
+
+    def _is_whole(self, array: Array, index: ast.Tuple) -> bool:
+        """Whether all axes of one example are taken whole, with new ones: `x[:, None]`."""
+        if not (self.examples and self.single) or array.lead:
+            return False
+        kept = [p for p in index.elts if not _new(p)]
+        whole = [ast.unparse(p) == ":" for p in kept]
+        axes = len(array.axes) - (1 if self.batched else 0)
+        return all(whole) and len(whole) == axes < len(index.elts)
 
     def _indexed(self, array: Array, index: ast.expr) -> Value:
         parts = index.elts if isinstance(index, ast.Tuple) else [index]

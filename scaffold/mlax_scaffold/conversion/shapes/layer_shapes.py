@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
+from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.shapes.size_equations import product
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.library import layer_fields
-from mlax_scaffold.conversion.source.trees import expression, folded, is_none, literal
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    folded,
+    is_none,
+    literal,
+    same,
+    self_attribute,
+)
 
 _LAST = ("Linear", "Bias", "LayerNorm", "RMSNorm", "LoRALinear", "LoRA", "Maxout")
 _SAME = ("Dropout", "Identity", "AlphaDropout", "DropPath", "PReLU", "GaussianNoise")
@@ -37,8 +46,14 @@ def arguments(layer: str, call: ast.Call) -> dict[str, ast.expr]:
 class LayerShapes:
     """Results of layers."""
 
-    def __init__(self, symbols: Symbols, framework: str):
+    def __init__(
+        self,
+        symbols: Symbols,
+        framework: str,
+        fields: Mapping[str, Field] | None = None,
+    ):
         self.symbols = symbols
+        self.fields = {} if fields is None else fields
         self.batched = framework != "equinox"
         """Whether images have an axis of the batch, which those of equinox have not."""
         self.single = False
@@ -51,10 +66,9 @@ class LayerShapes:
         given = arguments(layer, call)
         x = inputs[0] if inputs else None
         if layer in _CELLS:
-            self._carried(given, inputs[0 if self.carry_first else 1 :][:1])
-            return self._cell(
-                layer, given, inputs[1] if self.carry_first and inputs[1:] else x
-            )
+            told = inputs[1] if self.carry_first and inputs[1:] else x
+            self._carried(given, inputs[0 if self.carry_first else 1 :][:1], told)
+            return self._cell(layer, given, told)
         if not isinstance(x, Array):
             return None
         if layer in _LAST or layer in ("MLP", "FeedForward", "GLU", "SwiGLU", "GEGLU"):
@@ -213,6 +227,8 @@ class LayerShapes:
                 return ast.Constant(known[i])
             if isinstance(value, ast.BinOp) and isinstance(value.left, ast.Tuple):
                 return value.left.elts[0]
+            if self._is_several(value, dims):
+                return expression("a[i]", a=value, i=ast.Constant(i))
             return value
 
         if layer == "Upsample":
@@ -235,11 +251,7 @@ class LayerShapes:
             size = folded(expression("(a - 1) * d + 1", a=size, d=apart))
         padding = given.get("padding")
         kind = literal(padding)
-        if (
-            kind == "VALID"
-            and literal(dilation) == 1
-            and literal(window) == literal(stride)
-        ):
+        if kind == "VALID" and literal(dilation) == 1 and same(window, stride):
             return folded(expression("a // s", a=size, s=stride))
         if layer == "ConvTranspose":
             if kind == "SAME":
@@ -271,6 +283,12 @@ class LayerShapes:
                 "(a + b - r) // s + 1", a=size, b=folded(both), r=reach, s=stride
             )
         )
+
+    def _is_several(self, size: ast.expr, dims: int) -> bool:
+        """Whether a hyperparameter is one size for each of so many axes, as its default is."""
+        field = self.fields.get(self_attribute(size) or "")
+        default = literal(field.default) if field and field.default else None
+        return isinstance(default, tuple | list) and len(default) == dims
 
     def _channels(self, given: dict[str, ast.expr], x: Array) -> Value:
         if literal(given["channel_last"]) is True:
@@ -308,14 +326,25 @@ class LayerShapes:
             return Array([self.symbols.fresh("features")], True, x.kind)
         return Array([*x.axes[:kept], product(x.axes[kept:])], False, x.kind)
 
-    def _carried(self, given: dict[str, ast.expr], states: list[Value]) -> None:
-        """A state that a cell is given has its features last, in each of its parts."""
+    def _carried(
+        self, given: dict[str, ast.expr], states: list[Value], x: Value
+    ) -> None:
+        """A state that a cell is given has its features last, in each part, and the batch of the input."""
         for state in states:
             parts = state.items if isinstance(state, Several) else [state]
             for part in parts:
                 last = self.symbols.axis(part, -1) if isinstance(part, Array) else None
                 if last is not None:
                     self.symbols.equal(last, given["features"])
+                if isinstance(part, Array) and isinstance(x, Array):
+                    self._beside(part, x)
+
+    def _beside(self, state: Array, x: Array) -> None:
+        """Take the axes of a state before its features to be those of an input that is known."""
+        known = not x.lead and x.axes and state.lead
+        if known and self.symbols.ranked(state, ["batch"] * len(x.axes)):
+            for mine, axis in zip(state.axes[:-1], x.axes[:-1], strict=True):
+                self.symbols.equal(mine, axis)
 
     def _cell(self, layer: str, given: dict[str, ast.expr], x: Value) -> Value:
         if not isinstance(x, Array):

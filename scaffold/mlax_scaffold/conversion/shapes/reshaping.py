@@ -225,9 +225,10 @@ class Reshaping(Growing):
             (".shape[:-1]", "batch")
         ):
             open_ = [i for i, t in enumerate(tail) if literal(t) == -1]
-            if len(open_) == 1 and array.axes:
+            whole = self.symbols.axis(array, -1) if len(open_) == 1 else None
+            if whole is not None:
                 others = product(t for i, t in enumerate(tail) if i != open_[0])
-                size = expression("a // b", a=array.axes[-1], b=others)
+                size = expression("a // b", a=whole, b=others)
                 tail[open_[0]] = folded(size)
             elif not open_ and not array.axes and not any(map(is_symbol, tail)):
                 # The last axis is divided, of which nothing else tells the size.

@@ -18,6 +18,7 @@ class ShapeFunctions(Joints):
     divides: bool
     channel_last: bool
     examples: bool
+    batched: bool
 
     def _along(self, array: Array, node: ast.Call) -> None:
         """An axis that something is computed along is there."""
@@ -58,6 +59,10 @@ class ShapeFunctions(Joints):
                 # Those of an image, before its channels.
                 image = ("batch", "height", "width", "channels")
                 self.symbols.ranked(array, image)
+            elif self.single and self.examples and set(axes) in ({1, 2}, {-1, -2}):
+                # Those of one image, after its channels.
+                batch = ["batch"] if self.batched else []
+                self.symbols.ranked(array, [*batch, "channels", "height", "width"])
             elif axes == [2, 3]:
                 image = ("batch", "channels", "height", "width")
                 self.symbols.ranked(array, image)

@@ -16,6 +16,12 @@ _BASES = {
     "equinox": "equinox",
     "haiku": "haiku",
 }
+RUN = ("torch", "equinox", "nnx")
+"""The libraries whose constructors are run."""
+LAYERS_OF = ("torch.nn.", "equinox.nn.", "flax.nnx.")
+"""How the full names of what makes their layers begin."""
+ARRAYS_OF = ("torch", "equinox", "flax", "jax")
+OBJECTS = tuple(f"{library}." for library in ARRAYS_OF)
 _CALLS = ("__call__", "forward", "call", "apply")
 
 

@@ -1,0 +1,31 @@
+"""Arguments of functions of jax that have names, by place: `resize(x, shape=(n, 8), method="linear")`."""
+
+from __future__ import annotations
+
+import ast
+
+from mlax_scaffold.conversion.source.origin import Origin
+
+_PLACES = {
+    "jax.image.resize": ("image", "shape", "method"),
+    "jax.numpy.reshape": ("a", "shape"),
+    "jax.numpy.broadcast_to": ("array", "shape"),
+    "jax.numpy.transpose": ("a", "axes"),
+    "jax.numpy.tile": ("A", "reps"),
+    "jax.numpy.pad": ("array", "pad_width"),
+}
+
+
+def with_placed_arguments(origin: Origin) -> None:
+    """Write them so, in place, in a file of jax."""
+    if not origin.uses("jax"):
+        return
+    for part in ast.walk(origin.tree):
+        if isinstance(part, ast.Call) and part.keywords:
+            places = _PLACES.get(origin.qualified(part.func), ())
+            given = {k.arg: k for k in part.keywords}
+            for title in places[len(part.args) :]:
+                if title not in given:
+                    break
+                part.args.append(given[title].value)
+                part.keywords.remove(given[title])
