@@ -161,6 +161,12 @@ def check_constant(node: ast.expr, meanings: Mapping[str, str]) -> None:
         case ast.List(elts=items) | ast.Tuple(elts=items):
             for item in items:
                 check_constant(item, meanings)
+        case ast.BinOp(
+            left=ast.List() | ast.Tuple() as items,
+            op=ast.Mult(),
+            right=ast.Constant(value=int(count)),
+        ) if len(items.elts) * count <= MAX_ELEMENTS:
+            check_constant(items, meanings)
         case ast.Dict(keys=keys, values=values) if None not in keys:
             for item in (*filter(None, keys), *values):
                 check_constant(item, meanings)

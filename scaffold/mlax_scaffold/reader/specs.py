@@ -11,7 +11,13 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from mlax_scaffold.errors import Diagnostic, Fix
-from mlax_scaffold.model.definition import Definition, Import, Kind, Method, MethodRole
+from mlax_scaffold.model.definition import (
+    Definition,
+    Import,
+    Kind,
+    Method,
+    MethodRole,
+)
 from mlax_scaffold.model.expressions import Origin
 from mlax_scaffold.model.import_time import inlined
 from mlax_scaffold.model.reserved import RESERVED_IN_FUNCTIONS
@@ -20,6 +26,7 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.body import BodyChecker
 from mlax_scaffold.reader.checks.defaults import check_defaults
 from mlax_scaffold.reader.checks.keys import check_keys
+from mlax_scaffold.reader.checks.schedules import check_schedule
 from mlax_scaffold.reader.checks.syntax import check_syntax
 from mlax_scaffold.reader.checks.unbound import check_unbound
 from mlax_scaffold.reader.checks.uses import UseChecker
@@ -185,6 +192,8 @@ class _Reader:
             )
         self.names = _names(first)
         read = self._with_constants(first)
+        if isinstance(first, ast.FunctionDef) and check_schedule(self.source, first):
+            return None
         if isinstance(read, ast.FunctionDef):
             return self._function(read, doc)
         found = ClassReader(self.source, self.known).read(read)

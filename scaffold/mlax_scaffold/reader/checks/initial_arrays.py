@@ -10,7 +10,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
-from mlax_scaffold.reader.remedies.names import word
+from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _JNP = "jax.numpy."
@@ -82,12 +82,8 @@ def check_initial_array(source: Source, call: ast.Call, imports: Imports) -> Non
             "`constant(0.5)`, `lambda key, shape, dtype: jnp.eye(*shape, dtype=dtype)`."
         )
         fix = _initialized(source, initializer, rest, imports)
-        dtype = _exact_dtype(initializer) if role == "state" and len(rest) < 2 else None
-        if fix is not None and dtype is not None:
-            end = source.end(call)
-            at = end[0], end[1] - 1
-            edit = source.replace(at, at, f", {unparsed(dtype)}")
-            fix = Fix((*fix.edits, edit), fix.imports)
+        if fix is not None and role == "state" and len(rest) < 2:
+            fix = _of_exact_dtype(source, call, fix)
     source.report(
         initializer,
         f"`{unparsed(initializer)}` is {kind}, and no initializer",
@@ -103,6 +99,21 @@ def _of_function(source: Source, node: ast.expr, function: str) -> Fix:
         return Fix((source.edit(node, named.bound),), (named,))
     made = f"lambda key, shape, dtype: {source.text_of(node)}(*shape, dtype=dtype)"
     return Fix((source.edit(node, made),))
+
+
+def _of_exact_dtype(source: Source, call: ast.Call, fix: Fix) -> Fix:
+    """A state that begins with integers or booleans, of their dtype: a number is a count."""
+    initializer = call.args[0]
+    dtype, imports = _exact_dtype(initializer), fix.imports
+    text = unparsed(dtype) if dtype is not None else ""
+    if isinstance(initializer, ast.Constant) and type(initializer.value) is int:
+        jnp = of_jax(source, "jnp")
+        text, imports = f"{jnp.bound}.int32", (*imports, jnp)
+    if not text:
+        return fix
+    line, column = source.end(call)
+    at = line, column - 1
+    return Fix((*fix.edits, source.replace(at, at, f", {text}")), imports)
 
 
 def _exact_dtype(node: ast.expr) -> ast.expr | None:

@@ -108,8 +108,10 @@ def parameters_named(
     """
     given = method.args.args
     others = method.args.defaults or method.args.kwonlyargs or method.args.posonlyargs
-    if others or not given or len(given) > len(expected):
+    if others or not given:
         return None
+    if len(given) > len(expected):
+        return _without_unread(source, method, expected)
     places = list(zip((a.arg for a in given), expected, strict=False))
     meant = [_meant(name, expected) for name, _ in places]
     if any(m not in (n, None) for m, (_, n) in zip(meant, places, strict=True)):
@@ -145,6 +147,20 @@ def parameters_named(
         end = source.end(given[-1])
         edits.append(source.replace(end, end, "".join(f", {name}" for name in added)))
     return Fix(tuple(edits))
+
+
+def _without_unread(
+    source: Source, method: ast.FunctionDef, expected: tuple[str, ...]
+) -> Fix | None:
+    """A method without the parameters that it does not read, where so many are left as it takes."""
+    read = {n.id for n in ast.walk(method) if isinstance(n, ast.Name)}
+    first, *given = method.args.args
+    kept = [a for a in given if a.arg in read or _meant(a.arg, expected)]
+    if 1 + len(kept) != len(expected):
+        return None
+    texts = ", ".join([first.arg, *map(source.text_of, kept)])
+    end = source.end(given[-1])
+    return Fix((source.replace(source.start(first), end, texts),))
 
 
 def _of_module(source: Source) -> set[str]:

@@ -1,0 +1,155 @@
+"""Schedules that are written as functions, as classes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mlax_scaffold.errors import Fix
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.remedies.names import word
+from mlax_scaffold.reader.source import Source
+
+_TYPES = {bool: "bool", int: "int", float: "float"}
+_OF_STEPS = ("steps", "epochs", "period", "interval", "warmup", "every")
+"""Ends of the names of parameters that count steps."""
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A function of the step, and the parameters that are its hyperparameters."""
+
+    step: str
+    fields: tuple[ast.arg, ...]
+    before: tuple[ast.stmt, ...]
+    """What is computed of the hyperparameters alone."""
+    body: tuple[ast.stmt, ...] = ()
+    result: ast.expr | None = None
+    """What a function of one expression computes, in the place of statements."""
+
+
+def schedule_class(source: Source, function: ast.FunctionDef) -> Fix | None:
+    """`def decay(step, rate=0.1)`, or one that returns a function of the step, as a class.
+
+    None where a parameter is another thing in the body, or has no plain type.
+    """
+    form = _form(function)
+    if form is None or function.args.vararg or function.args.kwarg:
+        return None
+    names = {a.arg for a in form.fields}
+    parts = [*form.before, *form.body, *([form.result] if form.result else [])]
+    if any(_binds(node) in names for part in parts for node in walk(part)):
+        return None
+    if any(s.lineno == function.lineno for s in function.body):
+        return None
+    defaults = _defaults(function.args)
+    fields = [_field(source, a, defaults.get(a.arg)) for a in form.fields]
+    base = word(source, "Schedule")
+    title = "".join(part[:1].upper() + part[1:] for part in function.name.split("_"))
+    docstring = ast.get_docstring(function, clean=False)
+    first = function.body[0]
+    lines = [f"class {title}({base.bound}):"]
+    if docstring is not None:
+        lines += [f"    {source.text_of(first)}", ""]
+    lines += [*(f"    {line}" for line in fields), *([""] if fields else [])]
+    lines.append(f"    def value(self, {form.step}):")
+    lines += _shifted(source, form.before, names)
+    lines += (
+        _shifted(source, form.body, names)
+        if form.result is None
+        else _returned(source, form.result, names)
+    )
+    start = min(d.lineno for d in (function, *function.decorator_list))
+    edit = source.replace((start, 1), source.end(function), "\n".join(lines))
+    return Fix((edit,), (base,))
+
+
+def _form(function: ast.FunctionDef) -> _Form | None:
+    parameters = (*function.args.args, *function.args.kwonlyargs)
+    body = function.body
+    if ast.get_docstring(function, clean=False) is not None:
+        body = body[1:]
+    if function.args.posonlyargs or not body:
+        return None
+    match body:
+        case [
+            *before,
+            ast.FunctionDef(name=name, args=ast.arguments(args=[step])) as inner,
+            ast.Return(value=ast.Name(id=returned)),
+        ] if returned == name and not inner.decorator_list:
+            return _Form(step.arg, parameters, tuple(before), tuple(inner.body))
+        case [
+            *before,
+            ast.Return(value=ast.Lambda(args=ast.arguments(args=[step]), body=result)),
+        ]:
+            return _Form(step.arg, parameters, tuple(before), result=result)
+    if not function.args.args or len(function.args.defaults) == len(function.args.args):
+        return None
+    step, *fields = parameters
+    return _Form(step.arg, tuple(fields), (), tuple(body))
+
+
+def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
+    given = arguments.args[len(arguments.args) - len(arguments.defaults) :]
+    found = {a.arg: d for a, d in zip(given, arguments.defaults, strict=True)}
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return found | {a.arg: d for a, d in pairs if d is not None}
+
+
+def _field(source: Source, parameter: ast.arg, default: ast.expr | None) -> str:
+    name, value = parameter.arg, default and source.text_of(default)
+    if parameter.annotation is not None:
+        kind = source.text_of(parameter.annotation)
+    elif isinstance(default, ast.Constant) and type(default.value) in _TYPES:
+        kind = _TYPES[type(default.value)]
+    else:
+        kind = "int" if name.endswith(_OF_STEPS) else "float"
+    return f"{name}: {kind}" + (f" = {value}" if value else "")
+
+
+def _binds(node: ast.AST) -> str | None:
+    """The name that a node gives another meaning."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return name
+        case ast.arg(arg=name) | ast.FunctionDef(name=name):
+            return name
+    return None
+
+
+def _shifted(
+    source: Source, statements: Sequence[ast.stmt], names: set[str]
+) -> Iterator[str]:
+    """The lines of statements, and of comments above them, in a method where hyperparameters are attributes."""
+    if not statements:
+        return
+    first, last = statements[0].lineno, statements[-1].end_lineno or 0
+    while source.lines[first - 2].lstrip().startswith("#"):
+        first -= 1
+    rows = source.lines[first - 1 : last]
+    read = (n for s in statements for n in walk(s) if isinstance(n, ast.Name))
+    for node in sorted(read, key=source.start, reverse=True):
+        if node.id in names:
+            line, column = source.start(node)
+            row = rows[line - first]
+            rows[line - first] = f"{row[: column - 1]}self.{row[column - 1 :]}"
+    indent = len(rows[0]) - len(rows[0].lstrip())
+    for row in rows:
+        yield f"        {row[indent:]}" if row.strip() else ""
+
+
+def _returned(source: Source, result: ast.expr, names: set[str]) -> Iterator[str]:
+    """The lines of the result of a function of one expression."""
+    read = [n for n in walk(result) if isinstance(n, ast.Name) and n.id in names]
+    text, (line, column) = source.text_of(result), source.start(result)
+    rows = text.split("\n")
+    for node in sorted(read, key=source.start, reverse=True):
+        row, place = source.start(node)
+        at = place - 1 - (column - 1 if row == line else 0)
+        old = rows[row - line]
+        rows[row - line] = f"{old[:at]}self.{old[at:]}"
+    if len(rows) > 1:
+        rows[0], rows[-1] = f"({rows[0]}", f"{rows[-1]})"
+    yield f"        return {rows[0]}"
+    yield from rows[1:]
