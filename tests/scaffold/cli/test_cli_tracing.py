@@ -878,6 +878,22 @@ def test_what_takes_longer_axes_gets_an_example(project: ProjectFolder):
     assert "examples" not in last
 
 
+SUMMED = TWO.replace(
+    "jax.lax.top_k(x, 6)[0]",
+    'jax.numpy.einsum("bl,l->bl", x[:, :6], jax.numpy.ones(6, x.dtype))',
+)
+
+
+def test_what_an_einstein_sum_refuses_gets_an_example(project: ProjectFolder):
+    project.write("specs/nn/largest.py", SUMMED)
+    assert (
+        "the shapes do not fit: Size of"
+        in refused(project, "largest", SUMMED)["message"]
+    )
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    assert 'examples = ({"x": (' in project.text("specs/nn/largest.py")
+
+
 NOTHING = '''\
 import numpy as np
 

@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 from mlax_scaffold.reader.axes import type_of
+from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.checks.shapes import check_shapes
 from mlax_scaffold.reader.source import Source
 from mlax_scaffold.reader.specs import read_spec
@@ -210,6 +211,42 @@ def test_what_chooses_rows_of_another_input_is_integers():
 def test_open_axes_are_not_called_like_one_axis_of_another_input():
     found = guessed("y = jnp.zeros((x.shape[0], 1)); return self.map(x)[i]", "x", "i")
     assert found == ['Float["batch dim"]', 'Int["*axes"]']
+
+
+def test_what_is_joined_at_the_end_has_axes_there():
+    body = "return jnp.concatenate([x, y], axis=-1)"
+    assert guessed(body, "x", "y") == ['Float["*batch dim"]'] * 2
+    assert guessed("return jnp.concatenate([x, y])", "x", "y") == ['Float["..."]'] * 2
+
+
+def test_a_field_may_be_of_a_kind_of_an_input():
+    known = Known("next_obs")
+    known.from_end(-1)
+    assert known.annotation(["action_dim", "obs_dim"]) == 'Float["*batch obs_dim"]'
+
+
+def test_beside_a_batch_that_is_written_there_is_one():
+    body = "return jnp.concatenate([x, y], axis=-1) @ self.square + reward"
+    text = 'reward: Float["batch"]'
+    assert guessed(body, "x", text)[:1] == ['Float["batch dim"]']
+
+
+@pytest.mark.parametrize(
+    ("said", "shape"),
+    [
+        ("x: (batch, time, dim)", "batch time dim"),
+        ("x: source points, [B, N, 3]", "b n 3"),
+        ("y: a mask; x: b x n x c", "b n c"),
+        ("x (jax.Array): tokens of shape (..., T, C)", "*batch t c"),
+        ("x: (optional, float)", "..."),
+        ("x: what y: (b, n) is", "..."),
+        ("xx: (b, n)", "..."),
+        ("x: (n, n)", "..."),
+    ],
+)
+def test_a_docstring_says_the_axes_of_an_input(said, shape):
+    body = f'"""Does something.\n\n{said}\n"""\nreturn jnp.exp(x)'
+    assert guessed(body, "x") == [f'Float["{shape}"]']
 
 
 def test_what_goes_with_an_input_of_any_shape_has_any_shape():
