@@ -440,6 +440,7 @@ def test_sizes_are_tried_with_what_the_edits_before_leave(project: ProjectFolder
 WIDE = '''\
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from mlax_scaffold.spec import Float, Layer, Size
 
@@ -470,6 +471,11 @@ WIDENED = {
         "jnp.full((n,), sum(slopes(n).shape) / n)",
         "x * table",
         "jnp.full((n,), sum(slopes(n).shape) / n, dtype=x.dtype)",
+    ),
+    "In a loop": (
+        "n",
+        "lax.fori_loop(0, 2, lambda i, y: y * jnp.asarray(slopes(table)), x)",
+        "y * jnp.asarray(slopes(table), dtype=x.dtype)",
     ),
     "In a method": ("slopes(n)", "self.met(x, table)", "y * jnp.asarray(z, y.dtype)"),
 }
