@@ -51,7 +51,7 @@ _UNKNOWN_TO_JAX = ("per_gate", "ring_phases", "ring_radii")
 
 STATIC_MODULES = (
     *("__future__", "collections", "enum", "functools", "itertools", "math", "numpy"),
-    *("operator", "typing"),
+    *("operator", "string", "typing"),
 )
 """Modules beside jax that any generated module may import: none does anything by itself."""
 

@@ -318,7 +318,7 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
     if "AttributeError" in kinds and attribute:
         close = did_you_mean(attribute[1], ARRAY_METHODS)
         return _Explanation(f"an array has no `{attribute[1]}`", close)
-    if re.search(r"shape|dimension|broadcast|rank|axis|contract", message):
+    if _OF_SHAPES.search(message):
         summary = message.strip().split("\n")[0]
         return _Explanation(
             f"the shapes do not fit: {summary}",
@@ -328,6 +328,11 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
         )
     return None
 
+
+_OF_SHAPES = re.compile(
+    "shape|dimension|broadcast|rank|axis|contract|Size of label|Einstein sum"
+)
+"""What jax says where sizes do not fit."""
 
 _OF_A_LAYER = re.compile(r"^(\w+)Hyperparams has no attribute '(\w+)'")
 """What the hyperparameters of a layer say of what it does not have."""

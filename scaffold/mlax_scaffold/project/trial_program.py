@@ -144,36 +144,11 @@ def met_wider(trace):
         if "'float32'" not in told["message"] or "float16'" not in told["message"]:
             return None
         told |= {"kinds": ["Widening"], "message": "operand", "meets": True}
-        return told | {"wide": wider_operand(error)}
+        from mlax_scaffold.testing.operands import wider_operand
+
+        return told | {"wide": wider_operand(error, root)}
     except BaseException:
         pass
-    return None
-
-# Which operand of the expression that failed is the wider one, where both are no more than read.
-def wider_operand(error):
-    summary = traceback.extract_tb(error.__traceback__)
-    frames = [f for f, _ in traceback.walk_tb(error.__traceback__)]
-    own = [(f, s) for f, s in zip(frames, summary) if s.filename.startswith(root)]
-    frame, told = own[-1] if own else (None, None)
-    if told is None or told.lineno != told.end_lineno:
-        return None
-    with open(told.filename, encoding="utf-8") as file:
-        text = file.read().split("\n")[told.lineno - 1]
-    text = text.encode()[told.colno : told.end_colno].decode()
-    try:
-        node = ast.parse(text, mode="eval").body
-    except SyntaxError:
-        return None
-    sides = [node.left, node.right] if isinstance(node, ast.BinOp) else getattr(node, "args", [])
-    for number, side in enumerate(sides):
-        if any(isinstance(n, (ast.Call, ast.BinOp)) for n in ast.walk(side)):
-            continue
-        try:
-            value = eval(ast.unparse(side), frame.f_globals, frame.f_locals)
-        except Exception:
-            continue
-        if str(getattr(value, "dtype", "")) in ("float32", "float64"):
-            return number
     return None
 
 # Whether something may be computed in another dtype than that of the inputs, which are of 16 bits.

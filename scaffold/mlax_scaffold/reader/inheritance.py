@@ -104,12 +104,22 @@ def _chosen(node: ast.stmt) -> dict[str, str]:
         and unparsed(n.func.value) == "self"
     }
     return {
-        name: unparsed(s.value)
+        name: unparsed(function)
         for s in node.body
-        if isinstance(s, ast.Assign) and isinstance(s.value, ast.Name | ast.Attribute)
+        if isinstance(s, ast.Assign) and (function := _function(s.value))
         for name in _names(s)
         if name in called
     }
+
+
+def _function(node: ast.expr) -> ast.expr | None:
+    """The function that an attribute of a class is: `max_pool`, `staticmethod(max_pool)`."""
+    match node:
+        case ast.Call(func=ast.Name(id="staticmethod"), args=[function], keywords=[]):
+            return _function(function)
+        case ast.Name() | ast.Attribute():
+            return node
+    return None
 
 
 def defining_text(

@@ -18,9 +18,34 @@ _WIDENED = "._core.precision.widened"
 def named_dtypes(
     nodes: Iterable[ast.AST], meanings: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Their names, in order: those of casts, of arguments of calls, and of numbers, `jnp.float32(2)`."""
+    """Their names, in order: those of casts, of arguments of calls, and of numbers, `jnp.float32(2)`.
+
+    So is that of a state which is read as it is stored: `self.stored.mean` of `state(zeros, (), float32)`.
+    """
+    nodes = list(nodes)
     found = {name for node in nodes for name in _named(node, meanings)}
-    return tuple(sorted(found))
+    return tuple(sorted(found | {*_of_stored(nodes, meanings)}))
+
+
+def _of_stored(nodes: Iterable[ast.AST], meanings: Mapping[str, str]) -> Iterator[str]:
+    parts = [part for node in nodes for part in ast.walk(node)]
+    read = {n.attr for n in parts if isinstance(n, ast.Attribute) and _is_stored(n)}
+    for part in parts:
+        match part:
+            case ast.Assign(
+                targets=[ast.Attribute(attr=name)],
+                value=ast.Call(func=ast.Name(id="state"), args=[_, _, dtype]),
+            ) if name in read:
+                yield from _named(dtype, meanings)
+
+
+def _is_stored(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(
+            value=ast.Attribute(value=ast.Name(id="self"), attr="stored")
+        ):
+            return True
+    return False
 
 
 def _named(node: ast.AST, meanings: Mapping[str, str]) -> Iterator[str]:

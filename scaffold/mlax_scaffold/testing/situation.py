@@ -53,6 +53,7 @@ def _is_number(jaxpr: Jaxpr) -> bool:
 
 
 _CALLED = "Hyperparams' object is not callable"
+_NOT_FLOATING = "must be a floating array, got "
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +121,9 @@ class Situation:
         except TypeError as error:
             # A block that happens to have no layers was given an input for them.
             empty = NOT_TAKEN in str(error) and not self.case.has_layers()
-            # No code of a spec calls those, but where it is read in a wrong way.
-            broken = _CALLED in str(error)
+            # No code of a spec calls those, but where it is read in a wrong way; nor is it a matter of sizes
+            # that a strict function is given integers or booleans.
+            broken = any(text in str(error) for text in (_CALLED, _NOT_FLOATING))
             if empty or (not broken and self._unsaid()):
                 raise Unfit from error
             raise

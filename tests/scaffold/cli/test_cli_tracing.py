@@ -440,6 +440,7 @@ def test_sizes_are_tried_with_what_the_edits_before_leave(project: ProjectFolder
 WIDE = '''\
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from mlax_scaffold.spec import Float, Layer, Size
 
@@ -470,6 +471,11 @@ WIDENED = {
         "jnp.full((n,), sum(slopes(n).shape) / n)",
         "x * table",
         "jnp.full((n,), sum(slopes(n).shape) / n, dtype=x.dtype)",
+    ),
+    "In a loop": (
+        "n",
+        "lax.fori_loop(0, 2, lambda i, y: y * jnp.asarray(slopes(table)), x)",
+        "y * jnp.asarray(slopes(table), dtype=x.dtype)",
     ),
     "In a method": ("slopes(n)", "self.met(x, table)", "y * jnp.asarray(z, y.dtype)"),
 }
@@ -921,6 +927,22 @@ def test_what_takes_longer_axes_gets_an_example(project: ProjectFolder):
     first, last = text.split("class Last")
     assert 'examples = ({"x": (' in first
     assert "examples" not in last
+
+
+SUMMED = TWO.replace(
+    "jax.lax.top_k(x, 6)[0]",
+    'jax.numpy.einsum("bl,l->bl", x[:, :6], jax.numpy.ones(6, x.dtype))',
+)
+
+
+def test_what_an_einstein_sum_refuses_gets_an_example(project: ProjectFolder):
+    project.write("specs/nn/largest.py", SUMMED)
+    assert (
+        "the shapes do not fit: Size of"
+        in refused(project, "largest", SUMMED)["message"]
+    )
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    assert 'examples = ({"x": (' in project.text("specs/nn/largest.py")
 
 
 NOTHING = '''\

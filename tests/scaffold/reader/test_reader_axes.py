@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 from mlax_scaffold.reader.axes import type_of
+from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.checks.shapes import check_shapes
 from mlax_scaffold.reader.source import Source
 from mlax_scaffold.reader.specs import read_spec
@@ -212,6 +213,43 @@ def test_open_axes_are_not_called_like_one_axis_of_another_input():
     assert found == ['Float["batch dim"]', 'Int["*axes"]']
 
 
+def test_what_is_joined_at_the_end_has_axes_there():
+    body = "return jnp.concatenate([x, y], axis=-1)"
+    assert guessed(body, "x", "y") == ['Float["*batch dim"]'] * 2
+    assert guessed("return jnp.concatenate([x, y])", "x", "y") == ['Float["..."]'] * 2
+
+
+def test_a_field_may_be_of_a_kind_of_an_input():
+    known = Known("next_obs")
+    known.from_end(-1)
+    assert known.annotation(["action_dim", "obs_dim"]) == 'Float["*batch obs_dim"]'
+
+
+def test_beside_a_batch_that_is_written_there_is_one():
+    body = "return jnp.concatenate([x, y], axis=-1) @ self.square + reward"
+    text = 'reward: Float["batch"]'
+    assert guessed(body, "x", text)[:1] == ['Float["batch dim"]']
+
+
+@pytest.mark.parametrize(
+    ("said", "shape"),
+    [
+        ("x: (batch, time, dim)", "batch time dim"),
+        ("x: source points, [B, N, 3]", "b n 3"),
+        ("y: a mask; x: b x n x c", "b n c"),
+        ("x (jax.Array): tokens of shape (..., T, C)", "*batch t c"),
+        ("x: (optional, float)", "..."),
+        ("x: what y: (b, n) is", "..."),
+        ("xx: (b, n)", "..."),
+        ("x: (n, n)", "..."),
+        ("x: tokens (Smith, 2017)", "..."),
+    ],
+)
+def test_a_docstring_says_the_axes_of_an_input(said, shape):
+    body = f'"""Does something.\n\n{said}\n"""\nreturn jnp.exp(x)'
+    assert guessed(body, "x") == [f'Float["{shape}"]']
+
+
 def test_what_goes_with_an_input_of_any_shape_has_any_shape():
     found = guessed(
         "return jnp.where(mask, self.tokens(x), 0.0) + y[..., None] * x",
@@ -231,30 +269,6 @@ def test_what_goes_with_another_input_has_its_axes_whatever_else_is_read_of_it()
     assert guessed(body, "x", "y") == ['Float["n d"]', 'Float["n d"]']
     body = "return x - y + self.map(x) + y.mean(axis=1, keepdims=True)"
     assert guessed(body, "x", "y") == ['Float["*batch dim"]'] * 2
-
-
-def test_a_docstring_tells_axes_that_the_body_leaves_open():
-    body = '''
-    """Scores.
-
-    See Smith (Jones, 2019).
-
-    Args:
-        x (jax.Array): what is scored, (batch, heads, 7).
-        y: of shape (batch, time)
-        z: the first of x (Smith, 2017), anything.
-        w: (only)
-        v: (batch, time, features)
-    """
-    return jnp.exp(x) + y.sum() + z + w + self.map(v)
-    '''
-    assert guessed(body, "x", "y", "z", "w", "v") == [
-        'Float["batch heads 7"]',
-        'Float["batch time"]',
-        'Float["batch heads 7"]',
-        'Float["batch heads 7"]',
-        'Float["batch time dim"]',
-    ]
 
 
 def test_a_cell_says_what_both_of_its_inputs_are():

@@ -53,6 +53,19 @@ def test_setup_begins_with_that_of_the_base():
     ), problems
 
 
+def test_a_static_method_may_be_the_function_of_a_name():
+    text = (
+        "import jax\n\nfrom mlax_scaffold.spec import Float, Layer\n\n\n"
+        'class Gate(Layer):\n    """A spec of a test."""\n\n'
+        "    activation = staticmethod(jax.nn.tanh)\n\n"
+        '    def forward(self, x: Float["..."]) -> Float["..."]:\n'
+        "        return self.activation(x)\n"
+    )
+    definition, problems = read_spec("specs/nn/gate.py", text, [])
+    assert definition is not None, problems
+    assert "return jax.nn.tanh(x)" in definition.core
+
+
 def test_families_are_one_expression_apart():
     for name in ("re_glu", "swi_glu", "min_pool"):
         text = (LIBRARY_SPECS / "nn" / f"{name}.py").read_text(encoding="utf-8")

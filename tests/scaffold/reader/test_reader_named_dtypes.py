@@ -97,6 +97,11 @@ def test_what_is_kept_or_asked_for_is_not(value):
     assert dtypes(value) == [(), ()]
 
 
+def test_that_of_a_state_is_where_it_is_read_as_it_is_stored():
+    expected = [("float64",), ("float64",)]
+    assert dtypes("(x + self.stored.mean).astype(x.dtype)") == expected
+
+
 @pytest.mark.parametrize("cast", ["", ".astype(jnp.float32)"])
 def test_complex_numbers_take_half_precision_that_is_cast(cast):
     library = library_of(f"jnp.fft.fft(x{cast}).real.astype(x.dtype)")

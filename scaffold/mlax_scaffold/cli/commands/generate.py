@@ -6,7 +6,7 @@ import click
 
 from mlax_scaffold.cli import options
 
-MOST_TRIALS = 5
+MOST_TRIALS = 8
 """How often what a trial finds is mended, and tried again."""
 
 

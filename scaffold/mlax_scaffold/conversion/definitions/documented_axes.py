@@ -7,15 +7,23 @@ import re
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.definitions.assumed_axes import Assumed
-from mlax_scaffold.reader.axes.documented import documented
 
+_GROUP = re.compile(r"[(\[]\s*([\w*/+ ]+(?:,\s*[\w*/+ ]+)*,?)\s*[)\]]")
 _TOKEN = re.compile(r"\w+$")
+_FAR = 160
+"""How far behind the name of an input its axes are looked for, in characters."""
 _NAMES = {
     **dict.fromkeys(("b", "n", "bs", "bsz", "batch_size"), "batch"),
     **dict.fromkeys(("l", "t", "s", "seq_len", "seq_length"), "positions"),
     **dict.fromkeys(("c", "d", "dim"), "features"),
     **{"h": "height", "w": "width"},
 }
+_NO_AXES = frozenset(
+    (
+        *("optional", "tensor", "str", "int", "float", "bool", "list", "tuple", "none"),
+        *("default", "array", "long", "mask", "logits", "required", "longtensor"),
+    )
+)
 _CALLS = ("forward", "__call__")
 
 
@@ -41,11 +49,9 @@ def documented_inputs(text: str, thing: str, name: str) -> Assumed:
             given = [a.arg for a in method.args.args if a.arg != "self"]
             for argument in given:
                 others = [g for g in given if g != argument]
-                told = (documented(text, argument, others) for text in texts)
-                if tokens := next(filter(None, told), ()):
-                    owner = name if node.name == thing else node.name
-                    axes = tuple(_axis(t, i) for i, t in enumerate(tokens))
-                    found[owner, argument] = axes
+                axes = next((a for t in texts if (a := _axes(t, argument, others))), ())
+                if axes:
+                    found[name if node.name == thing else node.name, argument] = axes
     return found
 
 
@@ -55,6 +61,31 @@ def _comments(text: str) -> Iterator[str]:
         _, mark, comment = line.partition("#")
         if mark:
             yield comment
+
+
+def _axes(text: str, argument: str, others: list[str]) -> tuple[str, ...]:
+    """The first group of names behind that of an input, before those of other inputs."""
+    for match in re.finditer(rf"(?<![\w.]){re.escape(argument)}(?![\w.(])", text):
+        part = text[match.end() : match.end() + _FAR]
+        end = min(
+            (
+                m.start()
+                for o in others
+                if (
+                    m := re.search(rf"(?m)(?:^|:param)\s*{re.escape(o)}\b\s*[:(]", part)
+                )
+            ),
+            default=len(part),
+        )
+        for group in _GROUP.finditer(part[:end]):
+            tokens = [t.strip() for t in group[1].split(",")]
+            single = len(tokens) == 1
+            tokens = [t for t in tokens if t]
+            words = {w.lower() for t in tokens for w in re.findall(r"[A-Za-z]+", t)}
+            if single or len(tokens) > 5 or words & _NO_AXES:
+                continue
+            return tuple(_axis(t, i) for i, t in enumerate(tokens))
+    return ()
 
 
 def _axis(token: str, place: int) -> str:

@@ -1,7 +1,8 @@
 """The types of inputs that have none, from what reads them.
 
-`evidence` walks the methods, `layers` says what a layer that is called takes, `sizes` writes sizes as shapes
-do, `carries` reads what a cell begins with, and `known` gathers what each input is.
+`evidence` walks the methods, `described` reads what is written of them, `layers` says what a layer that is
+called takes, `sizes` writes sizes as shapes do, `carries` reads what a cell begins with, and `known` gathers
+what each input is.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.reader.axes.carries import carried
-from mlax_scaffold.reader.axes.documented import documented
+from mlax_scaffold.reader.axes.described import text_above
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.sizes import Scope
@@ -79,26 +80,8 @@ def _read(
     at = [(owner, part) for owner, part in found if part.lineno == line]
     for owner, part in at or found[:1]:
         scope = Scope(tree, owner if isinstance(owner, ast.ClassDef) else None)
-        inputs = Evidence(scope).of(part)
-        _documented(part, inputs)
-        yield scope, inputs, part
-
-
-def _documented(method: ast.FunctionDef, inputs: Mapping[str, Known]) -> None:
-    """Note the axes that a docstring tells of inputs whose number of axes the body does not tell."""
-    text = ast.get_docstring(method) or ""
-    for name, known in inputs.items():
-        line = re.search(rf"(?m)^\s*(?::param\s+)?{name}\b[^:\n]*:", text)
-        others = [other for other in inputs if other != name]
-        axes = documented(text[line.start() :], name, others) if line else ()
-        if not axes or known.exact is not None or len(axes) < known.least:
-            continue
-        known.has(len(axes))
-        for place, axis in enumerate(axes):
-            if axis.isidentifier():
-                known.name_axis(place, axis)
-            elif axis.isdecimal():
-                known.call(place, axis)
+        said = text_above(source.written.splitlines(), part)
+        yield scope, Evidence(scope, said=said).of(part), part
 
 
 def _by_constant_keys(scope: Scope, method: ast.FunctionDef, name: str) -> bool:
@@ -129,8 +112,13 @@ def _is(node: ast.AST, name: str) -> bool:
 
 
 def _told_apart(text: str, others: list[str], method: ast.FunctionDef) -> str:
-    """A type whose open axes are not called like the one axis of another input."""
+    """A type whose open axes are not called like the one axis of another input.
+
+    Beside one that is written as `Float["batch"]`, there is one such axis.
+    """
     written = [ast.unparse(a.annotation) for a in method.args.args if a.annotation]
+    if any(re.search(r"""\[['"]batch['"]\]""", other) for other in written):
+        text = re.sub(r'(?<=\[")\*batch(?= \w+"\])', "batch", text)
     one = any(re.search(r"(?<![*\w])batch\b", other) for other in (*others, *written))
     return text.replace("*batch", "*axes") if one else text
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mlax_scaffold.reader.axes import operations
+from mlax_scaffold.reader.axes.described import describe
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.layers import ends_in, keeps, layer_of, tell
 from mlax_scaffold.reader.axes.sizes import Scope
@@ -39,10 +40,14 @@ class Evidence:
     names: Names = field(default_factory=dict)
     shapes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Locals that are computed of weights, with their shapes."""
+    said: str = ""
+    """What comments and the docstring of the method say."""
 
     def of(self, function: ast.FunctionDef) -> dict[str, Known]:
         """The inputs of a method or a function, by name."""
         found = {a.arg: Known(a.arg) for a in _parameters(function)}
+        for name, known in found.items():
+            describe(known, name, self.said, self.scope.fields)
         self.names = {name: Alias(known) for name, known in found.items()}
         self._body(function.body)
         return found
@@ -301,6 +306,11 @@ class Evidence:
             for parameter, given in _matched(list(_parameters(function)), call)
             if (alias := self.alias(given)) is not None
         }
+        said = ast.get_docstring(function) or ""
+        for name, alias in inner.names.items():
+            if not alias.extra:
+                fields = self.scope.fields
+                describe(alias.known, name, said, fields, whole=alias.whole)
         inner._body(function.body)
 
     def _followed(self, scope: Scope, function: ast.FunctionDef) -> dict[str, Known]:

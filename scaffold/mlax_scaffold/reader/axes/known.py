@@ -147,6 +147,14 @@ class Known:
         # An axis that is counted from the front is no other one that has a size.
         return self.front + back if back and self.front else None
 
+    def _names(self, what: str) -> bool:
+        """Whether it is called so, or a kind of it, as `next_obs` is of `obs`."""
+        name = self.name.rstrip("s")
+        start = what.rstrip("s")
+        return bool(start) and (
+            start == name or what.startswith(f"{name}_") or name.endswith(f"_{start}")
+        )
+
     def _named(self, count: int, axis: int, fields: Collection[str]) -> str:
         for known in (self.axes, self.names):
             for place in (axis, axis - count):
@@ -158,7 +166,7 @@ class Known:
             count = self.rear + 1
         names = _NAMES.get(count, tuple(f"axis_{i}" for i in range(count)))
         if axis in (count - 1, -1) and count > 1 and self.kind == "Float":
-            own = (f for f in fields if f.startswith(f"{self.name.rstrip('s')}_"))
+            own = (f for f in fields if self._names(f.rpartition("_")[0]))
             for field in (*own, *USUAL):
                 if field in fields and field.endswith(_LAST):
                     return field

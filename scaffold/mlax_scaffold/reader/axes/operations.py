@@ -120,6 +120,15 @@ def called(
             if name == "segment_sum":
                 yield given, partial(_has, count=1)
         return
+    if name == "concatenate" and arguments:
+        axes = [k.value for k in node.keywords if k.arg == "axis"] + arguments[1:2]
+        # An axis from the front says nothing of those behind it.
+        ends = [n for n in map(integer, axes) if (n or 0) < 0]
+        for part in getattr(arguments[0], "elts", []) if ends else []:
+            joined = find(part) if isinstance(part, ast.Name) else None
+            if joined and joined.known.name == part.id:
+                yield joined, partial(_reaches, numbers=ends)
+        return
     if name == "where" and alias is not None and len(arguments) == 3:
         yield alias, _booleans
         other = find(arguments[1]) or find(arguments[2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
@@ -34,6 +35,8 @@ def check_coefficients(
     if "step_number" not in attributes:
         return
     named = {n.name: n for n in walk(method) if isinstance(n, ast.FunctionDef)}
+    beside = {n.name: n for n in source.tree.body if isinstance(n, ast.FunctionDef)}
+    known = _Known(method, attributes, beside)
     seen: set[ast.AST] = set()
     for call in walk(method):
         made = construct(call)
@@ -47,15 +50,29 @@ def check_coefficients(
             if not leaves or function in seen:
                 continue
             seen.add(function)
-            for number, leaf in _beside(function, leaves, method, attributes):
+            for number, leaf in _beside(function, leaves, known):
                 _report(source, number, leaf)
 
 
+@dataclass(frozen=True)
+class _Known:
+    """A method or a function, and what its names stand for."""
+
+    method: ast.FunctionDef
+    attributes: Mapping[str, str]
+    functions: Mapping[str, ast.FunctionDef]
+    """Those beside the definition."""
+
+    def returned(self, name: str) -> Iterator[tuple[ast.expr, _Known]]:
+        """What a function beside the definition returns, and where that is read."""
+        function = self.functions.get(name)
+        for node in walk(function) if function else ():
+            if isinstance(node, ast.Return) and node.value is not None:
+                yield node.value, replace(self, method=function, attributes={})
+
+
 def _beside(
-    function: ast.FunctionDef | ast.Lambda,
-    leaves: Collection[str],
-    method: ast.FunctionDef,
-    attributes: Mapping[str, str],
+    function: ast.FunctionDef | ast.Lambda, leaves: Collection[str], known: _Known
 ) -> Iterator[tuple[ast.expr, str]]:
     """The numbers of the step that are operands beside what leaves make, with the first of these."""
     for node in walk(function):
@@ -65,22 +82,18 @@ def _beside(
             names = {n.id for n in walk(other) if isinstance(n, ast.Name)}
             beside = [leaf for leaf in leaves if leaf in names]
             own = {n.id for n in walk(one) if isinstance(n, ast.Name)}
-            if beside and not own & {*leaves} and _is_number(one, method, attributes):
+            if beside and not own & {*leaves} and _is_number(one, known):
                 yield one, beside[0]
 
 
-def _is_number(
-    node: ast.expr,
-    method: ast.FunctionDef,
-    attributes: Mapping[str, str],
-    depth: int = 0,
-) -> bool:
+def _is_number(node: ast.expr, known: _Known, depth: int = 0) -> bool:
     """Whether an expression is certain to be an array that one number of the step makes."""
     if depth > _DEPTH:
         return False
+    method, attributes = known.method, known.attributes
 
     def inner(part: ast.expr) -> bool:
-        return _is_number(part, method, attributes, depth + 1)
+        return _is_number(part, known, depth + 1)
 
     match node:
         case ast.Attribute() if name := self_attribute(node):
@@ -100,17 +113,25 @@ def _is_number(
             return inner(one) and inner(other)
         case ast.Call(func=ast.Attribute(value=ast.Name(), attr=called), args=args):
             return called in _KEEPS and any(
-                inner(a) or _of_leaves(a, method, depth) for a in args
+                inner(a) or _of_leaves(a, known, depth) for a in args
+            )
+        case ast.Call(func=ast.Name(id=called)):
+            found = [*known.returned(called)]
+            return bool(found) and all(
+                _is_number(v, there, depth + 1) for v, there in found
             )
     return False
 
 
-def _of_leaves(node: ast.expr, method: ast.FunctionDef, depth: int) -> bool:
+def _of_leaves(node: ast.expr, known: _Known, depth: int) -> bool:
     """Whether an expression adds what is computed of all leaves: without any it is a number of Python."""
     match node:
         case ast.Name(id=name):
-            values = only_value(name, method) if depth < _DEPTH else ()
-            return any(_of_leaves(v, method, depth + 1) for v in values)
+            values = only_value(name, known.method) if depth < _DEPTH else ()
+            return any(_of_leaves(v, known, depth + 1) for v in values)
+        case ast.Call(func=ast.Name(id=called)) if called in known.functions:
+            found = [*known.returned(called)] if depth < _DEPTH else []
+            return any(_of_leaves(v, there, depth + 1) for v, there in found)
         case ast.Call(
             func=ast.Name(), args=[ast.GeneratorExp() | ast.ListComp() as terms]
         ):

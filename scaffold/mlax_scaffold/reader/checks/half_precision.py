@@ -39,6 +39,8 @@ _WIDENED = {
     ],
 }
 """Functions that no strict word stands for, and that compute half precision in float32 themselves."""
+_ADDING = frozenset(("jax.lax.cumlogsumexp", "jax.numpy.nancumsum"))
+"""Those that add numbers of half precision one after another."""
 _SILENT = frozenset(f"{m}.{name}" for m, names in _WIDENED.items() for name in names)
 _WIDE_ALONE = frozenset(f"{m}.{name}" for m, names in _NAMES.items() for name in names)
 
@@ -59,12 +61,15 @@ def check_half_precision(
     for node in _uses(method, method, imports):
         needed = word(source, "widened")
         text = f"{needed.bound}({unparsed(node)})"
-        silent = qualified(node, imports) in _SILENT
+        name = qualified(node, imports)
+        what = "has no half precision"
+        if name in _SILENT:
+            what = "computes half-precision input in float32"
+        elif name in _ADDING:
+            what = "adds numbers of half precision one after another"
         source.report(
             node,
-            f"`{unparsed(node)}` computes half-precision input in float32"
-            if silent
-            else f"`{unparsed(node)}` has no half precision",
+            f"`{unparsed(node)}` {what}",
             f"Write `{text}`, which computes it in float32 there, and casts what it returns back.",
             fix=Fix((source.edit(node, text),), (needed,)),
         )
@@ -88,7 +93,7 @@ def _uses(
 def _is_wide_alone(node: ast.AST, imports: Mapping[str, Import]) -> bool:
     return (
         isinstance(node, ast.Attribute | ast.Name)
-        and qualified(node, imports) in _WIDE_ALONE | _SILENT
+        and qualified(node, imports) in _WIDE_ALONE | _SILENT | _ADDING
     )
 
 

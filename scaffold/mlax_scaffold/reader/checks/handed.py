@@ -1,4 +1,4 @@
-"""What the functions inside of a method are given by `lax.scan`, `fori_loop` and their kin."""
+"""What the functions inside of a method are given: where they are called, and by `lax.scan` and its kin."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ def handed(method: ast.FunctionDef) -> dict[str, list[ast.expr]]:
             for parameter, value in zip(inner.args.args, values, strict=False):
                 found.setdefault(parameter.arg, []).append(value)
                 parameters.add(parameter)
+        inner = named.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        for parameter, value in _called_with(inner, call) if inner else ():
+            found.setdefault(parameter.arg, []).append(value)
+            parameters.add(parameter)
     others = _bound(method, parameters)
     for name, value in _again(method):
         if name in found:
@@ -86,6 +90,25 @@ def _calls(name: str, tree: ast.Module) -> list[tuple[ast.FunctionDef, ast.Call]
             return []
         found += [(caller, call) for call in calls]
     return found
+
+
+def _called_with(
+    inner: ast.FunctionDef, call: ast.Call
+) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """What each parameter of a function is given where it is called; nothing where stars stand."""
+    arguments = inner.args
+    named = {k.arg: k.value for k in call.keywords}
+    stars = [a for a in call.args if isinstance(a, ast.Starred)]
+    if stars or None in named or arguments.vararg or arguments.kwarg:
+        return
+    first = len(arguments.args) - len(arguments.defaults)
+    for i, parameter in enumerate(arguments.args):
+        default = arguments.defaults[i - first] if i >= first else None
+        value = (
+            call.args[i] if i < len(call.args) else named.get(parameter.arg, default)
+        )
+        if value is not None:
+            yield parameter, value
 
 
 def _again(method: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:

@@ -91,7 +91,7 @@ def like_of(
     plain = {a.arg for a in given if a.annotation is None} - {"self", "key", "rng"}
     if plain:
         arrays = [*_shaped(call), *_arrays(method, imports)]
-        other = _rebound(method) | exact_arguments(tree, method)
+        other = _rebound(method, call) | exact_arguments(tree, method)
         other |= number_arguments(tree, method)
         return next((n for n in arrays if n in plain - other), None)
     if names[:1] != ["self"] or method.name in ("setup", "setup_tree"):
@@ -159,9 +159,47 @@ def _exact_states(tree: ast.Module) -> set[str]:
     return found
 
 
-def _rebound(method: ast.FunctionDef) -> set[str]:
-    names = (n for n in walk(method) if isinstance(n, ast.Name))
-    return {n.id for n in names if isinstance(n.ctx, ast.Store)}
+def _rebound(method: ast.FunctionDef, before: ast.expr | None = None) -> set[str]:
+    """The names that are bound to what may be of another dtype; those bound ahead of `before` alone.
+
+    What is computed of itself, as in `a = a + b`, stays what it is.
+    """
+    if before is not None and _repeats(method, before):
+        before = None
+    same: set[ast.AST] = set()
+    for node in walk(method):
+        match node:
+            case ast.AugAssign(target=ast.Name() as name):
+                same.add(name)
+            case ast.Assign(targets=[ast.Name() as name], value=value):
+                if name.id in _terms(value):
+                    same.add(name)
+    return {
+        n.id
+        for n in walk(method)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in same
+        if before is None or n.lineno < before.lineno
+    }
+
+
+def _repeats(method: ast.FunctionDef, part: ast.expr) -> bool:
+    """Whether a part of a method stands in a loop, or in a function in it."""
+    repeated = ast.For | ast.While | ast.FunctionDef | ast.Lambda
+    return any(
+        part in walk(n)
+        for n in walk(method)
+        if isinstance(n, repeated) and n is not method
+    )
+
+
+def _terms(node: ast.expr) -> Iterator[str]:
+    """The names that an expression is the sum, the difference or the product of."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
+            yield from _terms(left)
+            yield from _terms(right)
+        case ast.Name(id=name):
+            yield name
 
 
 def _shaped(call: ast.Call) -> Iterator[str]:

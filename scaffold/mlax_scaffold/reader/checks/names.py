@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from mlax_scaffold.model.definition import Declaration, MethodRole, Role
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.imports import DECLARING
+from mlax_scaffold.reader.remedies.helpers import helper_named
 from mlax_scaffold.reader.source import Source, self_attribute
 
 _SUFFIXES = {
@@ -68,6 +69,9 @@ def check_locals(
                 node,
                 f"`{name}` is also an attribute of self, which becomes a local",
                 "Choose another name for one of the two.",
+                fix=None
+                if name in attributes
+                else helper_named(source, name, f"_{name}"),
             )
 
 

@@ -240,8 +240,14 @@ class _Places:
             f"`{unparsed(called)}` {' and '.join(what)}, and cannot be called in {context}",
             "Its state and keys must be threaded in order: call it in a "
             "statement of its own and use the result.",
-            fix=unrolled(self.source, called),
+            fix=in_dictionary(self.source, node, self._parent(node))
+            or unrolled(self.source, called),
         )
+
+    def _parent(self, node: ast.AST) -> ast.AST | None:
+        """What a part of the method stands in."""
+        around = (p for p in walk(self.method) if node in ast.iter_child_nodes(p))
+        return next(around, None)
 
 
 def _loop_fields(

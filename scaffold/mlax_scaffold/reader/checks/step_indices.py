@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import only_value
-from mlax_scaffold.reader.remedies.names import attribute
 from mlax_scaffold.reader.source import Source, self_attribute
 
 _DEPTH = 4
@@ -53,7 +53,7 @@ def check_periods(source: Source, method: ast.FunctionDef) -> None:
 
     As in `self.step % 3 == 0` and `self.norms.at[(self.step - 1) % 10]`.
     """
-    periods: dict[ast.Attribute, ast.expr] = {}
+    periods: dict[ast.Attribute | ast.Name, ast.expr] = {}
     for node in walk(method):
         match node:
             case ast.Compare(left=left, comparators=others):
@@ -67,15 +67,39 @@ def check_periods(source: Source, method: ast.FunctionDef) -> None:
             node if step in walk(node) else step,
             f"`{unparsed(node)}` is wrong after 256 steps of bfloat16, which has no 257",
             "Write `self.step_number`, the same as an integer.",
-            fix=attribute(source, step, "step_number"),
+            fix=Fix((source.edit(step, "self.step_number"),)),
         )
 
 
-def _steps(node: ast.expr, method: ast.FunctionDef) -> Iterator[ast.Attribute]:
-    """Where the floating number of the step is read, as a number."""
-    for part in _inner(node, method):
-        if isinstance(part, ast.Attribute) and self_attribute(part) == "step":
-            yield part
+def _steps(
+    node: ast.expr, method: ast.FunctionDef
+) -> Iterator[ast.Attribute | ast.Name]:
+    """Where the floating number of the step is read, or a local that is it and is read elsewhere, too."""
+    names = [p for p in _of_a_number(node) if isinstance(p, ast.Name)]
+    shared = [n for n in names if _is_step(n, method) and _is_read_beside(n, method)]
+    yield from shared
+    ids = {n.id for n in shared}
+    own = [p for p in _of_a_number(node) if not isinstance(p, ast.Name)]
+    own += [n for n in names if n.id not in ids]
+    for part in own:
+        inner = [part] if not isinstance(part, ast.Name) else _inner(part, method)
+        for read in inner:
+            if isinstance(read, ast.Attribute) and self_attribute(read) == "step":
+                yield read
+
+
+def _is_step(name: ast.Name, method: ast.FunctionDef) -> bool:
+    """Whether a local is the number of the step, under another name."""
+    return [self_attribute(v) for v in only_value(name.id, method)] == ["step"]
+
+
+def _is_read_beside(name: ast.Name, method: ast.FunctionDef) -> bool:
+    """Whether a local is read at another place of a method, too."""
+    return any(
+        isinstance(n, ast.Name) and n.id == name.id and n is not name
+        for n in walk(method)
+        if isinstance(getattr(n, "ctx", None), ast.Load)
+    )
 
 
 def _inner(node: ast.AST, method: ast.FunctionDef, depth: int = 0) -> Iterator[ast.AST]:

@@ -44,7 +44,10 @@ def check_vanishing(
             written = f"{jnp}.maximum({text}, {jnp}.finfo({dtype}).tiny)"
             if not update:
                 # A number of all leaves has a name, or it is none of theirs.
-                if not isinstance(divisor.left, ast.Name):
+                if not (
+                    isinstance(divisor, ast.BinOp)
+                    and isinstance(divisor.left, ast.Name)
+                ):
                     continue
                 name = divisor.left.id
                 dtype = f"{name}.dtype"
@@ -87,8 +90,8 @@ def _is_named_call(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
-def _divisors(function: ast.FunctionDef) -> Iterator[tuple[ast.BinOp, ast.expr]]:
-    """What is divided by, where it is a sum with a small constant, and the constant."""
+def _divisors(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is divided by, where it is a sum with a small constant or no less than it, and the constant."""
     arguments = function.args
     defaults = {
         a.arg: d
@@ -103,7 +106,14 @@ def _divisors(function: ast.FunctionDef) -> Iterator[tuple[ast.BinOp, ast.expr]]
             case ast.BinOp(
                 left=numerator,
                 op=ast.Div(),
-                right=ast.BinOp(left=left, op=ast.Add(), right=right) as divisor,
+                right=(
+                    ast.BinOp(left=left, op=ast.Add(), right=right)
+                    | ast.Call(
+                        func=ast.Attribute(attr="maximum" | "clip"),
+                        args=[left, right],
+                        keywords=[],
+                    )
+                ) as divisor,
             ) if not (
                 isinstance(left, ast.Constant)
                 or any(_chooses(c, node, divisor) for c in chosen)

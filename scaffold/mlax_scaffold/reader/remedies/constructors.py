@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
@@ -59,7 +59,8 @@ def as_setup(
         # A name for the layer, as haiku has it, is handed to the base alone.
         if a.arg != "name" or any(n.id == "name" for n in uses)
     ]
-    types = [_type(a, defaults[a.arg], {n.id for n in uses}) for a in arguments]
+    used = {n.id for n in uses} | {*_read_in(kept), *_counting(owner)}
+    types = [_type(a, defaults[a.arg], used) for a in arguments]
     lines = [
         f"{a.arg}: {kind}" + (f" = {unparsed(default)}" if default else "")
         for a, kind in zip(arguments, types, strict=True)
@@ -154,6 +155,29 @@ def _does_nothing(statement: ast.stmt) -> bool:
         case ast.Expr(value=ast.Constant()) | ast.Pass():
             return True
     return False
+
+
+def _read_in(statements: Sequence[ast.stmt]) -> Iterator[str]:
+    """The attributes that are read where things are made."""
+    for node in (n for s in statements for n in walk(s)):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            yield self_attribute(node) or ""
+
+
+def _counting(owner: ast.ClassDef) -> Iterator[str]:
+    """The attributes that a class reads where an integer stands: `x[:self.k]`, `range(self.k)`."""
+    for node in walk(owner):
+        match node:
+            case ast.Slice(lower=lower, upper=upper, step=step):
+                places = [lower, upper, step]
+            case ast.Call(func=ast.Name(id="range"), args=places):
+                pass
+            case ast.Call(func=ast.Attribute(attr="reshape"), args=places):
+                pass
+            case _:
+                continue
+        for part in (n for place in places if place for n in walk(place)):
+            yield self_attribute(part) or ""
 
 
 def _type(argument: ast.arg, default: ast.expr | None, used: set[str]) -> str:

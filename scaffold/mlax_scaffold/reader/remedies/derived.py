@@ -16,6 +16,7 @@ def derived(source: Source, setup: ast.FunctionDef, value: ast.expr) -> Fix | No
 
     A value of fields, and of locals, becomes a property; one of the leaf stands
     where it is read, in methods that have the leaf. None for any other, and where there are several.
+    One that is changed after that, as by `self.name.append(...)`, is a local until it is whole.
     """
     for statement in setup.body:
         if isinstance(statement, ast.Assign) and statement.value is value:
@@ -27,6 +28,8 @@ def derived(source: Source, setup: ast.FunctionDef, value: ast.expr) -> Fix | No
     reads = [u for u in uses if isinstance(u.ctx, ast.Load)]
     if len(uses) - len(reads) != 1:
         return None
+    if any(_changes(n, name) for n in ast.walk(source.tree)):
+        return _as_local(source, setup, name)
     inputs = {a.arg for a in setup.args.args} - {"self"}
     before = _before(setup, value)
     read = _names(value).union(*map(_names, before or ()))
@@ -35,6 +38,37 @@ def derived(source: Source, setup: ast.FunctionDef, value: ast.expr) -> Fix | No
     if read & inputs:
         return _in_places(source, statement, value, reads, read & inputs)
     return _as_property(source, setup, statement, name, before)
+
+
+def _changes(node: ast.AST, name: str) -> bool:
+    """Whether it changes the value of an attribute: `self.sizes.append(size)`, `self.sizes[0] = 1`."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner))):
+            return _holder(owner) == name
+        case ast.Subscript(value=owner, ctx=ast.Store() | ast.Del()):
+            return _holder(owner) == name
+    return False
+
+
+def _holder(node: ast.expr) -> str | None:
+    """The attribute of self that an item is part of."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return self_attribute(node)
+
+
+def _as_local(source: Source, setup: ast.FunctionDef, name: str) -> Fix | None:
+    """The attribute as a local of `setup`, and declared at its end; None where another method changes it."""
+    inside = [*ast.walk(setup)]
+    bound = {n.id for n in inside if isinstance(n, ast.Name)}
+    bound |= {a.arg for a in inside if isinstance(a, ast.arg)}
+    others = (n for n in ast.walk(source.tree) if n not in inside)
+    if name in bound or any(_changes(n, name) for n in others):
+        return None
+    edits = [source.edit(use, name) for use in uses_of_self(setup, name)]
+    end = source.end(setup.body[-1])
+    text = f"\n{' ' * setup.body[-1].col_offset}self.{name} = {name}"
+    return Fix((*edits, source.replace(end, end, text)))
 
 
 def _names(node: ast.AST) -> set[str]:

@@ -16,7 +16,10 @@ def helper_named(source: Source, old: str, new: str) -> Fix | None:
     defined = [*_named(source.tree, old)]
     if new in names or len(defined) > 1:
         return None
-    edits = [source.edit(node, new) for node in _uses(source.tree, old)]
+    uses = [*_uses(source.tree, old)]
+    if not defined and not any(isinstance(n.ctx, ast.Store) for n in uses):
+        return None  # it is imported
+    edits = [source.edit(node, new) for node in uses]
     for node in defined:
         line, column = source.start(node)
         word = "class" if isinstance(node, ast.ClassDef) else "def"

@@ -11,7 +11,7 @@ from mlax_scaffold.reader.source import Source, self_attribute
 
 
 def in_dictionary(source: Source, layer: ast.AST, parent: ast.AST | None) -> Fix | None:
-    """`self.block(self.a, x)`, as `self.layers["a"]`, of which `setup` makes each layer.
+    """`self.block(self.a, x)`, as `self.layers["a"]`, of which `setup` makes each layer, or list of layers.
 
     None where one of those that the method is given for it is declared by more than a statement.
     """
@@ -59,8 +59,11 @@ def _is_method(owner: ast.ClassDef, name: str | None) -> bool:
 
 
 def _declares(statement: ast.stmt) -> str | None:
-    """The attribute that a statement declares as a layer."""
+    """The attribute that a statement declares as a layer, or as a container of layers."""
     match statement:
-        case ast.Assign(targets=[target], value=ast.Call()):
+        case ast.Assign(
+            targets=[target],
+            value=ast.Call() | ast.List() | ast.ListComp() | ast.Tuple() | ast.Dict(),
+        ):
             return self_attribute(target)
     return None

@@ -81,9 +81,9 @@ def narrowed(
         dtype, edits = "dtype", tuple(handed[1])
     jnp = of_jax(source, "jnp")
     match operand:
-        case ast.Call(func=ast.Attribute(attr=name), keywords=given) if (
-            name in _MADE and not any(k.arg == "dtype" for k in given)
-        ):
+        case ast.Call(func=ast.Attribute(attr=name), args=args, keywords=given) if (
+            name in _MADE or (name in ("array", "asarray") and len(args) == 1)
+        ) and not any(k.arg == "dtype" for k in given):
             line, column = source.end(operand)
             at = line, column - 1
             return Fix((*edits, source.replace(at, at, f", dtype={dtype}")))

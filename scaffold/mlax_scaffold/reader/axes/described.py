@@ -1,0 +1,66 @@
+"""The shapes of inputs that docstrings and comments tell: `x: (batch, time, dim)`, `x: b x n x 3`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Sequence
+
+from mlax_scaffold.reader.axes.known import Known
+
+_AXIS = r"(?:[A-Za-z_]\w*|\d+|\.\.\.)"
+_LISTED = rf"[\[(]\s*(?P<listed>{_AXIS}(?:\s*,\s*{_AXIS})+)\s*,?\s*[\])]"
+_CROSSED = rf"(?P<crossed>{_AXIS}(?: x {_AXIS})+)(?!\w)"
+_NO_AXES = frozenset(
+    (
+        *("a", "an", "and", "array", "bool", "default", "false", "float", "int"),
+        *("is", "jax", "none", "of", "optional", "or", "str", "tensor", "the", "true"),
+    )
+)
+"""Words in brackets that say something else."""
+
+
+def describe(
+    known: Known, name: str, text: str, fields: Collection[str], *, whole: bool = True
+) -> None:
+    """Note what a text says of the shape of what it calls `name`; `whole`: of its last axis, too."""
+    axes = _axes(name, text, fields)
+    if axes is None:
+        return
+    dots = axes.index("...") if "..." in axes else len(axes)
+    if dots == len(axes):
+        known.has(len(axes))
+    for place, axis in enumerate(axes):
+        at = place if place < dots else place - len(axes)
+        if place == dots or (place == len(axes) - 1 and not whole):
+            continue
+        if axis.isdigit() or axis in fields:
+            known.call(at, axis)
+        else:
+            known.name_axis(at, axis)
+
+
+def _axes(name: str, text: str, fields: Collection[str]) -> Sequence[str] | None:
+    """The axes of the first shape that stands behind a name, on its line."""
+    before = rf"(?<![\w.]){re.escape(name)}`*(?:\s*\([^()\n]*\))?\s*(?::|\bof shape\b|\bhas shape\b)"
+    found = re.search(rf"{before}(?P<between>[^\n]*?)(?:{_LISTED}|{_CROSSED})", text)
+    # What is said of another name behind this one is not said of this one.
+    if found is None or ":" in found["between"]:
+        return None
+    axes = re.split(r"\s*,\s*| x ", found["listed"] or found["crossed"])
+    named = [a if a in fields else a.lower() for a in axes]
+    plain = [a for a in named if a != "..." and not a.isdigit()]
+    cited = any(re.fullmatch("(?:19|20)[0-9]{2}", a) for a in named)
+    if cited or _NO_AXES.intersection(plain) or named.count("...") > 1:
+        return None
+    return named if len({*plain}) == len(plain) else None
+
+
+def text_above(lines: Sequence[str], method: ast.FunctionDef) -> str:
+    """The comments above a method, its docstring, and the comments of its head."""
+    first = min([method.lineno, *(d.lineno for d in method.decorator_list)])
+    above = first - 1
+    while above and lines[above - 1].strip().startswith("#"):
+        above -= 1
+    head = lines[above : method.body[0].lineno]
+    return "\n".join([*head, ast.get_docstring(method) or ""])
