@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
-from mlax_scaffold.conversion.shapes.values import Array, Several, Value
+from mlax_scaffold.conversion.shapes.values import Array, Each, Several, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
 from mlax_scaffold.errors import did_you_mean
 
@@ -94,6 +94,8 @@ def annotated(
     text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
     if isinstance(value, Several):
         made = _of_tuple(symbols, value, texts, fields)
+    elif isinstance(value, Each) and isinstance(value.first, Array):
+        made = _of_list(symbols, value.first, texts, fields)
     elif not isinstance(value, Array):
         made = text if text in ("int", "float", "bool", "str") else "@word:PyTree"
     elif re.match(r"['\"]?(dict|Dict|PyTree|tuple|Tuple|list|List)\b", text):
@@ -156,6 +158,17 @@ def _of_tuple(
         for v, w in zip(arrays, whole, strict=True)
     )
     return f"tuple[{', '.join(made)}]"
+
+
+def _of_list(
+    symbols: Symbols, value: Array, texts: Mapping[str, str], fields: set[str]
+) -> str:
+    """The type of any number of arrays, each of which has sizes of its own but for those of fields."""
+    axes = shape_text(symbols, value, texts, fields).split()
+    if value.lead and not value.axes:
+        return f"tuple[@word:{value.kind}['*_'], ...]"
+    kept = [a if i == 0 or a in fields or a.isdigit() else "_" for i, a in enumerate(axes)]  # fmt: skip
+    return f"tuple[@word:{value.kind}[{' '.join(kept)!r}], ...]"
 
 
 def result_type(
