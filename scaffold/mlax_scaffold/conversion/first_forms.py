@@ -10,6 +10,7 @@ from mlax_scaffold.conversion.changes.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.appended_weights import without_appended_weights
 from mlax_scaffold.conversion.forms.autograd_functions import without_autograd_functions
 from mlax_scaffold.conversion.forms.called_bases import without_called_bases
+from mlax_scaffold.conversion.forms.called_texts import without_called_texts
 from mlax_scaffold.conversion.forms.changed_numbers import without_changed_numbers
 from mlax_scaffold.conversion.forms.checkpoint_names import with_checkpoint_names
 from mlax_scaffold.conversion.forms.chex_assertions import without_chex_assertions
@@ -26,6 +27,7 @@ from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
 from mlax_scaffold.conversion.forms.filled_sequentials import without_filled_sequentials
 from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
+from mlax_scaffold.conversion.forms.inlined_methods import with_begun_attributes
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
 from mlax_scaffold.conversion.forms.lifted_functions import without_inner_helpers
@@ -85,6 +87,8 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     before = len(notes.found)
     without_outside_methods(origin, notes)
     leave_others_out(origin, thing, notes, before)
+    without_called_texts(origin, thing)
+    with_begun_attributes(origin)
     without_type_casts(origin)
     without_named_values(origin)
     without_shardings(origin, thing, notes)

@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.declarations.weight_dtypes import (
     of_positions,
     weight_of,
     with_first_dtype,
+    with_masks_of_numbers,
     without_casts,
 )
 from mlax_scaffold.conversion.definitions.added_fields import read_of
@@ -277,6 +278,7 @@ class ClassReader(ClassMethods):
             own = weight is not None
             dtype, others = expression(f"{inner}.dtype"), self.framework != "torch"
             in_dtype_of(forward, first, dtype, arrays=own and others, casts=own)
+            with_masks_of_numbers(forward, env, dtype)
         if weight is None:
             # Who casts to that dtype says so; a setting that tells one is another.
             for method in (forward, *self.builder.methods):
