@@ -39,6 +39,7 @@ from mlax_scaffold.conversion.forms.named_values import without_named_values
 from mlax_scaffold.conversion.forms.outside_methods import without_outside_methods
 from mlax_scaffold.conversion.forms.packed_arrays import without_packs
 from mlax_scaffold.conversion.forms.parameter_lists import with_parameter_lists
+from mlax_scaffold.conversion.forms.part_sizes import without_part_sizes
 from mlax_scaffold.conversion.forms.partial_attributes import without_partial_attributes
 from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
 from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_sizes
@@ -128,6 +129,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_changed_numbers(origin)
     without_counted_whiles(origin)
     with_parameter_lists(origin)
+    without_part_sizes(origin)
     without_methods_of_sizes(origin)
     without_size_pairs(origin)
     without_given_spaces(origin)

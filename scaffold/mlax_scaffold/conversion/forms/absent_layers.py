@@ -80,7 +80,7 @@ class _Standing(ast.NodeVisitor):
         elif is_name(node, self.parameter) and isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
             self.reads.append(node)  # type: ignore[arg-type]
         else:
-            self.generic_visit(node)
+            super().visit(node)
 
     def visit_If(self, node: ast.If) -> None:
         """A condition that binds the parameter; what reads it then, once, reads the layer."""
