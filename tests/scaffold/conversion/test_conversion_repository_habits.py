@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 from test_conversion_forms import TORCH, converted
 from test_conversion_torch import module
 
 from mlax_scaffold.conversion import convert
+from mlax_scaffold.conversion.shapes.annotations import with_leading_axes
 
 # Settings that a program is given.
 
@@ -428,3 +430,24 @@ def test_what_a_method_reads_of_a_part_is_what_the_part_was_made_with():
         )
     ).text
     assert "jnp.zeros((x.shape[0], self.vocab), x.dtype)" in text
+
+
+def test_a_loop_that_freezes_all_weights_is_told():
+    made = converted(
+        module(
+            "Thing",
+            "self.fc = nn.Linear(dim, dim)\nfor p in self.parameters():\n    p.requires_grad = False",
+            "x: return self.fc(x)",
+        )
+    )
+    assert "these weights are trained here" in str(made.notes)
+
+
+def test_an_input_that_may_be_none_is_broadcast_to_sizes_that_no_other_one_tells():
+    [forward] = ast.parse(
+        "def forward(self, x: Float['b n'], m: Float['# c heads n'] | None = None, "
+        "k: Float['c heads n'] | None = None): pass"
+    ).body
+    assert isinstance(forward, ast.FunctionDef)
+    assert with_leading_axes(forward, None, {"heads"}) is None
+    assert ast.unparse(forward.args.args[2]) == "m: Float['# _ heads n'] | None"

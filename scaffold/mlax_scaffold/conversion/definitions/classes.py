@@ -321,7 +321,7 @@ class ClassReader(ClassMethods):
                 unread=is_unread(forward, argument.arg),
             )
         returned = result_type(self.symbols, result, env, texts, named)
-        forward.returns = with_leading_axes(forward, returned)
+        forward.returns = with_leading_axes(forward, returned, named)
         added, fields = read_of(added, fields, (*setup, *methods))
         told_by = f"From {self.node.name} of {os.path.basename(builder.origin.path)}."
         doc = docstring(self.node) or told_by

@@ -201,10 +201,35 @@ def result_type(
     return node
 
 
+def _without_unknown_axes(forward: ast.FunctionDef, fields: set[str]) -> None:
+    """Let inputs that may be None be broadcast to any size that no other input tells, in place."""
+    types = [a.annotation for a in (*forward.args.args, *forward.args.kwonlyargs)]
+    shapes = [(_shape_of(t), isinstance(t, ast.BinOp)) for t in types if t is not None]
+    told = {n for s, absent in shapes if s is not None and not absent for n in s.value.split()}  # type: ignore[union-attr]  # fmt: skip
+    for shape, absent in shapes:
+        if shape is None or not absent or not str(shape.value).startswith("# "):
+            continue
+        parts = [
+            "_" if p.isidentifier() and p not in told | fields else p
+            for p in str(shape.value).split()
+        ]
+        shape.value = " ".join(parts)
+
+
+def _shape_of(node: ast.expr) -> ast.Constant | None:
+    """The text that tells the axes of an array; None of another type."""
+    inner = node.left if isinstance(node, ast.BinOp) else node
+    match inner:
+        case ast.Subscript(slice=ast.Constant(value=str()) as shape):
+            return shape
+    return None
+
+
 def with_leading_axes(
-    forward: ast.FunctionDef, returned: ast.expr | None
+    forward: ast.FunctionDef, returned: ast.expr | None, fields: set[str]
 ) -> ast.expr | None:
     """The type of a result, whose first axes are called as its input calls them."""
+    _without_unknown_axes(forward, fields)
     given = [a.annotation for a in (*forward.args.args, *forward.args.kwonlyargs)]
     texts = [ast.unparse(a) for a in given if a is not None]
     own = any("*shape" in t for t in texts) and not any("*batch" in t for t in texts)
