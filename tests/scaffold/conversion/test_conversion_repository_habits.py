@@ -451,3 +451,30 @@ def test_an_input_that_may_be_none_is_broadcast_to_sizes_that_no_other_one_tells
     assert isinstance(forward, ast.FunctionDef)
     assert with_leading_axes(forward, None, {"heads"}) is None
     assert ast.unparse(forward.args.args[2]) == "m: Float['# _ heads n'] | None"
+
+
+def test_a_part_that_begins_as_a_copy_of_another_one_is_told():
+    made = converted(
+        module(
+            "Thing",
+            "self.critic = nn.Linear(dim, 1)\nself.target = nn.Linear(dim, 1)\n"
+            "self.target.load_state_dict(self.critic.state_dict())",
+            "x: return self.critic(x) - self.target(x).detach()",
+        )
+    )
+    assert "begin with numbers of their own" in str(made.notes)
+
+
+def test_what_nothing_reads_is_not_detached():
+    text = converted(
+        module(
+            "Thing",
+            "self.fc = nn.Linear(dim, dim)",
+            "x: _body_; return y + self.fc(x)",
+        ).replace(
+            "        _body_\n",
+            "        with torch.no_grad():\n            y, _ = self.fc(x).chunk(2, -1)\n",
+        )
+    ).text
+    assert "y = lax.stop_gradient(y)" in text
+    assert "stop_gradient()" not in text

@@ -142,10 +142,9 @@ class _Blocks(ast.NodeTransformer):
                 if isinstance(inner.value, ast.Constant) or _is_number(inner.value):
                     continue
                 for target in ast.walk(inner):
-                    if isinstance(target, ast.Name) and isinstance(
-                        target.ctx, ast.Store
-                    ):
-                        bound[target.id] = inner
+                    stored = isinstance(target, ast.Name) and target.id != "_"
+                    if stored and isinstance(target.ctx, ast.Store):  # type: ignore[attr-defined]
+                        bound[target.id] = inner  # type: ignore[attr-defined]
         found = [*node.body]
         for title, part in bound.items():
             value = _detached(ast.Name(title, ast.Load()))
