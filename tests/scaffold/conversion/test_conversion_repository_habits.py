@@ -478,3 +478,22 @@ def test_what_nothing_reads_is_not_detached():
     ).text
     assert "y = lax.stop_gradient(y)" in text
     assert "stop_gradient()" not in text
+
+
+BOXES = module(
+    "Thing",
+    "self.anchors = anchors\nself.fc = nn.Linear(dim, 4)",
+    "x: n = x.size(0); g = x.size(2); y = x.view(n, 3, -1, g, g); "
+    "a = torch.tensor([(w / 2, h / 2) for w, h in self.anchors], dtype=x.dtype); "
+    "return y.sum() + a.sum()",
+    "anchors, dim",
+)
+
+
+def test_rows_that_are_taken_apart_are_no_sizes():
+    assert "anchors: tuple[tuple[float, float], ...]" in converted(BOXES).text
+
+
+def test_what_is_made_of_square_maps_has_four_axes():
+    axes = converted(BOXES).text.partition("x: Float['")[2].partition("'")[0]
+    assert len(axes.split()) == 4

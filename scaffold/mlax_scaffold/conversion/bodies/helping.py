@@ -193,7 +193,7 @@ class Helping(Applying):
         args = [node.args[0], *([] if width is None else [width])]
         return ast.copy_location(ast.Call(node.func, args, rest), node)
 
-    def _told(self, count: ast.expr | None) -> ast.expr | None:
+    def _count_told(self, count: ast.expr | None) -> ast.expr | None:
         """How many passes a loop has, where locals stand for sizes: `range(length)`."""
         if count is None:
             return None
@@ -211,7 +211,7 @@ class Helping(Applying):
         if local not in self.begun or local not in self.appended:
             return None
         loop, value = self.appended[local]
-        count = self._told(passes(loop))
+        count = self._count_told(passes(loop))
         places = [k.value for k in node.keywords if k.arg == "axis"] + rest
         at = literal(places[0]) if places else 0
         if not isinstance(value, Array) or count is None or not isinstance(at, int):

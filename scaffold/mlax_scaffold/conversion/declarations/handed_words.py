@@ -56,6 +56,17 @@ def given_float(origin: Origin, title: str, parameter: str) -> bool:
     return False
 
 
+def columns(node: ast.AST, parameter: str) -> int:
+    """How many numbers each element of a sequence is taken apart into, `for w, h in anchors`; 0 for none."""
+    for loop in ast.walk(node):
+        if isinstance(loop, ast.For | ast.comprehension):
+            target = loop.target
+            plain = isinstance(target, ast.Tuple) and _is(loop.iter, parameter)
+            if plain and all(isinstance(e, ast.Name) for e in target.elts):  # type: ignore[attr-defined]
+                return len(target.elts)  # type: ignore[attr-defined]
+    return 0
+
+
 def is_whole(node: ast.AST, parameter: str) -> bool:
     """Whether a class takes a number bit by bit, `scale & (scale - 1)`, or counts to it."""
     bits = ast.BitAnd | ast.BitOr | ast.BitXor | ast.LShift | ast.RShift

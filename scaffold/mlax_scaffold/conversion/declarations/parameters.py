@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.handed_words import (
+    columns,
     given_float,
     handed_default,
     holds_floats,
@@ -101,6 +102,12 @@ class Parameters:
                 word = word.replace("Sizes", "Size")
             if word == "Size" and _is_sequence(builder.node, parameter):
                 word = "Sizes"
+            if (
+                word == "Sizes"
+                and not told
+                and (many := columns(builder.node, parameter))
+            ):
+                word = f"tuple[tuple[{', '.join(['float'] * many)}], ...]"
             if word.startswith("Sizes") and not told:
                 floats = holds_floats(builder.origin, builder.node, parameter)
                 word = "tuple[float, ...]" if floats else word
