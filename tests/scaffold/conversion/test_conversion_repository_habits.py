@@ -443,14 +443,14 @@ def test_a_loop_that_freezes_all_weights_is_told():
     assert "these weights are trained here" in str(made.notes)
 
 
-def test_an_input_that_may_be_none_is_broadcast_to_sizes_that_no_other_one_tells():
+def test_an_input_that_may_be_none_has_any_sizes_where_no_other_one_tells_them():
     [forward] = ast.parse(
         "def forward(self, x: Float['b n'], m: Float['# c heads n'] | None = None, "
         "k: Float['c heads n'] | None = None): pass"
     ).body
     assert isinstance(forward, ast.FunctionDef)
     assert with_leading_axes(forward, None, {"heads"}) is None
-    assert ast.unparse(forward.args.args[2]) == "m: Float['# _ heads n'] | None"
+    assert ast.unparse(forward.args.args[2]) == "m: Float['_ _ _'] | None"
 
 
 def test_a_part_that_begins_as_a_copy_of_another_one_is_told():
@@ -497,3 +497,11 @@ def test_rows_that_are_taken_apart_are_no_sizes():
 def test_what_is_made_of_square_maps_has_four_axes():
     axes = converted(BOXES).text.partition("x: Float['")[2].partition("'")[0]
     assert len(axes.split()) == 4
+
+
+def test_an_input_called_x_that_is_not_the_first_one_has_its_place():
+    text = converted(
+        module("Gate", "self.fc = nn.Linear(dim, dim)", "g, x: return x * self.fc(g)")
+        + module("Thing", "self.gate = Gate(dim)", "x, y: return self.gate(x=y, g=x)")
+    ).text
+    assert "return self.gate(x, y)" in text

@@ -283,8 +283,8 @@ class Applying(Scanning):
             k for k in node.keywords if not interface.dropped.get(str(k.arg))
         ]
         named = {str(k.arg): k.value for k in node.keywords}
-        if "key" in named:
-            # By that name a layer is given what it draws with.
+        if "key" in named or ("x" in named and interface.inputs[0] != "x"):
+            # By these names a layer is given what it draws with, and all its inputs together.
             places = [i for i in interface.inputs if not interface.dropped.get(i)]
             places = [*takewhile(named.__contains__, places[len(node.args) :])]
             node.args += [named[place] for place in places]

@@ -202,18 +202,16 @@ def result_type(
 
 
 def _without_unknown_axes(forward: ast.FunctionDef, fields: set[str]) -> None:
-    """Let inputs that may be None be broadcast to any size that no other input tells, in place."""
+    """Let inputs that may be None have any sizes where no other input tells what they are broadcast to."""
     types = [a.annotation for a in (*forward.args.args, *forward.args.kwonlyargs)]
     shapes = [(_shape_of(t), isinstance(t, ast.BinOp)) for t in types if t is not None]
     told = {n for s, absent in shapes if s is not None and not absent for n in s.value.split()}  # type: ignore[union-attr]  # fmt: skip
     for shape, absent in shapes:
         if shape is None or not absent or not str(shape.value).startswith("# "):
             continue
-        parts = [
-            "_" if p.isidentifier() and p not in told | fields else p
-            for p in str(shape.value).split()
-        ]
-        shape.value = " ".join(parts)
+        axes = str(shape.value).split()[1:]
+        if any(a.isidentifier() and a not in told | fields for a in axes):
+            shape.value = " ".join("_" for _ in axes)
 
 
 def _shape_of(node: ast.expr) -> ast.Constant | None:
