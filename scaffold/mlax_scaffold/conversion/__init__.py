@@ -113,12 +113,17 @@ def _of_settings(tried: Trial, made: Configured) -> Trial:
     """The trial of a class that the original gives a configuration, by its class."""
     settings = dict(dotted(made))
     pairs = tuple((settings.get(p, p), f) for p, f in tried.parameters)
+    # Where nothing but the code makes it, it holds all that is read of it.
+    given = {f"{made.parameter}.{s}": v for s, v in made.defaults.items()}
+    given |= {settings.get(p, p): v for p, v in tried.given}
+    given = {p: v for p, v in given.items() if p not in dict(pairs)}
     modes = tuple(s for title, s in settings.items() if flags([title]))
     return replace(
         tried,
         parameters=pairs,
         flags=(*tried.flags, *modes),
         settings=(*tried.settings, (made.parameter, made.kind)),
+        given=tuple(given.items()),
     )
 
 

@@ -10,6 +10,7 @@ from mlax_scaffold.conversion.changes.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.appended_weights import without_appended_weights
 from mlax_scaffold.conversion.forms.autograd_functions import without_autograd_functions
 from mlax_scaffold.conversion.forms.called_bases import without_called_bases
+from mlax_scaffold.conversion.forms.called_texts import without_called_texts
 from mlax_scaffold.conversion.forms.changed_numbers import without_changed_numbers
 from mlax_scaffold.conversion.forms.checkpoint_names import with_checkpoint_names
 from mlax_scaffold.conversion.forms.chex_assertions import without_chex_assertions
@@ -27,6 +28,7 @@ from mlax_scaffold.conversion.forms.filled_sequentials import without_filled_seq
 from mlax_scaffold.conversion.forms.given_objects import without_given_objects
 from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
+from mlax_scaffold.conversion.forms.inlined_methods import with_begun_attributes
 from mlax_scaffold.conversion.forms.layers_in_loops import with_layers_in_loops
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
@@ -39,6 +41,7 @@ from mlax_scaffold.conversion.forms.named_values import without_named_values
 from mlax_scaffold.conversion.forms.outside_methods import without_outside_methods
 from mlax_scaffold.conversion.forms.packed_arrays import without_packs
 from mlax_scaffold.conversion.forms.parameter_lists import with_parameter_lists
+from mlax_scaffold.conversion.forms.part_sizes import without_part_sizes
 from mlax_scaffold.conversion.forms.partial_attributes import without_partial_attributes
 from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
 from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_sizes
@@ -88,6 +91,8 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     before = len(notes.found)
     without_outside_methods(origin, notes)
     leave_others_out(origin, thing, notes, before)
+    without_called_texts(origin, thing)
+    with_begun_attributes(origin)
     without_type_casts(origin)
     with_placed_arguments(origin)
     without_named_values(origin)
@@ -130,6 +135,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_changed_numbers(origin)
     without_counted_whiles(origin)
     with_parameter_lists(origin)
+    without_part_sizes(origin)
     without_methods_of_sizes(origin)
     without_size_pairs(origin)
     without_given_spaces(origin)

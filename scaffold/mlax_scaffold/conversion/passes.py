@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.changes.changed_buffers import without_changed_buf
 from mlax_scaffold.conversion.changes.changed_weights import without_changed_weights
 from mlax_scaffold.conversion.changes.in_place import without_in_place
 from mlax_scaffold.conversion.first_forms import with_first_forms
+from mlax_scaffold.conversion.forms.absent_layers import without_absent_layers
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
@@ -179,8 +180,11 @@ def with_plain_forms(
     without_shape_sums(origin)
     without_told_arguments(origin, thing, notes)
     given: dict[str, str] = {}
+    configured: list[dict[str, Configured]] = []
     with_settled_loops(origin, thing, notes, skips=True)
     if run:
+        # What a constructor is run with may be a setting.
+        configured += [with_settings(origin), with_settings(origin)]
         without_passed_keywords(origin, thing, notes)
         without_small_helpers(origin)
         without_default_functions(origin)
@@ -219,6 +223,7 @@ def with_plain_forms(
     with_wrapping_layers(origin)
     without_conditional_rules(origin, thing, notes)
     without_fixed_parameters(origin, thing, notes)
+    without_absent_layers(origin, thing, notes)
     given |= with_file_tables(origin, thing, notes)
     without_iterated_dictionaries(origin, notes)
     without_handed_layers(origin, thing)
@@ -247,7 +252,7 @@ def with_plain_forms(
     # What scanned layers are handed is seen once they are in a loop.
     without_mapped_layers(origin)
     # A class may be given several configurations.
-    configured = [with_settings(origin), with_settings(origin)]
+    configured += [with_settings(origin), with_settings(origin)]
     with_truth_parameters(origin)
     with_tables_read(origin)
     without_static_locals(origin)

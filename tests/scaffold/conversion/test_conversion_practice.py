@@ -811,7 +811,7 @@ class Thing(nn.Module):
 def test_arrays_that_are_made_of_indices_are_in_the_dtype_of_a_part():
     text = converted(SEQUENCES).text
     assert "target: Int['batch axis1']" in text
-    assert "self.decoder.vocab), self.decoder.embed.embedding.dtype)" in text
+    assert "self.vocab), self.decoder.embed.embedding.dtype)" in text
 
 
 def test_a_table_that_is_added_to_indices_keeps_its_dtype():

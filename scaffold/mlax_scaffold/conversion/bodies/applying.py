@@ -21,6 +21,7 @@ from mlax_scaffold.conversion.rows.rows import MisfitError, follows_mode, says_m
 from mlax_scaffold.conversion.rows.tables import CALLS
 from mlax_scaffold.conversion.shapes.layer_shapes import arguments
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
+from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.loop_parts import one_of
 from mlax_scaffold.conversion.source.trees import (
@@ -97,6 +98,25 @@ class Applying(Scanning):
             for mask in (*given[1:2], *named):
                 self.layers.masked(given[0], mask)
         return self._as_here(node, layer, result)
+
+    def _of_part(self, node: ast.Call) -> tuple[ast.expr, Value] | None:
+        """The call of the method of a part that does what the call of the part does; None of another call."""
+        func = node.func
+        part = self_attribute(func.value) if isinstance(func, ast.Attribute) else None
+        known = self.builder.attributes.get(part or "")
+        if known is None or known.kind != "layer" or known.call is None:
+            return None
+        layer = known.layer.removeprefix("@own:")
+        owner, signature = (
+            self.builder.origin.classes.get(layer),
+            self.results.get(layer),
+        )
+        told = _called_for(owner) if owner is not None else None
+        if told is None or told[0] != func.attr or signature is None:  # type: ignore[attr-defined]
+            return None
+        node.args, given = self._arguments(node.args)
+        result = signature.result(self.symbols, known.call, given)
+        return node, Several([result, *[None] * told[1]]) if told[1] else result
 
     def _of_any_channels(self, value: Value, call: ast.Call) -> Value:
         """An image that a layer makes larger in one of several ways, each with channels of its own."""
@@ -263,8 +283,8 @@ class Applying(Scanning):
             k for k in node.keywords if not interface.dropped.get(str(k.arg))
         ]
         named = {str(k.arg): k.value for k in node.keywords}
-        if "key" in named:
-            # By that name a layer is given what it draws with.
+        if "key" in named or ("x" in named and interface.inputs[0] != "x"):
+            # By these names a layer is given what it draws with, and all its inputs together.
             places = [i for i in interface.inputs if not interface.dropped.get(i)]
             places = [*takewhile(named.__contains__, places[len(node.args) :])]
             node.args += [named[place] for place in places]
@@ -292,3 +312,19 @@ def _part_of(made: ast.expr, result: Value) -> Value:
     if isinstance(inner, Several) and ast.unparse(made.slice) == "::-1":
         return Several(inner.items[::-1])
     return inner
+
+
+def _called_for(owner: ast.ClassDef) -> tuple[str, int] | None:
+    """The method that the call of a class is, and how many results it has beside the one of the call."""
+    forward = method_of(owner, "forward")
+    match forward.body if forward is not None else []:
+        case [ast.Return(value=ast.Call(func=func))]:
+            title = self_attribute(func)
+            return (title, 0) if title else None
+        case [ast.Return(value=ast.Subscript(value=ast.Call(func=func)))]:
+            title = self_attribute(func)
+            method = method_of(owner, title) if title else None
+            match method.body[-1] if method is not None else None:
+                case ast.Return(value=ast.Tuple(elts=[_, *others])):
+                    return str(title), len(others)
+    return None

@@ -293,9 +293,9 @@ class Calling(Helping):
                 node.args, _ = self._arguments(node.args)
                 return node, whole
         attribute = self_attribute(func)
-        weight = self.weights.called(node, attribute or "")
-        if weight is not None:
-            return weight
+        told = self._of_part(node) or self.weights.called(node, attribute or "")
+        if told is not None:
+            return told
         declared = self.builder.attributes.get(attribute or "")
         if declared is not None and declared.kind in ("layer", "layers"):
             return self._applied(node, str(attribute))

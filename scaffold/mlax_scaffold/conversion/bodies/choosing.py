@@ -183,7 +183,14 @@ class Choosing(Looping):
             other = self.env.get(local)
             if not isinstance(value, Array) or not isinstance(other, Array):
                 continue
-            if value is other or value.lead == other.lead:
+            if value is other:
+                continue
+            absent = isinstance(test.ops[0], ast.Is)  # type: ignore[attr-defined]
+            made, given = (value, other) if absent else (other, value)
+            if made.source is None and given.source is None:
+                # What is told of its kind is told of the input, too.
+                made.source = given
+            if value.lead == other.lead:
                 continue
             open_, told = (value, other) if value.lead else (other, value)
             if open_.axes or not self.symbols.ranked(open_, ["_"] * len(told.axes)):

@@ -27,6 +27,7 @@ from mlax_scaffold.conversion.source.trees import (
     name,
     names,
     reached,
+    replaced,
     self_attribute,
     targets,
 )
@@ -197,6 +198,14 @@ class Helping(Applying):
         args = [node.args[0], *([] if width is None else [width])]
         return ast.copy_location(ast.Call(node.func, args, rest), node)
 
+    def _count_told(self, count: ast.expr | None) -> ast.expr | None:
+        """How many passes a loop has, where locals stand for sizes: `range(length)`."""
+        if count is None:
+            return None
+        known = {k: v.value for k, v in self.env.items() if isinstance(v, Number)}
+        made = replaced(count, known)
+        return None if names(made) & self.env.keys() else made
+
     def joined(self, node: ast.Call) -> Value:
         """What joins the arrays of a list that one loop has filled, along an axis; None for all else."""
         last = ast.unparse(node.func).rpartition(".")[2]
@@ -207,7 +216,7 @@ class Helping(Applying):
         if local not in self.begun or local not in self.appended:
             return None
         loop, value = self.appended[local]
-        count = passes(loop)
+        count = self._count_told(passes(loop))
         places = [k.value for k in node.keywords if k.arg == "axis"] + rest
         at = literal(places[0]) if places else 0
         if not isinstance(value, Array) or count is None or not isinstance(at, int):

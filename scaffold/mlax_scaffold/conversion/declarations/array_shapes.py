@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mlax_scaffold.conversion.declarations.convolved_shapes import ConvolvedShapes
 from mlax_scaffold.conversion.shapes.annotations import flattened
+from mlax_scaffold.conversion.shapes.array_kinds import told_by_operator
 from mlax_scaffold.conversion.shapes.loss_shapes import loss_shape
 from mlax_scaffold.conversion.shapes.products import is_matmul
 from mlax_scaffold.conversion.shapes.sizes import Symbols
@@ -144,11 +145,7 @@ class ArrayShapes(ConvolvedShapes):
             joined = [_items(part) for part in (left, right)]
             if joined[0] is not None and joined[1] is not None:
                 return Several([*joined[0], *joined[1]])
-        if isinstance(operator, ast.Add | ast.Sub):
-            # A mask that is added is one of numbers.
-            for part in (left, right):
-                if isinstance(part, Array) and part.lead and part.kind == "Bool":
-                    part.kind = "Float"
+        told_by_operator(operator, left, right)
         if isinstance(left, Array) and isinstance(right, Array):
             return self.symbols.together(left, right)
         if isinstance(left, Array):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from mlax_scaffold.conversion.declarations.building import Attribute
 from mlax_scaffold.conversion.shapes.values import Array, Several
+from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.trees import is_layer, self_attribute
 
 _LSTM = "@layer:LSTMCell"
@@ -61,4 +62,13 @@ def _of_arrays(wanted: Several) -> Several:
             _of_arrays(i) if isinstance(i, Several) else Array([], True)
             for i in wanted.items
         ]
+    )
+
+
+def tell_pairs(notes: Notes, call: ast.AST) -> None:
+    """Tell that haiku has the parts of such a pair in the other order."""
+    notes.remark(
+        call,
+        "the state of an LSTM is the pair (cell, hidden)",
+        "swap what haiku calls LSTMState(hidden, cell)",
     )

@@ -46,6 +46,59 @@ def _given_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | 
     return None
 
 
+def given_float(origin: Origin, title: str, parameter: str) -> bool:
+    """Whether a class of the file gives a class a number with a point for it, or may do so.
+
+    `Rotary(dim, base=rope_theta)`, where `rope_theta: float = 1e6`, says so of `base=10000`.
+    """
+    made = origin.classes.get(title)
+    start = method_of(made, "__init__") if made is not None else None
+    if start is None:
+        return False
+    for owner in origin.classes.values():
+        outer = method_of(owner, "__init__")
+        given = outer.args if outer is not None else None
+        arguments = (*given.args, *given.kwonlyargs) if given is not None else ()
+        types = {a.arg: a.annotation for a in arguments}
+        defaults = defaults_of(given) if given is not None else {}
+        for call in ast.walk(owner):
+            if isinstance(call, ast.Call) and is_name(call.func, title):
+                for place, value in _given(call, start):
+                    name = self_attribute(value) or getattr(value, "id", "")
+                    typed = types.get(name)
+                    told = typed is not None and ast.unparse(typed) == "float"
+                    numbers = literal(value), literal(defaults.get(name))
+                    floats = any(isinstance(n, float) for n in numbers)
+                    if place == parameter and (told or floats):
+                        return True
+    return False
+
+
+def columns(node: ast.AST, parameter: str) -> int:
+    """How many numbers each element of a sequence is taken apart into, `for w, h in anchors`; 0 for none."""
+    for loop in ast.walk(node):
+        if isinstance(loop, ast.For | ast.comprehension):
+            target = loop.target
+            plain = isinstance(target, ast.Tuple) and _is(loop.iter, parameter)
+            if plain and all(isinstance(e, ast.Name) for e in target.elts):  # type: ignore[attr-defined]
+                return len(target.elts)  # type: ignore[attr-defined]
+    return 0
+
+
+def is_whole(node: ast.AST, parameter: str) -> bool:
+    """Whether a class takes a number bit by bit, `scale & (scale - 1)`, or counts to it."""
+    bits = ast.BitAnd | ast.BitOr | ast.BitXor | ast.LShift | ast.RShift
+    for part in ast.walk(node):
+        match part:
+            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, bits):
+                if _is(left, parameter) or _is(right, parameter):
+                    return True
+            case ast.Call(func=func, args=args) if is_name(func, "range"):
+                if any(_is(a, parameter) for a in args):
+                    return True
+    return False
+
+
 def _places(call: ast.Call, start: ast.FunctionDef, parameter: str) -> Iterator[str]:
     """The parameters of a constructor that a call gives it to."""
     for title, value in _given(call, start):

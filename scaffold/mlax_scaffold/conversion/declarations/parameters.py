@@ -9,8 +9,11 @@ from dataclasses import replace
 
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.handed_words import (
+    columns,
+    given_float,
     handed_default,
     holds_floats,
+    is_whole,
 )
 from mlax_scaffold.conversion.declarations.modules import Modules
 from mlax_scaffold.conversion.declarations.words import (
@@ -85,6 +88,12 @@ class Parameters:
                 if handed is not None and (default is None or is_none(default)):
                     word = word_of(parameter, None, handed, is_none(default))
             told = argument.annotation is not None or default is not None
+            if word in ("Size", "Count", "int") and argument.annotation is None:
+                owner = getattr(builder.node, "name", "")
+                if given_float(builder.origin, owner, parameter):
+                    word = word_of(parameter, ast.Name("float", ast.Load()), value)
+            if word in ("float", "Positive") and not told:
+                word = "Size" if is_whole(builder.node, parameter) else word
             if word.startswith("Sizes") and (
                 _calculated(builder.node, parameter)
                 or (not told and _is_feature(builder.node, parameter))
@@ -93,6 +102,12 @@ class Parameters:
                 word = word.replace("Sizes", "Size")
             if word == "Size" and _is_sequence(builder.node, parameter):
                 word = "Sizes"
+            if (
+                word == "Sizes"
+                and not told
+                and (many := columns(builder.node, parameter))
+            ):
+                word = f"tuple[tuple[{', '.join(['float'] * many)}], ...]"
             if word.startswith("Sizes") and not told:
                 floats = holds_floats(builder.origin, builder.node, parameter)
                 word = "tuple[float, ...]" if floats else word

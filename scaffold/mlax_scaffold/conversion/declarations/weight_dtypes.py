@@ -7,8 +7,15 @@ import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.declarations.building import Attribute
+from mlax_scaffold.conversion.shapes.values import Array, Value
+from mlax_scaffold.conversion.source.arguments_of import defaults_of
 from mlax_scaffold.conversion.source.interfaces import Interface
-from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    is_none,
+    self_attribute,
+    with_names,
+)
 
 _WEIGHTS = {
     "@layer:Embed": "embedding",
@@ -93,6 +100,30 @@ def in_dtype_of(
         hot = last == "one_hot" and len(part.args) == 2 and not part.keywords
         if hot and is_name(part.args[0], first):
             part.keywords.append(ast.keyword("dtype", copy.deepcopy(dtype)))
+
+
+def with_masks_of_numbers(
+    forward: ast.FunctionDef, env: Mapping[str, Value], dtype: ast.expr
+) -> None:
+    """Give masks that a method computes with that dtype, in place: beside indices they hold truths.
+
+    Those that may be None alone, as the original cannot be compared with truths in their place.
+    """
+    made: list[ast.stmt] = []
+    absent = (k for k, d in defaults_of(forward.args).items() if is_none(d))
+    for mask in [k for k in absent if k.endswith("mask")]:
+        value = env.get(mask)
+        if not isinstance(value, Array) or value.kind != "Float":
+            continue
+        value.kind = "Bool"
+        text = f"if {mask} is not None:\n    {mask} = {mask}.astype(_dtype_)"
+        [part] = ast.parse(text).body
+        made.append(with_names(part, {"_dtype_": dtype}))
+    at = forward.body[0].lineno if forward.body else forward.lineno
+    for part in (p for statement in made for p in ast.walk(statement)):
+        if isinstance(part, ast.stmt | ast.expr):
+            part.lineno = part.end_lineno = at
+    forward.body[:0] = made
 
 
 def with_first_dtype(method: ast.FunctionDef, first: str) -> None:

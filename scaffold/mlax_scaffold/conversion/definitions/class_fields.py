@@ -229,7 +229,7 @@ def partial_of(origin: Origin, node: ast.expr | None) -> ast.Call | None:
 
 
 _INDICES = re.compile(
-    r"(\w*_)?(ids|indices)|idx|tokens|labels|positions|edge_(index|idx)"
+    r"(\w*_)?(ids|indices|lengths|lens)|idx|tokens|labels|positions|edge_(index|idx)"
 )
 """Names of inputs that hold indices."""
 

@@ -9,7 +9,10 @@ from dataclasses import replace
 
 from mlax_scaffold.conversion.bodies.bodies import Bodies
 from mlax_scaffold.conversion.declarations.building import Builder
-from mlax_scaffold.conversion.declarations.carried_pairs import pairs_carried
+from mlax_scaffold.conversion.declarations.carried_pairs import (
+    pairs_carried,
+    tell_pairs,
+)
 from mlax_scaffold.conversion.declarations.dividing_rates import with_dividing_rates
 from mlax_scaffold.conversion.declarations.initializer_defaults import with_initializers
 from mlax_scaffold.conversion.declarations.recurrences import pairs_given
@@ -19,6 +22,7 @@ from mlax_scaffold.conversion.declarations.weight_dtypes import (
     of_positions,
     weight_of,
     with_first_dtype,
+    with_masks_of_numbers,
     without_casts,
 )
 from mlax_scaffold.conversion.definitions.added_fields import read_of
@@ -74,6 +78,7 @@ from mlax_scaffold.conversion.shapes.examples_of_one import (
 from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.shapes.indexed_inputs import with_indexed_inputs
+from mlax_scaffold.conversion.shapes.listed_inputs import listed_inputs
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.taken_apart import taken_apart, with_edges
@@ -201,14 +206,9 @@ class ClassReader(ClassMethods):
         with_first_dtype(forward, builder.calculations.first_input)
         builder.methods += helpers
         bodies = Bodies(builder, self.symbols, self.results)
-        env: dict[str, Value] = {
-            **told(
-                self.symbols,
-                (a for a in inputs if not static_type(a)),
-                [f.name for f in builder.fields.values() if f.word == "Size"],
-                call.body,
-            )
-        }
+        sizes = [f.name for f in builder.fields.values() if f.word == "Size"]
+        arrays = (a for a in inputs if not static_type(a))
+        env: dict[str, Value] = {**told(self.symbols, arrays, sizes, call.body)}
         carried = pairs_carried(
             forward,
             builder.attributes,
@@ -216,18 +216,14 @@ class ClassReader(ClassMethods):
             own={f"@own:{n}": s.tuples() for n, s in self.results.items() if s},
         )
         if self.framework == "haiku" and carried:
-            self.notes.remark(
-                call,
-                "the state of an LSTM is the pair (cell, hidden)",
-                "swap what haiku calls LSTMState(hidden, cell)",
-            )
+            tell_pairs(self.notes, call)
         carried |= pairs_given(builder.recurrences, forward)
         env = with_edges(self.symbols, env)
         env |= {k: v for k, v in (taken_apart(forward) | carried).items() if k in env}
+        env |= listed_inputs(forward, inputs) if self.framework == "torch" else {}
         if self.framework == "equinox":
             open_ = {n for n, v in env.items() if isinstance(v, Array) and v.lead}
             env |= {s: Array([], False) for s in scalars_given(forward) & open_}
-        sizes = [f.name for f in builder.fields.values() if f.word == "Size"]
         with_assumed_axes(self.symbols, self.assumed, self.title, env, sizes)
         with_indexed_inputs(self.symbols, forward, builder.node, env)
         for value in [env[given] for given in added_inputs(forward) & env.keys()]:
@@ -280,6 +276,7 @@ class ClassReader(ClassMethods):
             own = weight is not None
             dtype, others = expression(f"{inner}.dtype"), self.framework != "torch"
             in_dtype_of(forward, first, dtype, arrays=own and others, casts=own)
+            with_masks_of_numbers(forward, env, dtype)
         if weight is None:
             # Who casts to that dtype says so; a setting that tells one is another.
             for method in (forward, *self.builder.methods):
@@ -322,7 +319,7 @@ class ClassReader(ClassMethods):
                 unread=is_unread(forward, argument.arg),
             )
         returned = result_type(self.symbols, result, env, texts, named)
-        forward.returns = with_leading_axes(forward, returned)
+        forward.returns = with_leading_axes(forward, returned, named)
         added, fields = read_of(added, fields, (*setup, *methods))
         told_by = f"From {self.node.name} of {os.path.basename(builder.origin.path)}."
         doc = docstring(self.node) or told_by

@@ -148,6 +148,14 @@ class DeclaredWeights(Parameters):
         if isinstance(func, ast.Attribute) and func.attr == "reset_parameters":
             # A part begins so anyway.
             return not is_name(func.value, "self")
+        copies = isinstance(func, ast.Attribute) and func.attr == "load_state_dict"
+        if copies and ".state_dict()" in "".join(map(ast.unparse, call.args)):
+            builder.notes.remark(
+                call,
+                f"`{ast.unparse(call)}` is left out: these weights begin with numbers of their own",
+                "copy the weights of the other part after `init`",
+            )
+            return True
         of_self = bool(call.args) and is_name(call.args[0], "self")
         known = getattr(func, "id", "") in builder.origin.functions
         quiet = ("apply", "post_init", "save_hyperparameters")

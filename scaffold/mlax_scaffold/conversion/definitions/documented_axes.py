@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from mlax_scaffold.conversion.definitions.assumed_axes import Assumed
 
 _GROUP = re.compile(r"[(\[]\s*([\w*/+ ]+(?:,\s*[\w*/+ ]+)*,?)\s*[)\]]")
+_BETWEEN = re.compile(r",|\s+[x*]\s+")
+"""What stands between axes: `(batch, time)` and `[bs x time]`."""
 _TOKEN = re.compile(r"\w+$")
 _FAR = 160
 """How far behind the name of an input its axes are looked for, in characters."""
 _NAMES = {
     **dict.fromkeys(("b", "n", "bs", "bsz", "batch_size"), "batch"),
-    **dict.fromkeys(("l", "t", "s", "seq_len", "seq_length"), "positions"),
+    **dict.fromkeys(("l", "t", "s"), "positions"),
     **dict.fromkeys(("c", "d", "dim"), "features"),
     **{"h": "height", "w": "width"},
 }
@@ -78,7 +80,7 @@ def _axes(text: str, argument: str, others: list[str]) -> tuple[str, ...]:
             default=len(part),
         )
         for group in _GROUP.finditer(part[:end]):
-            tokens = [t.strip() for t in group[1].split(",")]
+            tokens = [t.strip() for t in _BETWEEN.split(group[1])]
             single = len(tokens) == 1
             tokens = [t for t in tokens if t]
             words = {w.lower() for t in tokens for w in re.findall(r"[A-Za-z]+", t)}

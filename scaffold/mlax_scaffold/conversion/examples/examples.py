@@ -282,6 +282,8 @@ def _value(field: Field, text: str) -> object:
         return default
     if field.default is not None:
         return None
+    if word.startswith("tuple[tuple[float"):
+        return ((8.0,) * (word.count(",")),) * 2
     if word.startswith(("float", "Positive")):
         return 1.0
     if word.startswith(("Probability", "Decay", "NonNegative")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.trees import names, self_attribute
 
 _FALSE = (
     *("torch.cuda.is_available", "torch.backends.mps.is_available"),
@@ -42,6 +42,8 @@ class _Devices(ast.NodeTransformer):
         """Attributes that say that PyTorch has a function."""
         self.weights: set[str] = set()
         """Locals that are any weight, asked for its type."""
+        self.looped: set[str] = set()
+        """What loops call the weights that they go over."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         self.weights = {
@@ -59,6 +61,15 @@ class _Devices(ast.NodeTransformer):
                 if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
             }
             _Unread(self.weights - read).visit(node)
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        """What a loop over weights says of them is told where it is read."""
+        before = self.looped
+        if "parameters()" in ast.unparse(node.iter):
+            self.looped = before | names(node.target)
+        self.generic_visit(node)
+        self.looped = before
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
@@ -160,7 +171,7 @@ class _Devices(ast.NodeTransformer):
         match node.targets[0]:
             case ast.Attribute(
                 value=ast.Name(id=owner), attr="requires_grad" | "require_grad"
-            ) if owner != "self":
+            ) if owner not in ("self", *self.looped):
                 return ast.copy_location(ast.Pass(), node)
         place = self_attribute(node.targets[0])
         if place and _moved(node.value, place):

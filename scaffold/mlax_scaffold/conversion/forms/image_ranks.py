@@ -6,7 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.trees import literal, self_attribute
 
 _DIMS = {
     f"torch.nn.{kind}{dims}d": dims
@@ -24,6 +24,9 @@ def with_image_ranks(origin: Origin) -> None:
     for node in origin.classes.values():
         if framework_of(origin, node) != "torch":
             continue
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef):
+                _of_squares(method)
         made: dict[str, list[int]] = {}
         for part in ast.walk(node):
             match part:
@@ -38,6 +41,43 @@ def with_image_ranks(origin: Origin) -> None:
                     dims = {*made.get(self_attribute(func) or "", [0])}
                     if len(dims) == 1 and 0 not in dims:
                         given.rank = -(2 + dims.pop())  # type: ignore[attr-defined]
+
+
+def _of_squares(method: ast.FunctionDef) -> None:
+    """Note that what is made of square maps, `g = x.size(2); x.view(n, a, c, g, g)`, has four axes."""
+    sides: dict[str, tuple[str, list[ast.Name]]] = {}
+    asked: dict[str, list[ast.Name]] = {}
+    for part in method.body:
+        match part:
+            case ast.Assign(targets=[ast.Name(id=side)], value=value):
+                array, at = _size_of(value)
+                if array is not None:
+                    asked.setdefault(array.id, []).append(array)
+                    if at == 2:
+                        sides[side] = array.id, asked[array.id]
+    for call in ast.walk(method):
+        match call:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=given), attr="view" | "reshape"),
+                args=[*_, ast.Name(id=one), ast.Name(id=other)],
+            ) if one == other and one in sides and sides[one][0] == given:
+                for place in sides[one][1]:
+                    place.rank = -4  # type: ignore[attr-defined]
+
+
+def _size_of(node: ast.expr) -> tuple[ast.Name | None, object]:
+    """The array whose size along an axis an expression is, with the axis; None of another one."""
+    match node:
+        case (
+            ast.Call(
+                func=ast.Attribute(value=ast.Name() as array, attr="size"), args=[at]
+            )
+            | ast.Subscript(
+                value=ast.Attribute(value=ast.Name() as array, attr="shape"), slice=at
+            )
+        ):
+            return array, literal(at)
+    return None, None
 
 
 def _dims(origin: Origin, value: ast.expr) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import literal
+from mlax_scaffold.conversion.source.trees import literal, self_attribute
 
 _WITHOUT = ("torch.no_grad", "torch.inference_mode")
 _SILENT = (
@@ -92,8 +92,30 @@ class _Blocks(ast.NodeTransformer):
         quiet = self.origin.qualified(called) in _QUIET
         return ast.copy_location(ast.Pass(), node) if quiet else node
 
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """`x.data` is x without its gradient; what is changed in place keeps its name."""
+        self.generic_visit(node)
+        read = node.attr == "data" and isinstance(node.ctx, ast.Load)
+        plain = isinstance(node.value, ast.Name | ast.Call) or self_attribute(
+            node.value
+        )
+        return _detached(node.value) if read and plain else node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if isinstance(node.ctx, ast.Store):
+            node.slice = self.visit(node.slice)
+            return node
+        self.generic_visit(node)
+        return node
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """`x.requires_grad_(False)` of what is computed has no gradient."""
+        func = node.func
+        changes = isinstance(func, ast.Attribute) and func.attr.endswith("_")
+        if changes and getattr(func.value, "attr", "") == "data":  # type: ignore[attr-defined]
+            # Numbers that are changed in place.
+            node.args = [self.visit(a) for a in node.args]
+            return node
         self.generic_visit(node)
         match node:
             case ast.Call(func=ast.Attribute(value=x, attr="requires_grad_")):
@@ -120,10 +142,9 @@ class _Blocks(ast.NodeTransformer):
                 if isinstance(inner.value, ast.Constant) or _is_number(inner.value):
                     continue
                 for target in ast.walk(inner):
-                    if isinstance(target, ast.Name) and isinstance(
-                        target.ctx, ast.Store
-                    ):
-                        bound[target.id] = inner
+                    stored = isinstance(target, ast.Name) and target.id != "_"
+                    if stored and isinstance(target.ctx, ast.Store):  # type: ignore[attr-defined]
+                        bound[target.id] = inner  # type: ignore[attr-defined]
         found = [*node.body]
         for title, part in bound.items():
             value = _detached(ast.Name(title, ast.Load()))

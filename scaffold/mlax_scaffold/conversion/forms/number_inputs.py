@@ -5,11 +5,17 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import expression, literal, replaced
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    literal,
+    names,
+    replaced,
+)
 from mlax_scaffold.conversion.source.vocabulary import KEYS, flags
 
 _TYPES = ("int", "float", "bool", "str")
@@ -17,6 +23,7 @@ _TYPES = ("int", "float", "bool", "str")
 
 def with_number_inputs(origin: Origin, thing: str, notes: Notes) -> None:
     """Give such numbers to the constructor, in place, where no call of the file gives one."""
+    _without_unread(origin, thing, notes)
     used = {*used_by(origin, thing), thing}
     for node in origin.classes.values():
         if framework_of(origin, node) not in ("flax", "nnx", "equinox", "haiku"):
@@ -38,6 +45,23 @@ def with_number_inputs(origin: Origin, thing: str, notes: Notes) -> None:
                         "give it when the layer is made",
                     )
                 ast.fix_missing_locations(node)
+
+
+def _without_unread(origin: Origin, thing: str, notes: Notes) -> None:
+    """Take numbers that the call of the class that is asked for does not read out of it."""
+    node = origin.classes.get(thing)
+    call = method_of(node, "forward") if node is not None else None
+    if node is None or call is None or framework_of(origin, node) != "torch":
+        return
+    read = {n for part in call.body for n in names(part)}
+    for argument, _ in numbers_of(call):
+        if argument.arg not in read and not _is_given(origin, argument.arg):
+            without(call, argument.arg)
+            notes.remark(
+                argument,
+                f"`{argument.arg}` of the call is left out: nothing reads it",
+                "leave it out where the layer is called",
+            )
 
 
 def numbers_of(

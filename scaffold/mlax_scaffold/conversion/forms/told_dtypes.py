@@ -23,6 +23,7 @@ def without_told_dtypes(origin: Origin) -> None:
     if not origin.uses("torch"):
         return
     _Devices().visit(origin.tree)
+    _without_required_devices(origin)
     for function in origin.functions.values():
         default = defaults_of(function.args).get("dtype")
         if default is None or not (is_none(default) or _floating(default)):
@@ -45,6 +46,33 @@ def without_told_dtypes(origin: Origin) -> None:
         _Casts().visit(function)
 
 
+def _without_required_devices(origin: Origin) -> None:
+    """Take parameters for devices out of functions and methods, and out of the calls that give them."""
+    methods = [
+        (part, 1)
+        for node in origin.classes.values()
+        for part in node.body
+        if isinstance(part, ast.FunctionDef)
+        and part.name not in ("__init__", "forward")
+    ]
+    titles = [m.name for m, _ in methods]
+    functions = [(f, 0) for f in origin.functions.values() if f.name not in titles]
+    for function, first in functions + methods:
+        given = [a.arg for a in function.args.args]
+        others = titles.count(function.name) if first else 1
+        static = first and given[:1] != ["self"]
+        if "device" not in given or function.args.vararg or others != 1 or static:
+            continue
+        place = given.index("device") - first
+        for call in ast.walk(origin.tree):
+            title = isinstance(call, ast.Call) and (
+                getattr(call.func, "attr" if first else "id", "")
+            )
+            if title == function.name:
+                del call.args[place : place + 1]  # type: ignore[attr-defined]
+        without_arguments(function.args, {"device"})
+
+
 def _floating(node: ast.expr) -> bool:
     return ast.unparse(node).rpartition("torch.")[2] in _FLOATS
 
@@ -61,6 +89,14 @@ class _Devices(ast.NodeTransformer):
         default = defaults_of(node.args).get("device")
         if default is not None and is_none(default):
             without_arguments(node.args, {"device"})
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        """A local that says where an array is, `device = x.device`, in functions as in methods."""
+        self.generic_visit(node)
+        local = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+        if local and getattr(node.value, "attr", "") == "device":
+            return ast.copy_location(ast.Pass(), node)
         return node
 
     def visit_If(self, node: ast.If) -> ast.stmt:

@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.source.config_classes import (
 )
 from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.parsed_settings import parsed_settings
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
 from mlax_scaffold.model.reserved import RESERVED
 
@@ -49,6 +50,8 @@ class Configured:
     """What the settings are called that it reads, directly or not."""
     optional: set[str] = field(default_factory=set)
     """Settings that may not be there, as `config.get("width", 8)` says."""
+    defaults: dict[str, str] = field(default_factory=dict)
+    """What the settings are that the file gives a configuration of no class of its own."""
 
 
 def with_settings(origin: Origin) -> dict[str, Configured]:
@@ -188,12 +191,17 @@ def _settle(origin: Origin, found: dict[str, Configured]) -> None:
                 more = reads[call.func.id]
                 reads[title] += [r for r in more if r not in reads[title]]
     for title, made in found.items():
-        order = [*settings_of(origin, made.kind)]
+        order = [*_settings_of(origin, made)]
         read = sorted(
             dict.fromkeys(reads[title]),
             key=lambda r: order.index(r) if r in order else -1,
         )
         made.names = {r: _free(made, r) for r in read}
+
+
+def _settings_of(origin: Origin, made: Configured) -> dict[str, Setting]:
+    """What is known of the settings of a configuration, whose class the file may not tell."""
+    return settings_of(origin, made.kind) if made.kind else parsed_settings(origin)
 
 
 def _expanded(origin: Origin, kind: str, read: list[str]) -> list[str]:
@@ -244,7 +252,10 @@ def _free(made: Configured, setting: str) -> str:
 
 def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> None:
     uses = _Uses(made)
-    settings = settings_of(origin, made.kind)
+    settings = _settings_of(origin, made)
+    if not made.kind:
+        known = {s: k.default for s, k in settings.items() if s in made.names}
+        made.defaults = {s: ast.unparse(v) for s, v in known.items() if v is not None}
     tested = tested_alone(made.node, uses._whole)
     body: list[ast.stmt] = []
     for part in made.node.body:

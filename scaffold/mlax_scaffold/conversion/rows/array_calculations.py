@@ -240,7 +240,8 @@ class ArrayCalculations:
         if isinstance(literal(value), int | float):
             return value
         call = marked("jnp.asarray(v)", v=value)
-        return with_keywords(call, dtype=self._count(dtype))
+        told = isinstance(dtype, ast.Attribute) and dtype.attr == "dtype"
+        return with_keywords(call, dtype=dtype if told else self._count(dtype))
 
     def _gelu_of(self, x: Arg, approximate: Arg) -> Arg:
         return replaced(self._gelu(approximate), {"x": x})

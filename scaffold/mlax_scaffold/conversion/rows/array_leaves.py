@@ -98,8 +98,17 @@ def leaf_of(
         return "arange", ast.Tuple([folded(count)], ast.Load()), None
     if last == "linspace" and len(args) > 2:
         return "arange", ast.Tuple([translator.expression(args[2])], ast.Load()), None
-    if last in ("tensor", "array", "asarray") and args:
+    # A sequence holds the numbers themselves, where several numbers are sizes.
+    held = last in ("Tensor", "FloatTensor") and len(args) == 1
+    held = held and isinstance(args[0], ast.List | ast.Tuple)
+    if (last in ("tensor", "array", "asarray") and args) or held:
         value = literal(args[0])
+        value = [*value] if held and isinstance(value, tuple) else value
+        elements = args[0].elts if isinstance(args[0], ast.List | ast.Tuple) else []
+        single = held and len(elements) == 1 and not isinstance(value, list)
+        if single and not isinstance(elements[0], ast.List | ast.Tuple | ast.Starred):
+            shape = ast.Tuple([constant(1)], ast.Load())
+            return "value", shape, translator.expression(elements[0])
         if isinstance(value, float | int):
             return "value", ast.Tuple([], ast.Load()), args[0]
         if isinstance(value, list):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from mlax_scaffold.conversion.rows.array_calculations import (
     Arg,
@@ -19,11 +20,14 @@ from mlax_scaffold.conversion.source.trees import (
     marked,
     name,
     replaced,
+    same,
 )
 
 
 class FunctionalCalculations:
     """Functions that rows tell of more than a text does."""
+
+    _count: Callable[[Arg], Arg | None]
 
     def _less(self, x: Arg, other: Arg, alpha: Arg) -> Arg:
         text = "x - other" if literal(alpha) == 1 else "x - alpha * other"
@@ -33,6 +37,14 @@ class FunctionalCalculations:
         kinds = {None: "x / other", "floor": "x // other"}
         text = kinds.get(str(literal(rounding)) if not is_none(rounding) else None)
         return marked(text or "jnp.trunc(x / other)", x=x, other=other)
+
+    def _like(self, x: Arg, dtype: Arg) -> Arg | None:
+        """The dtype of an array that is made like another one; None where it is the same."""
+        if missing(dtype):
+            return None
+        if isinstance(dtype, ast.Attribute) and dtype.attr == "dtype":
+            return None if same(dtype.value, x) else dtype  # type: ignore[arg-type]
+        return self._count(dtype)
 
     def _norm(self, x: Arg, order: Arg, axis: Arg, keepdims: Arg) -> Arg:
         value = literal(order) if is_given(order) else 2

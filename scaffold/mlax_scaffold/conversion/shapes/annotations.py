@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
-from mlax_scaffold.conversion.shapes.values import Array, Several, Value
+from mlax_scaffold.conversion.shapes.values import Array, Each, Several, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
 from mlax_scaffold.errors import did_you_mean
 
@@ -94,6 +94,8 @@ def annotated(
     text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
     if isinstance(value, Several):
         made = _of_tuple(symbols, value, texts, fields)
+    elif isinstance(value, Each) and isinstance(value.first, Array):
+        made = _of_list(symbols, value.first, texts, fields)
     elif not isinstance(value, Array):
         made = text if text in ("int", "float", "bool", "str") else "@word:PyTree"
     elif re.match(r"['\"]?(dict|Dict|PyTree|tuple|Tuple|list|List)\b", text):
@@ -158,6 +160,17 @@ def _of_tuple(
     return f"tuple[{', '.join(made)}]"
 
 
+def _of_list(
+    symbols: Symbols, value: Array, texts: Mapping[str, str], fields: set[str]
+) -> str:
+    """The type of any number of arrays, each of which has sizes of its own but for those of fields."""
+    axes = shape_text(symbols, value, texts, fields).split()
+    if value.lead and not value.axes:
+        return f"tuple[@word:{value.kind}['*_'], ...]"
+    kept = [a if i == 0 or a in fields or a.isdigit() else "_" for i, a in enumerate(axes)]  # fmt: skip
+    return f"tuple[@word:{value.kind}[{' '.join(kept)!r}], ...]"
+
+
 def result_type(
     symbols: Symbols,
     result: Value,
@@ -188,10 +201,33 @@ def result_type(
     return node
 
 
+def _without_unknown_axes(forward: ast.FunctionDef, fields: set[str]) -> None:
+    """Let inputs that may be None have any sizes where no other input tells what they are broadcast to."""
+    types = [a.annotation for a in (*forward.args.args, *forward.args.kwonlyargs)]
+    shapes = [(_shape_of(t), isinstance(t, ast.BinOp)) for t in types if t is not None]
+    told = {n for s, absent in shapes if s is not None and not absent for n in s.value.split()}  # type: ignore[union-attr]  # fmt: skip
+    for shape, absent in shapes:
+        if shape is None or not absent or not str(shape.value).startswith("# "):
+            continue
+        axes = str(shape.value).split()[1:]
+        if any(a.isidentifier() and a not in told | fields for a in axes):
+            shape.value = " ".join("_" for _ in axes)
+
+
+def _shape_of(node: ast.expr) -> ast.Constant | None:
+    """The text that tells the axes of an array; None of another type."""
+    inner = node.left if isinstance(node, ast.BinOp) else node
+    match inner:
+        case ast.Subscript(slice=ast.Constant(value=str()) as shape):
+            return shape
+    return None
+
+
 def with_leading_axes(
-    forward: ast.FunctionDef, returned: ast.expr | None
+    forward: ast.FunctionDef, returned: ast.expr | None, fields: set[str]
 ) -> ast.expr | None:
     """The type of a result, whose first axes are called as its input calls them."""
+    _without_unknown_axes(forward, fields)
     given = [a.annotation for a in (*forward.args.args, *forward.args.kwonlyargs)]
     texts = [ast.unparse(a) for a in given if a is not None]
     own = any("*shape" in t for t in texts) and not any("*batch" in t for t in texts)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mlax_scaffold.conversion.shapes.values import Array
+import ast
+
+from mlax_scaffold.conversion.shapes.values import Array, Value
 from mlax_scaffold.conversion.source.trees import literal, same
 
 
@@ -37,3 +39,19 @@ def is_of_channels(array: Array) -> bool:
         and sizes[-1] == 1
         and sum(size != 1 for size in sizes) == 1
     )
+
+
+def told_by_operator(operator: ast.operator, *values: Value) -> None:
+    """Take arrays to be of the kind that an operator asks for."""
+    arrays = [value for value in values if isinstance(value, Array)]
+    for array in arrays:
+        if isinstance(operator, ast.Sub):
+            # `1.0 - mask`: truths cannot be subtracted.
+            array.of_numbers()
+        if isinstance(operator, ast.Add) and array.lead:
+            # A mask that is added is one of numbers.
+            array.of_numbers()
+    if isinstance(operator, ast.LShift | ast.RShift):
+        # Bits are those of whole numbers.
+        for array in arrays:
+            array.of_integers()

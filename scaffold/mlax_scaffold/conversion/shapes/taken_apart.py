@@ -56,6 +56,8 @@ _EDGES = re.compile(r"edge_(index|indices|idx)")
 
 _OF_EDGES = re.compile(r"edge_(attrs?|feat\w*|embeddings?|vec)")
 _WEIGHTS = re.compile(r"edge_(weights?|dist\w*|lengths?|types?)")
+_OF_GRAPHS = re.compile(r"batch(_(index|idx|ids?|vec))?|graph_(ids?|index|idx)")
+"""For each node the graph that it is of."""
 _OF_NODES = re.compile(r"x|h|feats?|features|node_\w+|nodes")
 
 
@@ -74,6 +76,8 @@ def with_edges(symbols: Symbols, env: Mapping[str, Value]) -> dict[str, Value]:
             made[given] = Array([edges, symbols.fresh("features")], False, value.kind)
         elif _WEIGHTS.fullmatch(given):
             made[given] = Array([edges], False, value.kind)
+        elif _OF_GRAPHS.fullmatch(given):
+            made[given] = Array([nodes], False, "Int")
         elif _OF_NODES.fullmatch(given):
             made[given] = Array([nodes, symbols.fresh("features")], False, value.kind)
     return made

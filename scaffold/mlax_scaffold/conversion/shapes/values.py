@@ -96,10 +96,21 @@ class Array:
     def of_integers(self) -> None:
         """It holds indices, and so does what it is a view of."""
         self.kind = "Int"
-        inner = self.widened[0] if self.widened is not None else self.source
-        for part in [*self.parts, *([inner] if inner is not None else [])]:
+        for part in self._viewed():
             if part.kind != "Int":
                 part.of_integers()
+
+    def of_numbers(self) -> None:
+        """It holds no truths, but numbers, and so does what it is a view of."""
+        if self.kind == "Bool":
+            self.kind = "Float"
+        for part in self._viewed():
+            part.of_numbers()
+
+    def _viewed(self) -> list[Array]:
+        """What it is a view of, or is put together of."""
+        inner = self.widened[0] if self.widened is not None else self.source
+        return [*self.parts, *([inner] if inner is not None else [])]
 
     def told_by(self, other: Array) -> None:
         """What is known of an array that has one more axis here, of what it is combined with."""

@@ -8,6 +8,12 @@ from collections.abc import Callable, Sequence
 
 from mlax_scaffold.conversion.source.trees import expression, literal
 
+TEXTS = (
+    *("format", "lower", "upper", "capitalize", "strip", "split", "replace"),
+    *("startswith", "endswith", "removeprefix", "removesuffix"),
+)
+"""Methods of texts that make something of literals."""
+
 
 def computed(
     operate: Callable[..., object] | None, given: Sequence[ast.expr]

@@ -55,7 +55,7 @@ class _Reversals(ast.NodeTransformer):
 
 
 def without_tuple_statements(tree: ast.Module) -> None:
-    """Write `a.append(x), b.append(y)`, and what ends in a comma, as statements of their own, in place."""
+    """Write `a.append(x), b.append(y)`, `self.a, self.b = a, b` and the like as several statements."""
     for part in ast.walk(tree):
         for field in ("body", "orelse"):
             body = getattr(part, field, None)
@@ -67,7 +67,22 @@ def _of_tuple(node: ast.stmt) -> list[ast.stmt]:
     match node:
         case ast.Expr(value=ast.Tuple(elts=elements)) if elements:
             return [ast.copy_location(ast.Expr(e), e) for e in elements]
+        case ast.Assign(
+            targets=[ast.Tuple(elts=places)], value=ast.Tuple(elts=values)
+        ) if len(places) == len(values):
+            # What a constructor keeps as it is given.
+            plain = all(isinstance(v, ast.Name | ast.Constant) for v in values)
+            if plain and all(map(_of_self, places)):
+                pairs = zip(places, values, strict=True)
+                made = (ast.Assign([place], value) for place, value in pairs)
+                return [ast.copy_location(one, node) for one in made]
     return [node]
+
+
+def _of_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and (
+        isinstance(node.value, ast.Name) and node.value.id == "self"
+    )
 
 
 def _deletes(node: ast.stmt) -> bool:

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
-from mlax_scaffold.conversion.source.computed_literals import computed, written
+from mlax_scaffold.conversion.source.computed_literals import TEXTS, computed, written
 from mlax_scaffold.conversion.source.direct_names import attribute_named
 from mlax_scaffold.conversion.source.known_mappings import entry, mapped, spread_out
 from mlax_scaffold.conversion.source.trees import (
@@ -276,9 +276,9 @@ class Known(ast.NodeTransformer):
             ):
                 return node.func.value  # type: ignore[attr-defined]
             case ast.Call(
-                func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")
-            ) if not node.keywords:
-                return computed(text.format, node.args) or node
+                func=ast.Attribute(value=ast.Constant(value=str(text)), attr=title)
+            ) if title in TEXTS and not node.keywords:
+                return computed(getattr(text, title), node.args) or node
             case ast.Call(
                 func=ast.Attribute(value=owner, attr="tolist" | "copy"), args=[]
             ):

@@ -121,7 +121,7 @@ def _binds(node: ast.AST) -> str | None:
 def _shifted(
     source: Source, statements: Sequence[ast.stmt], names: set[str]
 ) -> Iterator[str]:
-    """The lines of statements, and of comments above them, in a method where hyperparameters are attributes."""
+    """The lines of statements and of comments above them, with hyperparameters as attributes."""
     if not statements:
         return
     first, last = statements[0].lineno, statements[-1].end_lineno or 0

@@ -305,8 +305,8 @@ _TENSORS = {
     "ones": Row("(*size, dtype=_)", "calc.filled('ones', size, dtype)"),
     "full": Row("(size, fill_value, dtype=_)", "calc.full(size, fill_value, dtype)"),
     "eye": Row("(n, m=_, dtype=_)", "calc.eye(n, m, dtype)"),
-    "zeros_like": Row("(x, dtype=_)", "jnp.zeros_like(x, calc.count(dtype))"),
-    "ones_like": Row("(x, dtype=_)", "jnp.ones_like(x, calc.count(dtype))"),
+    "zeros_like": Row("(x, dtype=_)", "jnp.zeros_like(x, calc.like(x, dtype))"),
+    "ones_like": Row("(x, dtype=_)", "jnp.ones_like(x, calc.like(x, dtype))"),
     "full_like": Row(
         "(x, fill_value, dtype=_)", "jnp.full_like(x, fill_value, calc.count(dtype))"
     ),

@@ -1,0 +1,172 @@
+"""Inputs that are lists of arrays, such as the maps of an image pyramid: `for feature in features`.
+
+Where each is given to a layer of its own, `self.inner[i](x[i])`, there are as many as there are layers, and
+loops over them are written out. Elsewhere there is any number of them, which are all alike.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections.abc import Iterable
+
+from mlax_scaffold.conversion.shapes.values import Array, Each, Several, Value
+from mlax_scaffold.conversion.source.trees import (
+    folded,
+    is_name,
+    literal,
+    self_attribute,
+    targets,
+    with_names,
+)
+
+_LISTS = re.compile(
+    r"['\"]?(typing\.)?(List|list|Sequence|Tuple|tuple)\[(torch\.)?Tensor(, \.\.\.)?\]['\"]?"
+)
+_MOST = 8
+"""Loops of more passes are not written out."""
+
+
+def listed_inputs(
+    forward: ast.FunctionDef, inputs: Iterable[ast.arg]
+) -> dict[str, Value]:
+    """Those of a method of PyTorch, whose loops over them are written out in place."""
+    found: dict[str, Value] = {}
+    bound = {t for part in ast.walk(forward) for t in _bound(part)}
+    for argument in inputs:
+        given = argument.arg
+        if given in bound or not _is_listed(forward, argument):
+            continue
+        count = _count(forward, given)
+        if count is None:
+            found[given] = Each(Array([], True), alike=False)
+            continue
+        _WrittenOut(given, count).visit(forward)
+        found[given] = Several([Array([], True) for _ in range(count)])
+    ast.fix_missing_locations(forward)
+    return found
+
+
+def _bound(node: ast.AST) -> list[str]:
+    return list(targets(node)) if isinstance(node, ast.Assign | ast.AugAssign) else []
+
+
+def _is_listed(forward: ast.FunctionDef, argument: ast.arg) -> bool:
+    """Whether an input is a list, as its type says, or the layers that its elements are given to."""
+    if argument.annotation is not None:
+        return _LISTS.fullmatch(ast.unparse(argument.annotation)) is not None
+    return _count(forward, argument.arg) is not None
+
+
+def _count(forward: ast.FunctionDef, given: str) -> int | None:
+    """How many arrays there are, told by the layers that they are given to; None where nothing tells."""
+    counts: set[int] = set()
+    for part in ast.walk(forward):
+        match part:
+            case ast.Call(func=ast.Subscript(value=layers, slice=at), args=[first, *_]):
+                same = isinstance(at, ast.Name) and _is_element(first, given, at.id)
+                if same and (count := _layers(layers)):
+                    counts.add(count)
+            case ast.Call(func=ast.Name(id="zip"), args=args):
+                if any(is_name(a, given) for a in args):
+                    counts |= {c for a in args if (c := _layers(a))}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _is_element(node: ast.expr, given: str, index: str) -> bool:
+    match node:
+        case ast.Subscript(value=value, slice=at):
+            return is_name(value, given) and is_name(at, index)
+    return False
+
+
+def _layers(node: ast.expr) -> int:
+    """How many layers stand in a list; 0 for anything else."""
+    elements = node.elts if isinstance(node, ast.List | ast.Tuple) else []
+    return len(elements) if all(self_attribute(e) for e in elements) else 0
+
+
+class _WrittenOut(ast.NodeTransformer):
+    """Writes out the loops over the arrays of a list, and how many there are."""
+
+    def __init__(self, given: str, count: int):
+        self.given, self.count = given, count
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        counts = is_name(node.func, "len") and len(node.args) == 1
+        if counts and is_name(node.args[0], self.given):
+            return ast.copy_location(ast.Constant(self.count), node)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        return folded(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        at = literal(node.slice)
+        if isinstance(at, int) and _layers(node.value):
+            return node.value.elts[at]  # type: ignore[attr-defined]
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
+        node.iter = self.visit(node.iter)
+        passes = self._passes(node.target, node.iter)
+        ends = any(isinstance(p, ast.Break | ast.Continue) for p in ast.walk(node))
+        if passes is None or len(passes) > _MOST or ends or node.orelse:
+            self.generic_visit(node)
+            return node
+        made = [
+            with_names(copy.deepcopy(part), parts)
+            for parts in passes
+            for part in node.body
+        ]
+        return [self.visit(part) for part in made]
+
+    def _passes(
+        self, target: ast.expr, source: ast.expr
+    ) -> list[dict[str, ast.expr]] | None:
+        """What the names of a loop are in each pass; None for another loop."""
+        bound = target.elts if isinstance(target, ast.Tuple) else [target]
+        columns = self._columns(source)
+        if columns is None or len(bound) != len(columns):
+            return None
+        made: list[dict[str, ast.expr]] = [{} for _ in columns[0]]
+        for place, column in zip(bound, columns, strict=True):
+            inner = place.elts if isinstance(place, ast.Tuple) else [place]
+            for parts, value in zip(made, column, strict=True):
+                values = value.elts if isinstance(value, ast.Tuple) else [value]
+                if len(values) != len(inner):
+                    return None
+                for one, part in zip(inner, values, strict=True):
+                    if not isinstance(one, ast.Name):
+                        return None
+                    parts[one.id] = part
+        return made
+
+    def _columns(self, source: ast.expr) -> list[list[ast.expr]] | None:
+        """What each name of a loop goes over."""
+        if is_name(source, self.given):
+            indices = map(ast.Constant, range(self.count))
+            name = ast.Name(self.given, ast.Load())
+            return [[ast.Subscript(copy.deepcopy(name), i, ast.Load()) for i in indices]]  # fmt: skip
+        if _layers(source):
+            return [[*source.elts]]  # type: ignore[attr-defined]
+        func = getattr(source, "func", None)
+        args = source.args if isinstance(source, ast.Call) else []
+        if is_name(func, "range") and all(isinstance(literal(a), int) for a in args):
+            numbers = range(*(literal(a) for a in args))  # type: ignore[arg-type]
+            return [[ast.Constant(n) for n in numbers]]
+        inner = [self._columns(a) for a in args]
+        whole = [i[0] for i in inner if i is not None and len(i) == 1]
+        if len(whole) < len(inner) or len({*map(len, whole)}) != 1:
+            return None
+        if is_name(func, "reversed"):
+            return [whole[0][::-1]]
+        if is_name(func, "enumerate") and len(whole) == 1:
+            return [[ast.Constant(i) for i in range(len(whole[0]))], whole[0]]
+        if is_name(func, "zip"):
+            return whole
+        return None
