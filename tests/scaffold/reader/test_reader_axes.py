@@ -241,6 +241,8 @@ def test_beside_a_batch_that_is_written_there_is_one():
         ("x: (optional, float)", "..."),
         ("x: what y: (b, n) is", "..."),
         ("xx: (b, n)", "..."),
+        ("x: scores (n,)", "n"),
+        ("x: scores (n)", "..."),
         ("x: (n, n)", "..."),
         ("x: tokens (Smith, 2017)", "..."),
     ],

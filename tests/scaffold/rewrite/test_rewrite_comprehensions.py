@@ -52,6 +52,22 @@ LAYERS = {
                 row = row + y
             return jnp.stack(ys) * row + zs[1][0] + both["b"] + y
         """,
+    "places_that_are_listed": """
+        def setup(self):
+            self.parts = {"a": Plain(3), "b": Plain(3), "noise": Noise(), "n": Counter()}
+            self.row = [Plain(3) for _ in range(3)]
+
+        def _use(self, f, x):
+            return f(x) * 2.0
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            q, k = (self._use(p, x) for p in (self.parts["b"], self.parts["a"]))
+            rows = [layer(x) for layer in [self.row[2], self.row[0], self.row[2]]]
+            drawn = [p(x) for p in (self.parts["noise"], self.parts["n"], self.parts["noise"])]
+            for p in (self.parts["n"], self.parts["n"]):
+                x = p(x)
+            return q * k + rows[0] - 2.0 * rows[1] * rows[2] + drawn[0] * drawn[1] - drawn[2] + x
+        """,
     "what_a_lambda_is_called_with": """
         def setup(self):
             self.layers = [Plain(3) for _ in range(3)]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from mlax_scaffold.reader.axes.known import Known
 
 _AXIS = r"(?:[A-Za-z_]\w*|\d+|\.\.\.)"
-_LISTED = rf"[\[(]\s*(?P<listed>{_AXIS}(?:\s*,\s*{_AXIS})+)\s*,?\s*[\])]"
+_LISTED = rf"[\[(]\s*(?P<listed>{_AXIS}(?:(?:\s*,\s*{_AXIS})+\s*,?|\s*,))\s*[\])]"
 _CROSSED = rf"(?P<crossed>{_AXIS}(?: x {_AXIS})+)(?!\w)"
 _NO_AXES = frozenset(
     (
@@ -47,7 +47,7 @@ def _axes(name: str, text: str, fields: Collection[str]) -> Sequence[str] | None
     # What is said of another name behind this one is not said of this one.
     if found is None or ":" in found["between"]:
         return None
-    axes = re.split(r"\s*,\s*| x ", found["listed"] or found["crossed"])
+    axes = re.findall(_AXIS, (found["listed"] or found["crossed"]).replace(" x ", ","))
     named = [a if a in fields else a.lower() for a in axes]
     plain = [a for a in named if a != "..." and not a.isdigit()]
     cited = any(re.fullmatch("(?:19|20)[0-9]{2}", a) for a in named)

@@ -83,8 +83,37 @@ class Iterating(Entering, ast.NodeVisitor):
                     return item, True
                 self.visit(node)
                 return None, False
+        if (items := self._listed(node)) is not None:
+            return items, True
         self.visit(node)
         return None, False
+
+    def _listed(self, node: ast.expr) -> Any:
+        """What `(self.parts["a"], self.parts["b"])` stands for, which runs over the keys then."""
+        match node:
+            case ast.Tuple(elts=items) | ast.List(elts=items) if items:
+                pass
+            case _:
+                return None
+        keys, owners = [], {}
+        for item in items:
+            match item:
+                case ast.Subscript(value=owner, slice=ast.Constant() as key):
+                    keys.append(key)
+                    owners[ast.unparse(owner)] = owner
+                case _:
+                    return None
+        if len(owners) > 1 or (place := self.place(*owners.values())) is None:
+            return None
+        kind = container_of(self.members(place))
+        if kind not in (LIST, DICT) or any(
+            (type(k.value) is int) != (kind == LIST) for k in keys
+        ):
+            return None
+        written = ", ".join(repr(k.value) for k in keys)
+        self.change(node, f"({written},)")
+        step = Step(LIST) if kind == LIST else Step(DICT)
+        return lambda v: place.item(step, v)
 
     def bind(self, target: ast.expr, item: Any) -> None:
         """What the variables of a loop stand for."""
