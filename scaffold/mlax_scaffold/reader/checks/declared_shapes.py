@@ -8,6 +8,7 @@ from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.sizes import fields_of
+from mlax_scaffold.reader.checks.initial_arrays import is_number
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
@@ -70,7 +71,7 @@ def _filled(source: Source, node: ast.expr, text: str) -> str | None:
     field = self_attribute(node)
     if field is not None and _is_field(source, node, field):
         return f"constant({text})"
-    return f"constant({text})" if _is_number(node) else None
+    return f"constant({text})" if is_number(node) else None
 
 
 def check_text(source: Source, shape: ast.expr) -> None:
@@ -130,13 +131,4 @@ def _is_no_size(node: ast.expr) -> bool:
             return type(value) is not int
         case ast.UnaryOp() | ast.Tuple() | ast.List():
             return True
-    return False
-
-
-def _is_number(node: ast.expr) -> bool:
-    match node:
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _is_number(operand)
-        case ast.Constant(value=value):
-            return type(value) in (int, float)
     return False

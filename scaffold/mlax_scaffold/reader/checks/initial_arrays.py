@@ -52,7 +52,7 @@ def is_initial_array(call: ast.Call, imports: Imports) -> bool:
             return False
         case [first] if dotted(call.func) == "moment":
             return False
-        case [first] if not call.keywords and _is_number(first):
+        case [first] if not call.keywords and is_number(first):
             return True
         case [first, *_] if qualified(first, imports) in _FUNCTIONS:
             return True
@@ -66,7 +66,7 @@ def check_initial_array(source: Source, call: ast.Call, imports: Imports) -> Non
     """Report `trainable(jnp.eye(n), (n, n))`, `trainable(jnp.zeros(n))`, and `trainable(jnp.ones, (n,))`."""
     initializer, *rest = call.args
     role = dotted(call.func)
-    kind = "a number" if _is_number(initializer) else "an array"
+    kind = "a number" if is_number(initializer) else "an array"
     function = qualified(initializer, imports) or ""
     if function in _FUNCTIONS:
         kind = "called with a shape"
@@ -143,10 +143,11 @@ def _is_array(node: ast.expr, imports: Imports) -> bool:
     return False
 
 
-def _is_number(node: ast.expr) -> bool:
+def is_number(node: ast.expr) -> bool:
+    """Whether an expression is a number that is written out."""
     match node:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _is_number(operand)
+            return is_number(operand)
         case ast.Constant(value=value):
             return type(value) in (int, float)
     return False
@@ -175,7 +176,7 @@ def _named(
     source: Source, node: ast.expr, imports: Imports
 ) -> tuple[str, Needed] | None:
     """The initializer of a word, and its import; None where it is another."""
-    value: ast.expr | None = node if _is_number(node) else None
+    value: ast.expr | None = node if is_number(node) else None
     if isinstance(node, ast.Call):
         full = qualified(node.func, imports) or ""
         if full in _WORDS:
@@ -267,7 +268,7 @@ def _sizes(node: ast.expr) -> Iterator[int | None]:
 
 def _is_scalar(node: ast.expr) -> bool:
     """Whether an expression is a number, or a hyperparameter, which is one."""
-    return _is_number(node) or self_attribute(node) is not None
+    return is_number(node) or self_attribute(node) is not None
 
 
 def _is_shape(node: ast.expr) -> bool:
