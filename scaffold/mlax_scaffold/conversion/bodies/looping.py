@@ -6,6 +6,7 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.bodies.last_passes import after_loop, growth
+from mlax_scaffold.conversion.bodies.parallel_lists import with_shared_passes
 from mlax_scaffold.conversion.bodies.repeating import Repeating
 from mlax_scaffold.conversion.lists.literal_loops import layer_passes, literal_passes
 from mlax_scaffold.conversion.shapes.repeated_sizes import passes
@@ -81,7 +82,7 @@ class Looping(Repeating):
                     self.env[local] = value.like(axes)
         listed_before = set(self.builder.attributes)
         before = {k: v for k, v in self.env.items() if k in assigned}
-        count = passes(node)
+        count = passes(self._listed(node))
         self._kept_passes(node)
         node.body = self.statements(node.body)
         self.loop = outer
@@ -90,6 +91,12 @@ class Looping(Repeating):
             # What the last pass leaves has other sizes than what the first one does.
             self.env |= dict.fromkeys(assigned)
         new = [a for a in self.builder.attributes if a not in listed_before]
+        gone = [
+            v.attribute
+            for t in targets(node.target)
+            if isinstance(v := self.env.get(t), Loop)
+        ]
+        with_shared_passes(self.builder.setup, gone, self.symbols.find)
         self._vary(self._listed(node), varying)
         made = [a for a in new if self.builder.attributes[a].kind == "layers"]
         if made and outer is not None:

@@ -10,7 +10,12 @@ import ast
 from mlax_scaffold.conversion.forms.leaf_functions import Decided
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_none, self_attribute
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_none,
+    literal,
+    self_attribute,
+)
 
 
 def without_absent_rules(origin: Origin, notes: Notes) -> None:
@@ -70,9 +75,18 @@ class _Begun(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        told = {"has_variable": True, "is_initializing": False}
+        told: dict[str, ast.expr] = {
+            "has_variable": ast.Constant(True),
+            "is_initializing": ast.Constant(False),
+        }
+        names = [literal(a) for a in node.args]
+        if len(names) == 1 and isinstance(names[0], str):
+            # There are keys, and states that change, where the layer trains; weights do not change in a call.
+            kept = names[0] in ("params", "intermediates")
+            trains = ast.Constant(False) if kept else expression("self.training")
+            told |= {"has_rng": trains, "is_mutable_collection": trains}
         known = self_attribute(node.func) or ""
         if known not in told:
             return node
         self.found = True
-        return ast.copy_location(ast.Constant(told[known]), node)
+        return ast.copy_location(told[known], node)

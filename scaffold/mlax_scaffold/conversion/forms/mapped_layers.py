@@ -11,14 +11,14 @@ for member in range(2):
 q = jnp.stack(members, axis=0)
 
 and `x, _ = nn.scan(Block, variable_axes={"params": 0}, length=depth)(width)(x, None)` a loop that calls
-one after another.
+one after another. Those that `setup` makes are a list: `self.critics = [Critic(width) for _ in range(2)]`.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.source.origin import Origin
@@ -28,6 +28,7 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     marked,
     name,
+    self_attribute,
     statement,
     with_names,
 )
@@ -43,12 +44,37 @@ class _Several:
     """What `nn.vmap` is told of layers with weights of their own."""
 
     layer: ast.expr
-    given: tuple[object, ...] | None
-    """The axis of each input that is gone through; None: each is given all of them whole."""
+    given: tuple[object, ...] | int | None
+    """The axis of each input, or of all, that is gone through; None: each is given all of them whole."""
     made: int
     count: ast.expr
     scans: bool = False
     """Whether each is given what the one before it returns first."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a call of such layers runs."""
+
+    several: _Several
+    layer: ast.expr
+    """One of them."""
+    members: ast.expr | None = None
+    """The list of them, which `layer` goes through, where they are made elsewhere."""
+
+    def loop(self, count: str, body: list[ast.stmt], *, numbered: bool) -> ast.For:
+        """The loop over them, with the name of their number."""
+        if self.members is None:
+            iterated, target = expression("range(n)", n=self.several.count), count
+        elif numbered:
+            iterated = expression("enumerate(m)", m=self.members)
+            target = f"{count}, {ast.unparse(self.layer)}"
+        else:
+            iterated, target = self.members, ast.unparse(self.layer)
+        loop = statement(f"for {target} in x:\n    pass", x=iterated)
+        assert isinstance(loop, ast.For)
+        loop.body = body
+        return loop
 
 
 def without_mapped_layers(origin: Origin) -> None:
@@ -56,9 +82,14 @@ def without_mapped_layers(origin: Origin) -> None:
     if not origin.uses("flax"):
         return
     for node in origin.classes.values():
-        for method in node.body:
-            if isinstance(method, ast.FunctionDef) and method.name == "__call__":
-                _Layers(origin).method(method)
+        methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+        kept: dict[str, _Several] = {}
+        for method in methods:
+            if method.name == "setup":
+                kept |= _Layers(origin).kept(method)
+        for method in methods:
+            if method.name == "__call__" or (kept and method.name != "setup"):
+                _Layers(origin, kept).method(method)
     ast.fix_missing_locations(origin.tree)
 
 
@@ -89,16 +120,20 @@ def _several(origin: Origin, call: ast.expr) -> _Several | None:
     own = isinstance(weights, dict) and weights.get("params") == 0
     if len(call.args) != 1 or not own or count is None or not set(given) <= _KNOWN:
         return None
-    if axes is not None and not isinstance(axes, tuple):
+    each = axes if isinstance(axes, tuple) else (axes,)
+    if not isinstance(made, int) or any(a not in (None, 0) for a in each):
         return None
-    if not isinstance(made, int) or set(axes or ()) - {None, 0}:
-        return None
+    assert axes is None or isinstance(axes, tuple | int)
     return _Several(call.args[0], axes, made, count)
 
 
 class _Layers:
-    def __init__(self, origin: Origin):
+    def __init__(
+        self, origin: Origin, attributes: Mapping[str, _Several] | None = None
+    ):
         self.origin, self.count = origin, 0
+        self.attributes = attributes or {}
+        """Lists of such layers that the object has."""
         self.known: dict[str, _Several] = {}
         """Locals that are such classes, or such layers."""
         self.layers: dict[str, ast.Call] = {}
@@ -116,6 +151,31 @@ class _Layers:
             if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
         }
         method.body = [made for s in method.body for made in self._statement(s)]
+
+    def kept(self, setup: ast.FunctionDef) -> dict[str, _Several]:
+        """The lists of layers that it gives the object, which are made such lists, in place."""
+        found: dict[str, _Several] = {}
+        left: list[ast.stmt] = []
+        for node in setup.body:
+            match node:
+                case ast.Assign(
+                    targets=[ast.Name(id=local)], value=ast.Call() as call
+                ) if made := self._told(call):
+                    self.known[local] = made
+                    continue
+                case ast.Assign(
+                    targets=[ast.Attribute() as target], value=ast.Call() as call
+                ) if (title := self_attribute(target)) and (made := self._maker(call)):
+                    found[title] = made
+                    named = [k for k in call.keywords if k.arg != "name"]
+                    one = ast.Call(made.layer, call.args, named)
+                    node.value = expression(
+                        "[x for _ in range(n)]", x=one, n=made.count
+                    )
+            left.append(node)
+        if found:
+            setup.body = left
+        return found
 
     def _statement(self, node: ast.stmt) -> Iterator[ast.stmt]:
         match node:
@@ -151,9 +211,12 @@ class _Layers:
     def _told(self, call: ast.expr) -> _Several | None:
         return _several(self.origin, call) or _scanned(self.origin, call)
 
-    def _layer(self, call: ast.Call) -> tuple[_Several, ast.Call] | None:
+    def _layer(self, call: ast.Call) -> _Run | None:
         """The layers that a call runs, and what makes one of them."""
         func = call.func
+        if (title := self_attribute(func)) and title in self.attributes:
+            one = name(f"one_of_{title}")
+            return _Run(self.attributes[title], one, copy.deepcopy(func))
         if isinstance(func, ast.Name) and func.id in self.layers:
             several, layer = self.known[func.id], self.layers[func.id]
         elif isinstance(func, ast.Call) and (known := self._maker(func)) is not None:
@@ -164,7 +227,7 @@ class _Layers:
         if isinstance(layer.func, ast.Call):
             layer.func = layer.func.args[0]
         layer.func = self.wrapped.get(getattr(layer.func, "id", ""), layer.func)
-        return several, layer
+        return _Run(several, layer)
 
     def _one_after_another(self, node: ast.stmt) -> list[ast.stmt] | None:
         """The loop over layers of which each is given what the one before it returns."""
@@ -176,17 +239,11 @@ class _Layers:
                 found = self._layer(call)
             case _:
                 return None
-        if found is None or not found[0].scans:
+        if found is None or not found.several.scans:
             return None
-        several, layer = found
-        one = ast.Call(layer, [name(carry), *rest], call.keywords)
+        one = ast.Call(found.layer, [name(carry), *rest], call.keywords)
         body = [statement(f"{carry}, {beside} = y", y=one)]
-        loop = ast.For(
-            ast.Name("_", ast.Store()),
-            expression("range(n)", n=several.count),
-            body,
-            [],
-        )
+        loop = found.loop("_", body, numbered=False)
         made: list[ast.stmt] = (
             [] if is_name(first, carry) else [statement(f"{carry} = x", x=first)]
         )
@@ -211,26 +268,22 @@ class _Layers:
     def _called(self, call: ast.Call) -> Iterator[ast.stmt]:
         """The loop over the layers of a call, which becomes the array of their results."""
         found = self._layer(call)
-        if found is None or found[0].scans:
+        if found is None or found.several.scans:
             return
-        several, layer = found
+        several = found.several
         members, member = f"members_{self.count}", f"member_{self.count}"
         self.count += 1
+        places = several.given
+        if not isinstance(places, tuple):
+            places = (places,) * len(call.args)
         given = [
             expression("x[i]", x=a, i=name(member)) if at == 0 else a
-            for a, at in zip(
-                call.args, several.given or [None] * len(call.args), strict=False
-            )
+            for a, at in zip(call.args, places, strict=False)
         ]
-        one = ast.Call(copy.deepcopy(layer), given, call.keywords)
+        one = ast.Call(copy.deepcopy(found.layer), given, call.keywords)
         added = expression(f"{members}.append(y)", y=one)
         yield ast.copy_location(statement(f"{members} = []"), call)
-        loop = ast.For(
-            ast.Name(member, ast.Store()),
-            expression("range(n)", n=several.count),
-            [ast.Expr(added)],
-            [],
-        )
+        loop = found.loop(member, [ast.Expr(added)], numbered=0 in places)
         yield ast.copy_location(loop, call)
         made = marked("jnp.stack(m)", m=name(members))
         assert isinstance(made, ast.Call)

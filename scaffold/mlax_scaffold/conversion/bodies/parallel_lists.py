@@ -1,0 +1,63 @@
+"""Lists of layers that a loop goes over together, of which one has the sizes of another one's passes.
+
+convs = [Conv(f) for f in features]; norms = [Norm() for _ in features]
+
+A norm after each layer is as wide as that one: its list goes over `features` by the same name.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Sequence
+
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    name,
+    names,
+    replaced,
+    same,
+    self_attribute,
+    targets,
+)
+
+
+def with_shared_passes(
+    setup: Sequence[ast.stmt],
+    lists: Sequence[str],
+    find: Callable[[ast.expr], ast.expr],
+) -> None:
+    """Give each of these lists the names of another one's passes that its sizes are told by, in place.
+
+    Args:
+        setup: what declares them.
+        lists: the attributes that a loop goes over together.
+        find: the size that another one stands for.
+    """
+    made = [
+        part.value
+        for part in setup
+        if isinstance(part, ast.Assign)
+        and self_attribute(part.targets[0]) in lists
+        and isinstance(part.value, ast.ListComp)
+        and len(part.value.generators) == 1
+    ]
+    for one in made:
+        generator = one.generators[0]
+        for other in made:
+            passes = other.generators[0]
+            missing = set(targets(passes.target)) - set(targets(generator.target))
+            if other is one or not missing & set(names(find(one.elt))):
+                continue
+            match generator.target, passes.target:
+                case ast.Name(id=own), ast.Name(id=theirs) if same(
+                    generator.iter, passes.iter
+                ):
+                    one.elt = replaced(one.elt, {own: name(theirs)})
+                    generator.target = copy.deepcopy(passes.target)
+                case _:
+                    both = [generator.target, copy.deepcopy(passes.target)]
+                    generator.target = ast.Tuple(both, ast.Store())
+                    generator.iter = expression(
+                        "zip(a, b)", a=generator.iter, b=passes.iter
+                    )
