@@ -7,6 +7,7 @@ import ast
 import libcst as cst
 
 from mlax_scaffold.model.definition import Definition, Role
+from mlax_scaffold.reader.source import parsed
 from mlax_scaffold.reader.source import self_attribute as read_of_self
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.keys import PREPARE_KEY
@@ -188,7 +189,7 @@ class _Update(OuterTransformer):
         made = super().leave_FunctionDef(original_node, updated_node)
         stored = {
             read_of_self(found)
-            for found in ast.walk(ast.parse(code(original_node)))
+            for found in ast.walk(parsed(code(original_node)))
             if isinstance(found, ast.Attribute) and isinstance(found.ctx, ast.Store)
         }
         names = [name for name in self.moments if nested and name in stored]
