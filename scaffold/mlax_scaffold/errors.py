@@ -59,6 +59,8 @@ class Fix:
     imports: tuple[Needed, ...] = ()
     shown: tuple[str, ...] = ()
     """What changes, in lines for people."""
+    written: bool = False
+    """Whether the places of the edits are those of the text as written, not of the one that is read."""
 
 
 @dataclass(frozen=True, order=True)

@@ -140,6 +140,10 @@ def closures_of(
         if d.role in roles or d.holds(Role.STATE) or d.holds(Role.MOMENT)
     }
     optimizers = optimizers_of(definition)
+    if definition.kind is Kind.OPTIMIZER and method.name == "update":
+        states = (
+            set()
+        )  # its moments are locals, which functions inside of it set as such
     states |= {f"{name}.state" for name in optimizers}
     states |= {f"{name}.non_trainables" for name in definition.holding("layer")}
     at = functools.partial(effect_at, held)

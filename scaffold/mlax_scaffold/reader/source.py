@@ -195,7 +195,7 @@ class Source:
         shown = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", shown)
         place = Location(self.path, line, column)
         told = _escaped(message), _escaped(hint)
-        if fix is not None and self.resolved is not None:
+        if fix is not None and self.resolved is not None and not fix.written:
             edits = self.resolved.edits(fix.edits)
             fix = None if edits is None else replace(fix, edits=tuple(edits))
         if fix is not None and not fix.shown:

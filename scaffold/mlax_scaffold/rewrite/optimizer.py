@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 import libcst as cst
 
 from mlax_scaffold.model.definition import Definition, Role
+from mlax_scaffold.reader.source import parsed
+from mlax_scaffold.reader.source import self_attribute as read_of_self
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.keys import PREPARE_KEY
 from mlax_scaffold.rewrite.nodes import (
@@ -15,6 +19,7 @@ from mlax_scaffold.rewrite.nodes import (
     element,
     expression,
     self_attribute,
+    with_prelude,
 )
 from mlax_scaffold.rewrite.presence import compared_with_none
 from mlax_scaffold.rewrite.returns import Returns
@@ -175,6 +180,20 @@ class _Update(OuterTransformer):
             # One with a dtype of its own may be an integer or a boolean, and stays so.
             return expression(f"arrays.cast(state.{name}, grad.dtype)")
         return expression(f"hyperparams.{name}")
+
+    def leave_FunctionDef(
+        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
+    ) -> cst.FunctionDef:
+        """A function that sets moments sets locals of the one that it is in."""
+        nested = self.nested
+        made = super().leave_FunctionDef(original_node, updated_node)
+        stored = {
+            read_of_self(found)
+            for found in ast.walk(parsed(code(original_node)))
+            if isinstance(found, ast.Attribute) and isinstance(found.ctx, ast.Store)
+        }
+        names = [name for name in self.moments if nested and name in stored]
+        return with_prelude(made, [f"nonlocal {', '.join(names)}"] if names else [])
 
     def leave_Return(
         self, original_node: cst.Return, updated_node: cst.Return

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from mlax_scaffold.testing.picks import Make, Unfit
+from mlax_scaffold.testing.picks import Make, Pick, Unfit
 from mlax_scaffold.testing.strategies import Domain
 
 T = TypeVar("T")
@@ -73,6 +73,25 @@ def taken_by_default(make: Make[C], defaults: Mapping[str, Any]) -> C | None:
         if found:
             return min(found, key=lambda case: case[0])[1]
     return None
+
+
+def holding(make: Make[C], defaults: Mapping[str, Any]) -> Make[C]:
+    """Makes the cases that have these values, of which nothing is picked."""
+    return (lambda pick: make(_Held(pick, defaults))) if defaults else make
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Picks what another one does, but for what has a value already."""
+
+    pick: Pick
+    defaults: Mapping[str, Any]
+
+    def __call__(self, name: str, domain: Domain[T]) -> T:
+        return self.defaults[name] if name in self.defaults else self.pick(name, domain)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.pick, name)
 
 
 @dataclass

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from mlax_scaffold.testing import covering, picks, profiles
 from mlax_scaffold.testing.alike import SizesAlike, alike
+from mlax_scaffold.testing.by_default import holding
 from mlax_scaffold.testing.domains import Undefined
 from mlax_scaffold.testing.examples import drawn
 from mlax_scaffold.testing.oracle import Spec
@@ -51,6 +52,15 @@ class Claim(Generic[S]):
     def name(self) -> str:
         """That of the function that checks it."""
         return self.check.__name__
+
+
+@dataclass(frozen=True)
+class _Found(Generic[S]):
+    """The cases of a contract, what makes them, and the defaults that all of them have."""
+
+    make: Make[S]
+    cases: list[tuple[S, Mapping[str, Any]]]
+    held: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -132,10 +142,12 @@ class Contract(Generic[S]):
                     return True
             return False
 
-        left = picks.smallest(self.make, picked, fails)
+        # What Hypothesis draws is looked at before there may be others.
+        make = self._found.make if "_found" in vars(self) else self.make
+        left = picks.smallest(make, picked, fails)
         what = claim.name.replace("_", " ")
         case = _listed(left)
-        rest = _listed(picks.simplest(self.make, left))
+        rest = _listed(picks.simplest(make, left))
         return (
             f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name} is claimed to "
             f"{what}, but:\n{error}\n"
@@ -155,18 +167,29 @@ class Contract(Generic[S]):
 
     @functools.cached_property
     def covering(self) -> list[tuple[S, Mapping[str, Any]]]:
-        """Cases in which every two options come together.
+        """Cases in which every two options come together."""
+        return self._found.cases
+
+    @functools.cached_property
+    def _found(self) -> _Found[S]:
+        """The same, with what makes them.
 
         They hold the programs of all their situations, so those of one definition are kept at a time.
         """
         # What fits a layer is looked for once, where its entry points take the same.
-        cases: list[tuple[S, Mapping[str, Any]]] = []
+        make, cases, held = self.make, [], {}
         if self.of is not None:
-            known = [picked for _, picked in self.of.covering]
-            cases += covering.again(self.make, self.of.make, known)
+            of = self.of._found
+            known = [picked for _, picked in of.cases]
+            make, held = holding(make, of.held), of.held
+            cases += covering.again(make, of.make, known)
         _forget_others(self)
         if not cases:
-            cases += covering.covering(self.make, seeds=profiles.seeds())
+            for held in self._often_held():
+                make = holding(self.make, held)
+                cases += covering.covering(make, seeds=profiles.seeds())
+                if cases:
+                    break
         if not cases:
             raise AssertionError(
                 f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name}: no case "
@@ -175,11 +198,22 @@ class Contract(Generic[S]):
                 "the types of the inputs, `require` in `setup` what hyperparameters have to be, "
                 "or give `examples`."
             )
-        self._warn_of_sizes([picked for _, picked in cases])
-        return cases
+        self._warn_of_sizes(make, [picked for _, picked in cases])
+        return _Found(make, cases, held)
 
-    def _warn_of_sizes(self, cases: Sequence[Mapping[str, Any]]) -> None:
-        for one, other, said in alike(self.make, cases, self.name):
+    def _often_held(self) -> Iterator[Mapping[str, Any]]:
+        """The defaults that are held, where no values of other cases fit: none, of sequences, all."""
+        yield {}
+        fields = getattr(self.spec.load(), "_fields_", None)
+        defaults: Mapping[str, Any] = fields.defaults if fields else {}
+        several = {n: v for n, v in defaults.items() if isinstance(v, tuple)}
+        if several:
+            yield several
+        if len(defaults) > len(several):
+            yield defaults
+
+    def _warn_of_sizes(self, make: Make[S], cases: Sequence[Mapping[str, Any]]) -> None:
+        for one, other, said in alike(make, cases, self.name):
             text = (
                 f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name} takes "
                 f"`{one}` and `{other}` only where they are the same, else: {said}\n"
@@ -208,9 +242,10 @@ class Contract(Generic[S]):
         if found:
             # Each has more than the one before: the ends are unlike each other.
             return found[:: max(len(found) - 1, 1)]
+        make = self._found.make
         others = chain(
-            covering.varying(self.make, claim.decides),
-            covering.covering(self.make, seeds=profiles.seeds() + 3),
+            covering.varying(make, claim.decides),
+            covering.covering(make, seeds=profiles.seeds() + 3),
         )
         return list(islice((case for case in others if where(case[0])), 2))
 
@@ -236,7 +271,7 @@ _kept: list[Contract[Any]] = []
 def _forget_others(contract: Contract[Any]) -> None:
     if _kept and _kept[0].spec != contract.spec:
         for other in _kept:
-            for name in ("covering", "_options"):
+            for name in ("_found", "covering", "_options"):
                 vars(other).pop(name, None)
         _kept.clear()
     _kept.append(contract)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -29,6 +30,9 @@ from mlax_scaffold.testing import strategies
 from mlax_scaffold.testing.picks import Pick, Unfit
 from mlax_scaffold.testing.strategies import booleans, choices, levels
 from mlax_scaffold.testing.stretched import Said
+
+_LARGE = 256
+"""An axis of a test has no more entries."""
 
 Patterns = Any
 """The text of a shape, None, or a tuple, list or mapping of such."""
@@ -195,7 +199,8 @@ class _Picking:
                 pass
 
     def size(self, name: str) -> int:
-        return self.pick(_size_of(name), strategies.axis_sizes(self.max_size))
+        whole = _products(self.known)
+        return self.pick(_size_of(name), strategies.axis_sizes(self.max_size, whole))
 
     def axes(self, name: str, count: int | None) -> tuple[int, ...]:
         many = choices(*range(self.max_axes + 1))
@@ -237,6 +242,13 @@ class _Picking:
             return (1,) * (len(shape) - first)
         each = enumerate(shape[first:])
         return tuple(1 if ones == "some" and i % 2 == 0 else n for i, n in each)
+
+
+def _products(known: Mapping[str, Any]) -> tuple[int, ...]:
+    """The products of sequences of integers: sizes of what is reshaped to them."""
+    several = [v for v in known.values() if isinstance(v, tuple) and len(v) > 1]
+    found = {math.prod(v) for v in several}
+    return tuple(sorted(n for n in found if 0 < n <= _LARGE))
 
 
 def _first_carry(

@@ -81,9 +81,10 @@ def sizes(min: int = 1, max: int | None = None) -> Domain[int]:
     return levels([min], [n for n in several if n > min])
 
 
-def axis_sizes(max: int) -> Domain[int]:
-    """Sizes of an axis of an input, and larger ones, which patches and windows fit in."""
-    return Domain(sizes(max=max).levels, ((16,), (8, 24, 32), (1, 2, 3)))
+def axis_sizes(max: int, whole: tuple[int, ...] = ()) -> Domain[int]:
+    """Sizes of an axis of an input, and larger ones: patches and windows fit in, and `whole` ones."""
+    larger = (*([whole] if whole else []), (16,), (8, 24, 32), (1, 2, 3))
+    return Domain(sizes(max=max).levels, larger)
 
 
 def size_sequences(min_size: int = 0, max: int = 4) -> Domain[tuple[int, ...]]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import warnings
+from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +33,12 @@ from mlax_scaffold.testing.programs import (
     assert_same_rules,
     shown,
 )
-from mlax_scaffold.testing.strategies import booleans, choices, sizes
+from mlax_scaffold.testing.strategies import (
+    booleans,
+    choices,
+    size_sequences,
+    sizes,
+)
 
 SPEC = find_spec("mlax_scaffold/specs/nn/linear.py", near=__file__)
 
@@ -391,6 +399,37 @@ def in_order(pick, other="heads", require=False):
 def covered(make):
     found = Contract("Linear", SPEC, make, (), Claim(lambda situation: None))
     return found.covering
+
+
+class Sequences(NamedTuple):
+    """What a layer has whose sequences have to be of a certain length each."""
+
+    defaults: Mapping[str, Any]
+
+
+class SequencesSpec(NamedTuple):
+    path: Path
+    defaults: Mapping[str, Any]
+
+    def load(self) -> Any:
+        return SimpleNamespace(_fields_=Sequences(self.defaults))
+
+
+@pytest.mark.parametrize("heads", [1, 5])
+def test_defaults_are_held_where_no_other_sequences_fit(heads):
+    def make(pick):
+        found = pick("ranks", size_sequences()), pick("heads", sizes())
+        if len(found[0]) != 3 or (heads == 5 and found[1] != heads):
+            raise Unfit from ValueError("one rank per mode")
+        return found
+
+    spec: Any = SequencesSpec(SPEC.path, {"ranks": (2, 3, 4), "heads": heads})
+    contract = Contract("Linear", spec, make, (), Claim(lambda situation: None))
+    found = [situation for situation, _ in contract.covering]
+    assert {ranks for ranks, _ in found} == {(2, 3, 4)}
+    assert (len({heads for _, heads in found}) > 1) == (heads == 1)
+    entry = Contract("Linear.entry", spec, make, (), contract.property, contract)
+    assert [situation for situation, _ in entry.covering] == found
 
 
 def test_sizes_that_are_never_unlike_are_warned_of():

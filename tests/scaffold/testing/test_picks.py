@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 from hypothesis import given, settings
 
 from mlax_scaffold.testing import covering, picks
+from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.examples import drawn
 from mlax_scaffold.testing.picks import Refused, Unfit
 from mlax_scaffold.testing.strategies import (
@@ -259,6 +261,17 @@ def test_larger_axes_are_picked_where_no_smaller_ones_are_taken():
     assert {n for (n, _), _ in cases} <= {8, 16, 24, 32}
     size, _ = picks.with_values(long(6), {"size of x": 16})
     assert size == 16
+
+
+def test_axes_are_as_long_as_what_they_are_reshaped_to():
+    def make(pick):
+        modes = (3, 7) if pick("many", booleans()) else (3, 4)
+        shape = shapes_of(pick, {"x": "features"}, {"modes": modes, "rank": 5})["x"]
+        if shape != (math.prod(modes),):
+            raise Unfit
+        return shape
+
+    assert {shape for shape, _ in covering.covering(make)} == {(12,), (21,)}
 
 
 def test_one_domain_and_none():

@@ -3,15 +3,45 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.model.unparsing import unparsed
-from mlax_scaffold.reader.evaluation import REPEATED
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.evaluation import COMPREHENSIONS, REPEATED
 from mlax_scaffold.reader.source import Source, self_attribute
+
+_SCOPES = (ast.FunctionDef, ast.Lambda, *COMPREHENSIONS)
+_NO_PLAIN_PARTS = (ast.FunctionDef, ast.Lambda, ast.AnnAssign, ast.Yield)
 
 _OF_OTHERS = {"layer": "non_trainables", "optimizer": "state"}
 """The states of what a definition is given."""
+
+
+def called_alone(method: ast.FunctionDef) -> frozenset[ast.AST]:
+    """The nodes of functions inside of a method that it calls by their names, and does nothing else with."""
+    once = [*_evaluated_once(method)]
+    calls = {n.func for n in once if isinstance(n, ast.Call)}
+    found: set[ast.AST] = set()
+    for function in method.body:
+        if not isinstance(function, ast.FunctionDef) or function.decorator_list:
+            continue
+        inner = {*walk(function)} - {function}
+        uses = [
+            n for n in walk(method) if isinstance(n, ast.Name) and n.id == function.name
+        ]
+        plain = not any(isinstance(n, _NO_PLAIN_PARTS) for n in inner)
+        if plain and all(n in calls for n in uses):
+            found |= inner
+    return frozenset(found)
+
+
+def _evaluated_once(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a method without those of functions and comprehensions in it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, _SCOPES):
+            yield child
+            yield from _evaluated_once(child)
 
 
 @dataclass(frozen=True)
@@ -27,12 +57,14 @@ class AssignedAttributes:
     """How a state is declared; empty where none can be."""
     threads: bool
     """Whether functions inside of the method hand states on."""
+    called: Collection[ast.AST] = ()
+    """Where states are locals, the nodes of functions inside of the method that are called and no more."""
 
     def check(self, target: ast.Attribute, context: str) -> None:
         """Report an assignment to what is no state, or where states cannot be set."""
         name = self_attribute(target)
         # What runs a function inside of a method hands states on: see `places`.
-        later = self.threads and context == REPEATED[0]
+        later = context == REPEATED[0] and (self.threads or target in self.called)
         if context and not (later and self._is_state(target)):
             self.source.report(
                 target,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from mlax_scaffold.errors import Fix, did_you_mean
@@ -11,7 +12,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.assigned import AssignedAttributes
+from mlax_scaffold.reader.checks.assigned import AssignedAttributes, called_alone
 from mlax_scaffold.reader.checks.draws import draws_inside, several_keys
 from mlax_scaffold.reader.checks.starts import check_starts
 from mlax_scaffold.reader.checks.whole_bodies import CHECKS, OF_SETUP
@@ -101,6 +102,8 @@ class BodyChecker:
         self.assigned = AssignedAttributes(
             source, attributes, assignable, any_assignment, declare, threads
         )
+        if assignable and not any_assignment and not threads:
+            self.assigned = replace(self.assigned, called=called_alone(method))
         self.loop_layers: set[str] = set()
         self.loop_optimizers: set[str] = set()
         self._in_while = 0

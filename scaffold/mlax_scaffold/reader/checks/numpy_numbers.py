@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Mapping
+from typing import TypeGuard
 
 from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.definition import Import
@@ -75,6 +76,10 @@ def _check(
     numbers = _numbers(source, method, attributes)
     of_arrays = _beside_arrays(method, imports)
     for node in nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Pow):
+            for side in (node.left, node.right):
+                if _is_product(side, attributes) and id(side) not in of_arrays:
+                    _report(source, side, "prod")
         if not isinstance(node, ast.Call) or node.keywords or len(node.args) != 1:
             continue
         if id(node) in of_arrays:
@@ -84,13 +89,31 @@ def _check(
             continue
         if not _is_number(node.args[0], attributes, numbers):
             continue
-        edit = source.edit(node.func, f"math.{name}")
-        source.report(
-            node.func,
-            f"a number of `{source.text_of(node.func)}` makes float32 of half precision",
-            f"NumPy's numbers are no Python numbers: write `math.{name}`.",
-            fix=Fix((edit,), (Needed("math", "", "math"),)),
-        )
+        _report(source, node, name)
+        if _is_product(node.args[0], attributes):
+            _report(source, node.args[0], "prod")
+
+
+def _report(source: Source, call: ast.Call, name: str) -> None:
+    edit = source.edit(call.func, f"math.{name}")
+    source.report(
+        call.func,
+        f"a number of `{source.text_of(call.func)}` makes float32 of half precision",
+        f"NumPy's numbers are no Python numbers: write `math.{name}`.",
+        fix=Fix((edit,), (Needed("math", "", "math"),)),
+    )
+
+
+def _is_product(node: ast.expr, attributes: Mapping[str, str]) -> TypeGuard[ast.Call]:
+    """Whether it is `np.prod` of a hyperparameter that is a sequence, or of the shape of an input."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="prod") as function, args=[of]):
+            given = of.value if isinstance(of, ast.Subscript) else of
+            known = attributes.get(self_attribute(given) or "") == "hyperparameter"
+            is_shape = isinstance(given, ast.Attribute) and given.attr == "shape"
+            of_numpy = dotted(function.value) in ("np", "numpy")
+            return not node.keywords and of_numpy and (known or is_shape)
+    return False
 
 
 def _beside_arrays(method: ast.FunctionDef, imports: Mapping[str, Import]) -> set[int]:
@@ -167,6 +190,10 @@ def _is_number(
             value=ast.Attribute(attr="shape"),
             slice=ast.Constant() | ast.UnaryOp(operand=ast.Constant()),
         ):
+            return True
+        case ast.Subscript(value=ast.Attribute() as owner, slice=ast.Constant(int())):
+            return attributes.get(self_attribute(owner) or "") == "hyperparameter"
+        case ast.Call() if _is_product(node, attributes):
             return True
         case ast.UnaryOp(operand=inner):
             return _is_number(inner, attributes, numbers)

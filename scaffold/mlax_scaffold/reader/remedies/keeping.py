@@ -17,15 +17,17 @@ def in_dictionary(source: Source, layer: ast.AST, parent: ast.AST | None) -> Fix
     """
     if not isinstance(parent, ast.Call) or not isinstance(layer, ast.Attribute):
         return None
+    if layer not in parent.args:
+        return None
+    place = parent.args.index(layer)
+    # What `setup` calls is written out in the text that is read, and not in that which is edited.
+    source = Source(source.path, source.written)
     classes = [n for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)]
     called = self_attribute(parent.func)
     owner = next((c for c in classes if _is_method(c, called)), None)
     setup = owner and next(_methods(owner, "setup"), None)
     if owner is None or setup is None:
         return None
-    if layer not in parent.args:
-        return None
-    place = parent.args.index(layer)
     names = {
         self_attribute(call.args[place])
         for call in ast.walk(owner)
@@ -45,7 +47,7 @@ def in_dictionary(source: Source, layer: ast.AST, parent: ast.AST | None) -> Fix
     for name in sorted(filter(None, names)):
         for use in uses_of_self(source.tree, name):
             edits.append(source.edit(use, f'self.{held}["{name}"]'))
-    return Fix(tuple(edits))
+    return Fix(tuple(edits), written=True)
 
 
 def _methods(owner: ast.ClassDef, name: str | None) -> Iterator[ast.FunctionDef]:
