@@ -21,6 +21,7 @@ _SIZES = (
     *("normalized_shape", "num_heads", "kernel_size", "stride", "groups"),
 )
 
+_INDEX = "padding_idx"
 _CHANGES = ("append", "extend", "insert", "pop", "remove", "reverse", "sort", "clear")
 """Methods that change a list."""
 
@@ -35,6 +36,32 @@ def without_part_attributes(
             if made:
                 _Reads(origin, layers, made).visit(method)
                 ast.fix_missing_locations(method)
+
+
+def with_kept_indices(origin: Origin, node: ast.ClassDef) -> None:
+    """Let the object keep what methods read of its embeddings, `self.embed.padding_idx`, in place."""
+    start = method_of(node, "__init__")
+    if start is None:
+        return
+    for place, call in _made(start).items():
+        row_of = origin.qualified(call.func) == "torch.nn.Embedding"
+        given = [k.value for k in call.keywords if k.arg == _INDEX] or call.args[2:3]
+        reads = [
+            part
+            for part in ast.walk(node)
+            if isinstance(part, ast.Attribute)
+            and ast.unparse(part) == f"{place}.{_INDEX}"
+        ]
+        at = [i for i, s in enumerate(start.body) if getattr(s, "value", None) is call]
+        if not row_of or not given or not reads or not at:
+            continue
+        kept = f"{place.removeprefix('self.').replace('.', '_')}_{_INDEX}"
+        for part in reads:
+            part.value, part.attr = ast.Name("self", ast.Load()), kept
+        target = ast.Attribute(ast.Name("self", ast.Load()), kept, ast.Store())
+        assign = ast.Assign([target], copy.deepcopy(given[0]))
+        start.body.insert(at[0] + 1, ast.copy_location(assign, call))
+    ast.fix_missing_locations(node)
 
 
 def _made(method: ast.FunctionDef) -> dict[str, ast.Call]:
