@@ -52,6 +52,7 @@ from mlax_scaffold.conversion.forms.rematerialized import without_rematerialized
 from mlax_scaffold.conversion.forms.rotated_heads import without_rotated_heads
 from mlax_scaffold.conversion.forms.scanned_functions import without_scanned_functions
 from mlax_scaffold.conversion.forms.shardings import without_shardings
+from mlax_scaffold.conversion.forms.single_results import with_single_results
 from mlax_scaffold.conversion.forms.size_pairs import without_size_pairs
 from mlax_scaffold.conversion.forms.spaced_rates import without_spaced_rates
 from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
@@ -122,6 +123,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_counted_sizes(origin)
     without_called_bases(origin)
     without_weight_names(origin)
+    with_single_results(origin)
     with_kept_weights(origin, notes)
     with_drawn_weights(origin)
     without_autograd_functions(origin, notes)

@@ -208,11 +208,22 @@ def _spanned(unit: _Unit, line: int, span: tuple[int, int, int]) -> ast.expr | N
     for part in unit.parts:
         for node in ast.walk(part):
             if isinstance(node, ast.expr) and (
-                (node.lineno, node.col_offset) == (line, column)
+                (line, column) in _starts(node)
                 and (node.end_lineno, node.end_col_offset) == (last, end)
             ):
                 return node
     return None
+
+
+def _starts(node: ast.expr) -> Iterator[tuple[int, int]]:
+    """Where tracebacks let an expression begin.
+
+    The call of a method begins at the method's name, where that is in a line of its own.
+    """
+    yield node.lineno, node.col_offset
+    match node:
+        case ast.Call(func=ast.Attribute(attr=attr) as func):
+            yield func.end_lineno or 0, (func.end_col_offset or 0) - len(attr.encode())
 
 
 def _like(unit: _Unit, expression: ast.expr) -> tuple[ast.expr | None, float]:

@@ -145,9 +145,11 @@ def shapes_of(
     """
     parsed = {name: _map(value, parse_shape) for name, value in patterns.items()}
     sizes = {name: value for name, value in known.items() if is_size(value)}
-    for name, shape in (given or {}).items():
+    fitted = {name: parsed.pop(name).resolve(known) for name in given or {}}
+    # What broadcasts says no sizes: the others, wherever they stand, say what it broadcasts to.
+    for name in sorted(fitted, key=lambda n: fitted[n].broadcast):
         try:
-            sizes = parsed.pop(name).resolve(known).bind(shape, sizes)
+            sizes = fitted[name].bind((given or {})[name], sizes)
         except ShapeMismatch as error:
             # An example leaves open hyperparameters that its shapes do not fit.
             raise Unfit from error

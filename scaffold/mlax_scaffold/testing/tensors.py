@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -90,9 +92,20 @@ def tensors(run: Run) -> Run:
                     k: _tensor(torch, v) if is_array(v) else v for k, v in given.items()
                 },
             )
-        return jax.tree.map(np.asarray, y)
+        return jax.tree.map(np.asarray, _plain(y))
 
     return called
+
+
+def _plain(y: Any) -> Any:
+    """What a call returns, with a tuple in the place of each dataclass, which jax takes for one leaf."""
+    if dataclasses.is_dataclass(y) and not isinstance(y, type):
+        return tuple(_plain(getattr(y, f.name)) for f in dataclasses.fields(y))
+    if isinstance(y, Mapping):
+        return {name: _plain(value) for name, value in y.items()}
+    if isinstance(y, tuple | list):
+        return [_plain(value) for value in y]
+    return y
 
 
 def _tensor(torch: Any, array: Any) -> Any:

@@ -302,6 +302,8 @@ BY_OTHER_NAMES = (
     "for part in self.parts: part.cache.zero_()",
     "for i, part in enumerate(self.parts): part.cache[i] = x[i]",
     "for p in self.part.buffers(): p.zero_()",
+    "y = F.relu(self.part.cache, inplace=True)",
+    "cache = self.part.cache; y = torch.relu_(cache)",
 )
 
 

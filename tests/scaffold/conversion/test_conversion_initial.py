@@ -307,3 +307,31 @@ def test_other_numbers_that_a_layer_begins_with_are_told(filled):
     [note] = made.notes
     assert "the weight begins with other numbers" in note.what
     assert "self.fc = Linear(self.dim, 4)" in made.text
+
+
+@pytest.mark.parametrize(
+    ("made", "begun"),
+    [
+        ("q", "trainable(orthogonal(1.0), (self.dim, self.dim))"),
+        (
+            "q.unsqueeze(2).unsqueeze(3)",
+            "jnp.linalg.qr(jax.random.normal(key, shape[:2]))[0].reshape(shape).astype(dtype), "
+            "(self.dim, self.dim, 1, 1))",
+        ),
+        ("q.unsqueeze(2).unsqueeze(-1)", "(self.dim, self.dim, 1, 1))"),
+    ],
+)
+def test_a_matrix_of_a_decomposition_is_orthogonal(made, begun):
+    start = f"w = torch.randn(dim, dim)\nq, _ = torch.linalg.qr(w)\nq = {made}\nself.w = nn.Parameter(q)"
+    given = module("Thing", start, "x: return x @ self.w.squeeze()")
+    assert begun in converted(given).text
+
+
+@pytest.mark.parametrize("made", ["q.unsqueeze(0)", "q.unsqueeze(3)"])
+def test_a_matrix_with_axes_before_it_is_listed(made):
+    start = (
+        f"q, _ = torch.linalg.qr(torch.randn(dim, dim))\nself.w = nn.Parameter({made})"
+    )
+    given = module("Thing", start, "x: return x @ self.w")
+    found = convert("thing.py", TORCH + given, "Thing", "FromThing")
+    assert any("initializer is not to be told" in n.what for n in found.notes)

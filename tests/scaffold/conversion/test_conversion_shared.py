@@ -175,6 +175,32 @@ def test_weights_that_are_not_trained_are_states_or_said_with_their_line():
     assert all("these weights are trained here" in n.what for n in made.notes)
 
 
+@pytest.mark.parametrize(
+    ("lines", "declared", "told"),
+    [
+        ("p = self.fc.weight\np.requires_grad = False", "", "self.fc.weight"),
+        ("p = self.u\np.requires_grad = False", "self.u = trainable(ones", "self.u"),
+        (
+            "p = nn.Parameter(torch.ones(dim))\np.requires_grad = False\nself.v = p",
+            "self.v = state(ones",
+            "",
+        ),
+        ("p = torch.ones(dim)\np.requires_grad = False", "", ""),
+    ],
+)
+def test_a_weight_is_told_not_to_be_trained_by_another_name(lines, declared, told):
+    made = of(
+        "n",
+        f"self.fc = nn.Linear(dim, dim)\nself.u = nn.Parameter(torch.ones(dim))\n{lines}",
+        "return self.fc(x) + self.u",
+    )
+    assert made.whole, made.notes
+    assert declared in made.text
+    notes = [n.what for n in made.notes]
+    said = f"`{told}.requires_grad = False` is left out: these weights are trained here"
+    assert notes == ([said] if told else [])
+
+
 def test_weights_of_which_a_parameter_says_whether_they_are_trained_are_listed():
     made = of(
         "learn",

@@ -547,3 +547,42 @@ class Thing(nn.Module):
         LINEN,
     ).text
     assert "Linear(self.dim // 2, 3)" in text
+
+
+FILLED = """\
+class Stem(nn.Module):
+    def __init__(self, width=4, depth=2):
+        super().__init__()
+        self.channels = []
+        outs = []
+        c, kept = 3, width
+        layers = []
+        for i in range(depth):
+            layers.append(nn.Linear(c, width * 2 ** i))
+            c = width * 2 ** i
+            self.channels.append(c)
+            outs.append(c)
+        self.layers = nn.Sequential(*layers)
+        self.outs, self.dim, self.kept = outs, c, width
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+class Thing(nn.Module):
+    def __init__(self, width=4):
+        super().__init__()
+        self.stem = Stem(width)
+        self.fc = nn.Linear(self.stem.dim, sum(self.stem.channels))
+        self.head = nn.Linear(sum(self.stem.outs), 2)
+        self.last = nn.Linear(2, self.stem.kept)
+
+    def forward(self, x):
+        return self.last(self.head(self.fc(self.stem(x))))
+"""
+
+
+def test_what_a_loop_of_a_part_fills_is_not_what_it_begins_with():
+    text = converted(FILLED, TORCH).text
+    assert "self.fc = Linear(self.stem.dim, sum(self.stem.channels))" in text
+    assert "self.head = Linear(sum(self.stem.outs), 2)" in text

@@ -534,6 +534,17 @@ def test_a_class_that_is_called_as_its_attribute_has_another_name():
     assert "self.moving_avg = MovingAvg(2)" in text
 
 
+def test_a_parameter_that_has_the_name_of_such_a_class_keeps_it():
+    text = converted(
+        module("moving_avg", "self.pool = nn.AvgPool1d(size)", "x: return self.pool(x)", "size")
+        + module("Part", "self.moving_avg = moving_avg(2)", "x: return self.moving_avg(x)")
+        + module("Thing", "self.part = Part(8)\nself.own = nn.Linear(dim, moving_avg)",
+                 "x: return self.own(self.part(x))", "dim, moving_avg"),
+    ).text  # fmt: skip
+    assert "Linear(self.dim, self.moving_avg)" in text
+    assert "self.moving_avg = MovingAvg(2)" in text
+
+
 def test_an_assertion_about_numbers_is_left_out_and_told():
     made = converted(
         module(

@@ -302,3 +302,51 @@ def test_a_method_of_the_base_that_is_called_is_one_of_the_class(called):
     assert "    def _forward_of_base(self, x):\n        return self.fc(x)\n" in text
     assert "return -self._forward_of_base(x)" in text
     assert "return 2 * self._forward_of_middle(x)" in text
+
+
+@pytest.mark.parametrize(
+    ("made", "kept"),
+    [
+        ("pad", "tokens != self.pad"),
+        ("padding_idx=0", "tokens != 0"),
+        ("0", "tokens != 0"),
+    ],
+)
+def test_the_index_of_an_embedding_that_pads_is_read_in_a_call(made, kept):
+    given = f"""\
+class Thing(nn.Module):
+    def __init__(self, size, dim, pad=0):
+        super().__init__()
+        self.embed = nn.Embedding(size, dim, {made})
+
+    def forward(self, tokens):
+        return self.embed(tokens) * tokens.ne(self.embed.padding_idx).unsqueeze(-1)
+"""
+    text = converted(given).text
+    assert "self.embed.padding_idx" not in text
+    assert kept in text or "tokens != self.embed_padding_idx" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("d_ffn", "Size"),
+        ("ffn", "Size"),
+        ("act", "Activation"),
+        ("out_fn", "Activation"),
+    ],
+)
+def test_a_width_of_a_feed_forward_network_is_no_function(name, word):
+    use = f"nn.Linear(dim, {name})" if word == "Size" else "nn.Linear(dim, dim)"
+    after = "return self.fc(x)" if word == "Size" else "return self.f(self.fc(x))"
+    given = f"""\
+class Thing(nn.Module):
+    def __init__(self, dim, {name}):
+        super().__init__()
+        self.fc = {use}
+        self.f = {name}
+
+    def forward(self, x):
+        {after}
+"""
+    assert f"{name}: {word}" in converted(given).text

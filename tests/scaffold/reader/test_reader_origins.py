@@ -106,3 +106,15 @@ def test_what_follows_from_no_statement_is_not_mapped():
     assert origin(spec, generated, 1) is None
     assert origin("def f(:", generated, 5) is None
     assert origin(spec, "def f(:", 1) is None
+
+
+def test_the_call_of_a_method_in_a_line_of_its_own_is_found_whole():
+    """Its traceback begins at the method's name."""
+    spec = "def count(x, at):\n    total = jnp.zeros(3, x.dtype).at[at].add(x)\n    return total\n"
+    made = (
+        "def count(x, at):\n    total = (\n        jnp.zeros(3, x.dtype)\n"
+        "        .at[at]\n        .add(x)\n    )\n    return total\n"
+    )
+    found = origin(spec, made, 5, (9, 5, 15))
+    assert found is not None
+    assert ast.unparse(found.node) == "jnp.zeros(3, x.dtype).at[at].add(x)"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -14,7 +18,7 @@ import pytest
 from mlax.nn import BatchNorm, Linear
 from mlax_scaffold.testing.originals import Original
 from mlax_scaffold.testing.parity import assert_parity
-from mlax_scaffold.testing.tensors import settle_norm
+from mlax_scaffold.testing.tensors import settle_norm, tensors
 
 CODE = """
 class Twice:
@@ -358,6 +362,24 @@ class Pads:
     def __call__(self, x):
         return jnp.where(x > 0, 2 * x, 7)
 """
+
+
+@dataclass
+class Result:
+    hidden: np.ndarray
+    bias: np.ndarray | None = None
+
+
+def test_what_a_dataclass_holds_is_compared_field_by_field(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """PyTorch need not be there: NumPy stands for it."""
+    numpy = SimpleNamespace(no_grad=contextlib.nullcontext, from_numpy=lambda a: a)
+    monkeypatch.setitem(sys.modules, "torch", numpy)  # type: ignore[arg-type]
+    x = np.ones(2)
+    returned = {"both": (Result(x, 2 * x), [x]), "one": Result(x)}
+    made = tensors(lambda _: returned)(x)
+    assert [a.sum() for a in jax.tree.leaves(made)] == [2, 4, 2, 2]
 
 
 @pytest.mark.parametrize("unpadded", [("x",), ()])

@@ -217,6 +217,16 @@ def test_shapes_with_several_variadic_names():
     assert shapes.expected("_ *out_spatial c") == (None, None, None, 9)
 
 
+def test_given_shapes_that_broadcast_may_stand_before_what_they_broadcast_to():
+    def make(pick: picks.Pick):
+        patterns = {"reward": "# *batch rows n", "mask": "*batch rows n"}
+        given = {"reward": (2, 1), "mask": (5, 2, 4)}
+        return shapes_of(pick, patterns, given=given)
+
+    [(found, _), *_] = covering.covering(make)
+    assert found.shapes == {"reward": (2, 1), "mask": (5, 2, 4)}
+
+
 def test_a_shape_that_is_given_says_which_sizes_fit():
     def make(pick: picks.Pick):
         known = {"features": pick("features", strategies.optional(strategies.sizes()))}

@@ -17,7 +17,7 @@ from mlax_scaffold.conversion.changes.changed_buffers import (
     is_deep,
     rooted,
 )
-from mlax_scaffold.conversion.changes.changing_calls import is_changing
+from mlax_scaffold.conversion.changes.changing_calls import Changing, is_changing
 from mlax_scaffold.conversion.changes.other_names import OtherNames, tensors_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.notes import Notes
@@ -58,13 +58,13 @@ def without_changed_weights(origin: Origin, thing: str, notes: Notes) -> None:
         if framework_of(origin, node) != "torch" or not _is_used(origin, thing, node):
             continue
         _modes(node, notes)
-        weights = set(_weights(origin, node))
+        weights, calls = set(_weights(origin, node)), Changing(origin, node)
         for method in _reached(node):
             _masked(node, method, weights)
             _projected(node, method, weights, notes)
             known = OtherNames(method, tensors)
             for part in method.body:
-                for at in _changed(part, weights, known):
+                for at in _changed(part, weights, known, calls):
                     notes.refuse(
                         at,
                         f"`{ast.unparse(at)}` changes a weight in each call",
@@ -304,9 +304,13 @@ def _begins(value: ast.expr) -> bool:
     return False
 
 
-def _changed(node: ast.stmt, weights: set[str], known: OtherNames) -> Iterator[ast.AST]:
+def _changed(
+    node: ast.stmt, weights: set[str], known: OtherNames, calls: Changing
+) -> Iterator[ast.AST]:
     """The statements that change a weight, or a part of the object, for good."""
     for part in ast.walk(node):
+        if isinstance(part, ast.stmt) and _given_away(part, known, calls):
+            yield part
         if not isinstance(part, ast.Assign | ast.AugAssign | ast.Expr):
             continue
         found = [*changed_in(part)]
@@ -317,3 +321,16 @@ def _changed(node: ast.stmt, weights: set[str], known: OtherNames) -> Iterator[a
             if own in weights or is_deep(tensor) or known.is_deep(tensor, part):
                 yield part
                 break
+
+
+def _given_away(part: ast.stmt, known: OtherNames, calls: Changing) -> bool:
+    """Whether a statement itself calls what changes a part of the object that it is given."""
+    inner = [n for n in ast.iter_child_nodes(part) if isinstance(n, ast.expr)]
+    for call in (c for n in inner for c in ast.walk(n) if isinstance(c, ast.Call)):
+        found = calls.of_call(call, {})
+        # Methods of tensors are among what statements change in any case.
+        if found is not None and found[0] is not getattr(call.func, "value", None):
+            tensor = rooted(found[0])
+            if is_deep(tensor) or known.is_deep(tensor, part):
+                return True
+    return False

@@ -68,6 +68,7 @@ def initial(translator: Translator, node: ast.expr) -> Initial | None:
     """What an array begins as; None where its shape is not to be told."""
     made = _scaled(translator, node) or _plain(translator, node)
     made = made or _computed(translator, node) or _of_function(translator, node)
+    made = made or _rotation(translator, node)
     if made is None:
         return None
     dtype = _dtype(translator, node)
@@ -235,6 +236,39 @@ def _computed(translator: Translator, node: ast.expr) -> Initial | None:
         [], [ast.arg("key"), ast.arg("shape"), ast.arg("dtype")], None, [], [], None, []
     )
     return Initial(ast.Lambda(parameters, made), shape)
+
+
+def _rotation(translator: Translator, node: ast.expr) -> Initial | None:
+    """`torch.linalg.qr(torch.randn(n, n))[0]`: an orthogonal matrix; axes of one place may come after it."""
+    added: list[object] = []
+    while isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "unsqueeze":
+        assert isinstance(node.func, ast.Attribute)
+        added.insert(0, literal(node.args[0]) if node.args else None)
+        node = node.func.value
+    if any(at not in (-1, *range(2, 3 + i)) for i, at in enumerate(added)):
+        return None
+    match node:
+        case ast.Subscript(value=ast.Call(func=func, args=[drawn]), slice=place):
+            found = leaf_of(translator, drawn)
+        case _:
+            return None
+    names = ("torch.linalg.qr", "torch.qr")
+    if translator.origin.qualified(func) not in names or literal(place) != 0:
+        return None
+    if found is None or found[0] != "normal" or not isinstance(found[1], ast.Tuple):
+        return None
+    rows, columns = (
+        (ast.unparse(e) for e in found[1].elts) if len(found[1].elts) == 2 else "ab"
+    )
+    if rows != columns:
+        return None
+    if not added:
+        return Initial(marked("word_orthogonal(1.0)"), found[1])
+    text = "jnp.linalg.qr(jax.random.normal(key, shape[:2]))[0].reshape(shape).astype(dtype)"
+    given = [ast.arg("key"), ast.arg("shape"), ast.arg("dtype")]
+    parameters = ast.arguments([], given, None, [], [], None, [])
+    shape = ast.Tuple([*found[1].elts, *[constant(1)] * len(added)], ast.Load())
+    return Initial(ast.Lambda(parameters, marked(text)), shape)
 
 
 def _around(node: ast.expr, part: ast.expr) -> ast.expr:

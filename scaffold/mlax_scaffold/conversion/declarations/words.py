@@ -26,7 +26,8 @@ _SIZES = re.compile(
     r"|capacity|tokens|bins|latent|factor|k|bottleneck|reduction|expansion|d_\w+|n_\w+|num_\w+|c_\w+)$"
 )
 _FUNCTIONS = re.compile(
-    r"(activation|act|act_fn|nonlinearity|non_linearity|activation_fn|fn|func)$"
+    # `d_ffn` is a size.
+    r"(activation|nonlinearity|non_linearity|(^|_|act|activation)(fn|func)|(^|_)act)$"
 )
 _PRODUCTS = {
     "dot_general": "DotGeneral",

@@ -30,7 +30,10 @@ from mlax_scaffold.conversion.lists.named_attributes import without_named_attrib
 from mlax_scaffold.conversion.lists.nested_loops import without_nested_loops
 from mlax_scaffold.conversion.lists.numbered_names import without_numbered_names
 from mlax_scaffold.conversion.lists.paired_lists import without_paired_lists
-from mlax_scaffold.conversion.lists.part_attributes import without_part_attributes
+from mlax_scaffold.conversion.lists.part_attributes import (
+    with_kept_indices,
+    without_part_attributes,
+)
 from mlax_scaffold.conversion.lists.shared_layers import with_shared_layers
 from mlax_scaffold.conversion.lists.unrolled_lists import without_unrolled_lists
 from mlax_scaffold.conversion.rows.tables import LAYERS
@@ -52,6 +55,7 @@ def prepare(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     without_unrolled_lists(origin, node)
     without_lambda_locals(origin, node)
     without_part_attributes(origin, node, LAYERS)
+    with_kept_indices(origin, node)
     inlined(node)
     begun(origin, node, LAYERS)
     without_replaced_weights(origin, node, notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
@@ -28,9 +29,32 @@ def with_class_titles(origin: Origin, thing: str) -> None:
         renamed[title] = made
     if not renamed:
         return
-    for part in ast.walk(origin.tree):
-        if isinstance(part, ast.Name) and part.id in renamed:
-            part.id = renamed[part.id]
-        elif isinstance(part, ast.ClassDef) and part.name in renamed:
-            part.name = renamed[part.name]
+    _Renamed(renamed).visit(origin.tree)
     origin.__dict__.pop("classes", None)
+
+
+class _Renamed(ast.NodeTransformer):
+    """Gives classes other names, but where a function has a parameter or a local of that name."""
+
+    def __init__(self, renamed: dict[str, str]):
+        self.renamed = renamed
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        node.id = self.renamed.get(node.id, node.id)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        node.name = self.renamed.get(node.name, node.name)
+        self.generic_visit(node)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        self.visit(node.args)
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+        own |= {name for part in node.body for name in stored_names(part)}
+        outer = self.renamed
+        self.renamed = {k: v for k, v in outer.items() if k not in own}
+        node.body = [self.visit(part) for part in node.body]
+        self.renamed = outer
+        return node

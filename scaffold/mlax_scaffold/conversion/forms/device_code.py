@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import names, self_attribute
+from mlax_scaffold.conversion.source.trees import is_name, names, self_attribute
 
 _FALSE = (
     *("torch.cuda.is_available", "torch.backends.mps.is_available"),
@@ -44,6 +44,8 @@ class _Devices(ast.NodeTransformer):
         """Locals that are any weight, asked for its type."""
         self.looped: set[str] = set()
         """What loops call the weights that they go over."""
+        self.held: set[str] = set()
+        """Locals that are weights of the object."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         self.weights = {
@@ -52,6 +54,13 @@ class _Devices(ast.NodeTransformer):
             if isinstance(part, ast.Assign)
             and isinstance(part.targets[0], ast.Name)
             and _any_weight(part.value)
+        }
+        self.held = {
+            part.targets[0].id
+            for part in ast.walk(node)
+            if isinstance(part, ast.Assign)
+            and isinstance(part.targets[0], ast.Name)
+            and self._is_held(part.value)
         }
         self.generic_visit(node)
         if self.weights:
@@ -62,6 +71,14 @@ class _Devices(ast.NodeTransformer):
             }
             _Unread(self.weights - read).visit(node)
         return node
+
+    def _is_held(self, value: ast.expr) -> bool:
+        """Whether a value is what the object holds, or a weight that it is to hold."""
+        if isinstance(value, ast.Call):
+            return self.origin.qualified(value.func) == "torch.nn.Parameter"
+        while isinstance(value, ast.Attribute | ast.Subscript):
+            value = value.value
+        return is_name(value, "self")
 
     def visit_For(self, node: ast.For) -> ast.For:
         """What a loop over weights says of them is told where it is read."""
@@ -171,7 +188,7 @@ class _Devices(ast.NodeTransformer):
         match node.targets[0]:
             case ast.Attribute(
                 value=ast.Name(id=owner), attr="requires_grad" | "require_grad"
-            ) if owner not in ("self", *self.looped):
+            ) if owner not in ("self", *self.looped, *self.held):
                 return ast.copy_location(ast.Pass(), node)
         place = self_attribute(node.targets[0])
         if place and _moved(node.value, place):

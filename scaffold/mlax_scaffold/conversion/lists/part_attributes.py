@@ -21,6 +21,10 @@ _SIZES = (
     *("normalized_shape", "num_heads", "kernel_size", "stride", "groups"),
 )
 
+_INDEX = "padding_idx"
+_CHANGES = ("append", "extend", "insert", "pop", "remove", "reverse", "sort", "clear")
+"""Methods that change a list."""
+
 
 def without_part_attributes(
     origin: Origin, node: ast.ClassDef, layers: Mapping[str, Row]
@@ -32,6 +36,32 @@ def without_part_attributes(
             if made:
                 _Reads(origin, layers, made).visit(method)
                 ast.fix_missing_locations(method)
+
+
+def with_kept_indices(origin: Origin, node: ast.ClassDef) -> None:
+    """Let the object keep what methods read of its embeddings, `self.embed.padding_idx`, in place."""
+    start = method_of(node, "__init__")
+    if start is None:
+        return
+    for place, call in _made(start).items():
+        row_of = origin.qualified(call.func) == "torch.nn.Embedding"
+        given = [k.value for k in call.keywords if k.arg == _INDEX] or call.args[2:3]
+        reads = [
+            part
+            for part in ast.walk(node)
+            if isinstance(part, ast.Attribute)
+            and ast.unparse(part) == f"{place}.{_INDEX}"
+        ]
+        at = [i for i, s in enumerate(start.body) if getattr(s, "value", None) is call]
+        if not row_of or not given or not reads or not at:
+            continue
+        kept = f"{place.removeprefix('self.').replace('.', '_')}_{_INDEX}"
+        for part in reads:
+            part.value, part.attr = ast.Name("self", ast.Load()), kept
+        target = ast.Attribute(ast.Name("self", ast.Load()), kept, ast.Store())
+        assign = ast.Assign([target], copy.deepcopy(given[0]))
+        start.body.insert(at[0] + 1, ast.copy_location(assign, call))
+    ast.fix_missing_locations(node)
 
 
 def _made(method: ast.FunctionDef) -> dict[str, ast.Call]:
@@ -97,8 +127,13 @@ def _of_class(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr | 
         return None
     known = {k: v for k, v in bound.items() if isinstance(v, ast.expr)}
     own: dict[str, ast.expr] = {}
+    filled = _filled(start)
     for part in without_docstring(start.body):
         if not isinstance(part, ast.Assign) or len(part.targets) != 1:
+            continue
+        read = {ast.unparse(n) for n in ast.walk(part) if isinstance(n, ast.expr)}
+        if read & filled:
+            # Which of its values it has then is not told.
             continue
         value = _Own(own).visit(replaced(part.value, known))
         target, place = part.targets[0], self_attribute(part.targets[0])
@@ -108,6 +143,32 @@ def _of_class(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr | 
             known[target.id] = value
     value = own.get(attribute)
     return value if value is not None and _plain(value) else None
+
+
+def _filled(start: ast.FunctionDef) -> set[str]:
+    """The locals and attributes of a constructor that it changes after it has set them, or sets in blocks."""
+    found: set[str] = set()
+    for part in ast.walk(start):
+        match part:
+            case ast.Call(func=ast.Attribute(value=owner, attr=attr)):
+                found |= {ast.unparse(owner)} if attr in _CHANGES else set()
+            case ast.AugAssign(target=target):
+                found.add(ast.unparse(_root(target)))
+            case ast.Subscript(ctx=ast.Store()):
+                found.add(ast.unparse(_root(part)))
+    for block in start.body:
+        if not isinstance(block, ast.Assign):
+            stores = [
+                p for p in ast.walk(block) if isinstance(p, ast.Name | ast.Attribute)
+            ]
+            found |= {ast.unparse(p) for p in stores if isinstance(p.ctx, ast.Store)}
+    return found
+
+
+def _root(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
 
 
 def _of_fields(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr | None:
