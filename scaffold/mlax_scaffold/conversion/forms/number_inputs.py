@@ -9,7 +9,12 @@ from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import expression, literal, replaced
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    is_none,
+    literal,
+    replaced,
+)
 from mlax_scaffold.conversion.source.vocabulary import KEYS, flags
 
 _TYPES = ("int", "float", "bool", "str")
@@ -28,6 +33,8 @@ def with_number_inputs(origin: Origin, thing: str, notes: Notes) -> None:
         for argument, default in numbers_of(call):
             if isinstance(literal(default), int) or _is_given(origin, argument.arg):
                 continue
+            if framework_of(origin, node) == "haiku" and "__init__" not in methods:
+                methods["__init__"] = _begun(node)
             if _takes(node, methods.get("__init__"), argument, default):
                 without(call, argument.arg)
                 _reads(call, argument.arg)
@@ -38,6 +45,16 @@ def with_number_inputs(origin: Origin, thing: str, notes: Notes) -> None:
                         "give it when the layer is made",
                     )
                 ast.fix_missing_locations(node)
+
+
+def _begun(node: ast.ClassDef) -> ast.FunctionDef:
+    """A constructor for a class that has none, and no fields either."""
+    given = ast.arguments([], [ast.arg("self")], None, [], [], None, [])
+    begun = ast.parse("super().__init__()").body
+    made = ast.FunctionDef("__init__", given, begun, [], None)
+    call = next(m for m in node.body if isinstance(m, ast.FunctionDef))
+    node.body.insert(node.body.index(call), ast.copy_location(made, call))
+    return made
 
 
 def numbers_of(
@@ -53,10 +70,18 @@ def numbers_of(
     return [
         (argument, default)
         for argument, default in pairs
-        if isinstance(literal(default), kinds)
+        if (isinstance(literal(default), kinds) or _may_be_a_number(argument, default))
         and argument.arg not in KEYS
         and not flags([argument.arg])
     ]
+
+
+def _may_be_a_number(argument: ast.arg, default: ast.expr) -> bool:
+    """Whether a parameter is a floating number of Python, or nothing: `rate: float | None = None`."""
+    if not is_none(default) or argument.annotation is None:
+        return False
+    text = ast.unparse(argument.annotation).replace("typing.", "").replace(" ", "")
+    return text.strip("'") in ("Optional[float]", "float|None", "None|float")
 
 
 def without(call: ast.FunctionDef, parameter: str) -> None:
