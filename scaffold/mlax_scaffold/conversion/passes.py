@@ -45,6 +45,7 @@ from mlax_scaffold.conversion.forms.keyed_weights import without_keyed_weights
 from mlax_scaffold.conversion.forms.literal_modes import with_called_modes
 from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
+from mlax_scaffold.conversion.forms.mapped_lambdas import without_mapped_lambdas
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
 from mlax_scaffold.conversion.forms.merged_layers import with_merged_layers
 from mlax_scaffold.conversion.forms.mode_branches import without_mode_branches
@@ -205,6 +206,7 @@ def with_plain_forms(
     without_keyed_weights(origin)
     with_own_initializers(origin)
     with_merged_layers(origin)
+    without_mapped_lambdas(origin)
     without_mapped_flags(origin)
     without_mapped_functions(origin)
     without_chosen_lambdas(origin)

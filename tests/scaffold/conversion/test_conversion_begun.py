@@ -116,7 +116,7 @@ class Thing(nnx.Module):
     [
         (
             "jnp.concatenate([jnp.zeros(dim), jnp.ones(dim)])",
-            "jnp.asarray(initial_a, dtype), initial_a.shape",
+            "jnp.concatenate([jnp.zeros((self.dim,), dtype), jnp.ones((self.dim,), dtype)]), (2 * self.dim,)",
         ),
         (
             "jnp.zeros(2 * dim).at[dim:].set(1.0)",

@@ -172,15 +172,19 @@ class Looping(Repeating):
         return passes
 
     def _bind_items(self, target: ast.expr, iterated: ast.expr, source: Value) -> None:
-        parts = [iterated]
-        bound = [target]
+        parts, bound = [iterated], [target]
         if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name):
-            if iterated.func.id == "zip" and isinstance(target, ast.Tuple):
-                parts, bound = iterated.args, target.elts
-            elif iterated.func.id == "enumerate" and isinstance(target, ast.Tuple):
-                parts, bound = iterated.args[:1], target.elts[1:]
-            elif iterated.func.id == "reversed":
-                parts = iterated.args
+            title, given = iterated.func.id, iterated.args
+            if title == "zip" and isinstance(target, ast.Tuple):
+                parts, bound = given, target.elts
+            elif title == "enumerate" and isinstance(target, ast.Tuple):
+                inner, rest = given[0], target.elts[1:]
+                if len(rest) == 1 and isinstance(rest[0], ast.Tuple):
+                    # `enumerate(zip(a, b))`
+                    return self._bind_items(rest[0], inner, source)
+                parts, bound = [inner], rest
+            elif title == "reversed":
+                parts = given
         for part, place in zip(parts, bound, strict=False):
             attribute = self_attribute(_begins_with(part))
             known = self.builder.attributes.get(attribute or "")

@@ -142,10 +142,19 @@ class Builder:
     ) -> str:
         """Declare a layer; its mark is the function of the call."""
         assert isinstance(call.func, ast.Name)
-        call.keywords = self._keywords(call)
+        call.keywords = self.keywords_of(call)
+        if call.func.id == "@layer:Dropout" and call.args and condition is None:
+            call.args[0] = self._rate(call.args[0])
         self.attributes[attribute] = Attribute("layer", call.func.id, call, condition)
         self._write(attribute, call, condition)
         return attribute
+
+    def _rate(self, rate: ast.expr) -> ast.expr:
+        """A rate that is zero where it is None: nothing drops there, and the layer is made all the same."""
+        known = self.fields.get(self_attribute(rate) or "")
+        if known is None or not known.word.endswith("| None"):
+            return rate
+        return expression("0.0 if r is None else r", r=rate)
 
     def declare_list(
         self,
@@ -156,14 +165,19 @@ class Builder:
     ) -> str:
         """Declare a list of layers of one kind."""
         assert isinstance(call.func, ast.Name)
-        call.keywords = self._keywords(call)
+        call.keywords = self.keywords_of(call)
         known = Attribute("layers", call.func.id, call, condition)
-        if self.framework not in ("flax", "haiku"):
-            # Layers of these have the sizes of what they are called with.
-            known.first = of_comprehension(generators, self.setup)
+        known.first = self.first_of(generators)
         self.attributes[attribute] = known
         self._write(attribute, ast.ListComp(call, generators), condition)
         return attribute
+
+    def first_of(self, generators: list[ast.comprehension]) -> dict[str, ast.expr]:
+        """What the locals of a list are in its first pass."""
+        if self.framework in ("flax", "haiku"):
+            # Layers of these have the sizes of what they are called with.
+            return {}
+        return of_comprehension(generators, self.setup)
 
     def declare_weight(
         self,
@@ -293,7 +307,7 @@ class Builder:
             known.call.keywords = [*kept, ast.keyword(keyword, initializer)]
         return True
 
-    def _keywords(self, call: ast.Call) -> list[ast.keyword]:
+    def keywords_of(self, call: ast.Call) -> list[ast.keyword]:
         """The keywords of a declaration; initializers take a key, too."""
         kept = [k for k in call.keywords if k.arg not in ("@name", CHAINED)]
         for keyword in kept:

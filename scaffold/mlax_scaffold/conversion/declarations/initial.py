@@ -10,6 +10,7 @@ from mlax_scaffold.conversion.declarations.initial_functions import (
     initializer_of,
     written_out,
 )
+from mlax_scaffold.conversion.declarations.joined_initial import joined
 from mlax_scaffold.conversion.rows.array_leaves import (
     leaf_of,
     shape_of,
@@ -69,6 +70,7 @@ def initial(translator: Translator, node: ast.expr) -> Initial | None:
     made = _scaled(translator, node) or _plain(translator, node)
     made = made or _computed(translator, node) or _of_function(translator, node)
     made = made or _rotation(translator, node)
+    made = made or _joined(translator, node)
     if made is None:
         return None
     dtype = _dtype(translator, node)
@@ -158,6 +160,18 @@ def _of_function(translator: Translator, node: ast.expr) -> Initial | None:
     if found is None:
         return None
     return Initial(found[0], shape_of(translator, [found[1]]))
+
+
+def _joined(translator: Translator, node: ast.expr) -> Initial | None:
+    """Several arrays, one after another."""
+
+    def begun(part: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+        made = initial(translator, part)
+        plain = made is not None and made.dtype is None
+        return (made.initializer, made.shape) if made is not None and plain else None
+
+    found = joined(translator, node, begun)
+    return Initial(*found) if found is not None else None
 
 
 def _scaled(translator: Translator, node: ast.expr) -> Initial | None:

@@ -17,7 +17,6 @@ from mlax_scaffold.conversion.declarations.modules import (
 from mlax_scaffold.conversion.rows.translation import Translator
 from mlax_scaffold.conversion.source.first_passes import (
     first_pass,
-    of_comprehension,
     with_elements,
 )
 from mlax_scaffold.conversion.source.trees import (
@@ -82,6 +81,7 @@ class ListLoops:
                     f"{attribute}_{suffix}_{kind}" if suffix else f"{attribute}_{kind}"
                 )
                 place = places[number] if places else builder.free(wanted)
+                made.keywords = builder.keywords_of(made)
                 builder.attributes[place] = Attribute(
                     "layers", ast.unparse(made.func), made
                 )
@@ -115,8 +115,7 @@ class ListLoops:
                     0,
                 )
             if direct:
-                first = of_comprehension([generator], builder.setup)
-                builder.attributes[place].first = first
+                builder.attributes[place].first = builder.first_of([generator])
             else:
                 builder.attributes[place].call = (
                     made if isinstance(made, ast.Call) else call

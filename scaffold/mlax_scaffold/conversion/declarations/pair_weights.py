@@ -6,7 +6,11 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
-from mlax_scaffold.conversion.lists.key_loops import holds_keys, splits
+from mlax_scaffold.conversion.lists.key_loops import (
+    holds_keys,
+    splits,
+    without_keys_beside,
+)
 from mlax_scaffold.conversion.source.known_values import Known, truth
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -237,6 +241,9 @@ class _Calls(ast.NodeTransformer):
         made = inner.returned(function)
         if made is None or not _holds(made) or not _keys_alone(self.origin, inner.rest):
             return node
+        # The keys that the function splits are no names where it is called.
+        split = {t for part in inner.rest for t in targets(part)}
+        made = without_keys_beside(made, split, "key")
         return ast.copy_location(made, node)
 
 

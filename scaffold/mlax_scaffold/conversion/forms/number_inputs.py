@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     expression,
+    is_none,
     literal,
     names,
     replaced,
@@ -35,6 +36,8 @@ def with_number_inputs(origin: Origin, thing: str, notes: Notes) -> None:
         for argument, default in numbers_of(call):
             if isinstance(literal(default), int) or _is_given(origin, argument.arg):
                 continue
+            if framework_of(origin, node) == "haiku" and "__init__" not in methods:
+                methods["__init__"] = _begun(node)
             if _takes(node, methods.get("__init__"), argument, default):
                 without(call, argument.arg)
                 _reads(call, argument.arg)
@@ -64,6 +67,16 @@ def _without_unread(origin: Origin, thing: str, notes: Notes) -> None:
             )
 
 
+def _begun(node: ast.ClassDef) -> ast.FunctionDef:
+    """A constructor for a class that has none, and no fields either."""
+    given = ast.arguments([], [ast.arg("self")], None, [], [], None, [])
+    begun = ast.parse("super().__init__()").body
+    made = ast.FunctionDef("__init__", given, begun, [], None)
+    call = next(m for m in node.body if isinstance(m, ast.FunctionDef))
+    node.body.insert(node.body.index(call), ast.copy_location(made, call))
+    return made
+
+
 def numbers_of(
     call: ast.FunctionDef, *, tuples: bool = False
 ) -> list[tuple[ast.arg, ast.expr]]:
@@ -77,10 +90,18 @@ def numbers_of(
     return [
         (argument, default)
         for argument, default in pairs
-        if isinstance(literal(default), kinds)
+        if (isinstance(literal(default), kinds) or _may_be_a_number(argument, default))
         and argument.arg not in KEYS
         and not flags([argument.arg])
     ]
+
+
+def _may_be_a_number(argument: ast.arg, default: ast.expr) -> bool:
+    """Whether a parameter is a floating number of Python, or nothing: `rate: float | None = None`."""
+    if not is_none(default) or argument.annotation is None:
+        return False
+    text = ast.unparse(argument.annotation).replace("typing.", "").replace(" ", "")
+    return text.strip("'") in ("Optional[float]", "float|None", "None|float")
 
 
 def without(call: ast.FunctionDef, parameter: str) -> None:

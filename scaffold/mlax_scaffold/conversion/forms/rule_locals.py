@@ -51,7 +51,7 @@ def _inlined(
         )
         if not users or inside != whole or changed:
             continue
-        if all(_makes_rule(origin, user) for user in users):
+        if all(_is_of_rules(origin, user, local) for user in users):
             parts = {local: copy.deepcopy(value)}
             made = [
                 with_names(s, parts) if s in users else s for s in made if s is not part
@@ -59,11 +59,14 @@ def _inlined(
     return made
 
 
-def _makes_rule(origin: Origin, node: ast.stmt) -> bool:
-    """Whether a statement binds an initializer of a library to a name."""
-    return (
-        isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and isinstance(node.value, ast.Call)
-        and ".initializers." in origin.qualified(node.value.func)
-    )
+def _is_of_rules(origin: Origin, node: ast.stmt, local: str) -> bool:
+    """Whether initializers of a library alone are given a local."""
+    rules = [
+        part
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call)
+        and ".initializers." in origin.qualified(part.func)
+    ]
+    given = {id(n) for rule in rules for n in ast.walk(rule)}
+    reads = [n for n in ast.walk(node) if is_name(n, local)]
+    return bool(reads) and all(id(n) in given for n in reads)

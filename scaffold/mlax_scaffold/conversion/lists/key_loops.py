@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     is_name,
+    replaced,
     self_attribute,
     targets,
     with_names,
@@ -72,13 +73,24 @@ def _method(origin: Origin, method: ast.FunctionDef) -> None:
     }
     if key is None or not split:
         return
-    gone: set[str] = set()
-    for part in ast.walk(method):
-        if isinstance(part, ast.For | ast.comprehension):
-            gone |= _left_out(part, split)
+    gone = _all_left_out(method, split)
     if gone:
         bound = dict.fromkeys(gone, ast.Name(key, ast.Load()))
         method.body = [with_names(part, bound) for part in method.body]
+
+
+def without_keys_beside(node: ast.expr, split: set[str], key: str) -> ast.expr:
+    """An expression that goes over no keys beside something else, which have these names."""
+    gone = _all_left_out(node, split)
+    return replaced(node, dict.fromkeys(gone, ast.Name(key, ast.Load())))
+
+
+def _all_left_out(node: ast.AST, split: set[str]) -> set[str]:
+    gone: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.For | ast.comprehension):
+            gone |= _left_out(part, split)
+    return gone
 
 
 def _left_out(loop: ast.For | ast.comprehension, split: set[str]) -> set[str]:

@@ -38,7 +38,13 @@ def with_chosen_values(function: ast.FunctionDef) -> ast.FunctionDef:
         }
         known = Known({n: v for n, v in absent.items() if n in tests}, {})
         made.body = _decided(made.body, known)
-    made.body = [s for part in made.body for s in _chosen(part)]
+    args = (*given.posonlyargs, *given.args, *given.kwonlyargs)
+    there = {a.arg for a in args}
+    body: list[ast.stmt] = []
+    for part in made.body:
+        body += _chosen(part, there)
+        there |= {*targets(part)}
+    made.body = body
     return ast.fix_missing_locations(made)
 
 
@@ -58,8 +64,11 @@ def _decided(body: list[ast.stmt], known: Known) -> list[ast.stmt]:
     return made
 
 
-def _chosen(node: ast.stmt) -> list[ast.stmt]:
-    """One statement, or those that choose what its branches bind."""
+def _chosen(node: ast.stmt, there: set[str]) -> list[ast.stmt]:
+    """One statement, or those that choose what its branches bind.
+
+    What one branch alone binds, and nothing before, means something there alone: it is what it is there.
+    """
     if not isinstance(node, ast.If):
         return [node]
     sides = [s for s in (_bound(node.body), _bound(node.orelse)) if s is not None]
@@ -70,7 +79,13 @@ def _chosen(node: ast.stmt) -> list[ast.stmt]:
         return [node]
     made: list[ast.stmt] = []
     for local in bound:
-        one, other = (side.get(local, ast.Name(local, ast.Load())) for side in sides)
+        kept = ast.Name(local, ast.Load())
+        bound_by = [side for side in sides if local in side]
+        if local not in there and len(bound_by) == 1:
+            sides_of = (bound_by[0], bound_by[0])
+        else:
+            sides_of = (sides[0], sides[1])
+        one, other = (side.get(local, kept) for side in sides_of)
         value = one if same(one, other) else ast.IfExp(node.test, one, other)
         target = ast.Name(local, ast.Store())
         assign = ast.Assign([target], copy.deepcopy(value), lineno=node.lineno)

@@ -117,6 +117,15 @@ def hyperparameters(
         if left_out and (default is None or is_none(default)):
             parameters[given] = ast.Constant(None)
             continue
+        if left_out and isinstance(default, ast.Lambda | ast.Name | ast.Attribute):
+            # Which weights a mask chooses is told while the spec is written.
+            translator.notes.remark(
+                argument,
+                f"the optimizer is the one for the mask that `{given}` is by default",
+                "convert it with another default for another one",
+            )
+            parameters[given] = default
+            continue
         if isinstance(default, ast.Constant) and isinstance(default.value, str):
             translator.notes.remark(
                 argument,

@@ -33,7 +33,9 @@ class PerLeaf(LeafExpressions):
             current: what a leaf of the updates is that it is given.
             tree: what all of them are before the leaves are updated; None where they are not there yet.
         """
-        function = with_chosen_values(over_trees(function, self.full))
+        function = over_trees(
+            with_chosen_values(over_trees(function, self.full)), self.full
+        )
         self.used = names(function)
         given = [a.arg for a in function.args.args]
         places = dict(zip(("updates", "state", "params"), given, strict=False))

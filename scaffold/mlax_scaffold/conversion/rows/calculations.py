@@ -351,6 +351,13 @@ class Calculations(
     def _layer_call(self, x: Arg, layer: Arg) -> Arg:
         return ast.Call(layer, [x], [])
 
+    def _spread(self, array: Arg, shape: Arg) -> Arg:
+        """A number over a shape is an array of it in the dtype of what is computed here."""
+        if isinstance(literal(array), int | float):
+            text = "jnp.full(s, v, d)"
+            return marked(text, s=shape, v=array, d=self.own_dtype())
+        return marked("jnp.broadcast_to(a, s)", a=array, s=shape)
+
     def _drawn(self, p: Arg) -> Arg:
         return marked("word_bernoulli(self.key(), p=p, shape=p.shape)", p=p)
 

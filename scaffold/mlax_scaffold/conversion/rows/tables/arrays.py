@@ -37,6 +37,7 @@ FUNCTIONS = {
     "jax.numpy.linalg.norm": Row(
         "(x, ord=_, axis=_, keepdims=_)", "calc.norm(x, ord, axis, keepdims)"
     ),
+    "jax.numpy.broadcast_to": Row("(array, shape)", "calc.spread(array, shape)"),
     "jax.scipy.special.logsumexp": _NN["logsumexp"],
     **{f"jax.nn.{name}": row for name, row in _NN.items()},
     **{
