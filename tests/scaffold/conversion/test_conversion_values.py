@@ -157,7 +157,7 @@ import torch.nn as nn
 class Thing(nn.Module):
     def __init__(self, dim):
         super().__init__()
-        self.register_buffer("q", torch.linalg.qr(torch.randn(dim, dim))[0])
+        self.register_buffer("q", torch.linalg.eigh(torch.randn(dim, dim))[1])
 
     def forward(self, x):
         return x @ self.q

@@ -240,6 +240,7 @@ class _Plain(ast.NodeTransformer):
         self.place = place
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
         own = node.attr == "data" and self_attribute(node.value) == self.place
         return node.value if own else node
 
