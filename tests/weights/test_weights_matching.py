@@ -448,7 +448,10 @@ def test_the_only_weight_left_of_a_layer_is_the_only_array_left_of_it():
 
 @pytest.mark.parametrize(
     ("ours", "theirs"),
-    [("ln_zs", "ln_z_0"), ("gates", "gate_3"), ("cross", "cross_1"), ("mass", "mass")],
+    [
+        *(("ln_zs", "ln_z_0"), ("gates", "gate_3"), ("cross", "cross_1")),
+        *(("mass", "mass"), ("map_head_0", "MAPHead_0"), ("mlp_block", "MLPBlock")),
+    ],
 )
 def test_a_list_means_what_each_of_its_layers_does(ours, theirs):
     assert words(ours) == words(theirs)

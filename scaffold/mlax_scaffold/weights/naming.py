@@ -54,7 +54,8 @@ _ROLES = {"norm1", "norm2", "ln1", "ln2", "ln_1", "ln_2", "linear1", "linear2"} 
 """Parts whose number is a role where the model has such roles, and else counts."""
 
 _EMPTY = {"params", "model", "module", "weight", "kernel", "to", "proj", "self", "net"}
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
+_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""Where a word begins in the name of a class: `MLPBlock` is two."""
 _DIGITS = re.compile(r"\d+")
 _COUNTED = re.compile(r"([A-Za-z]*)[^A-Za-z0-9]*(\d+)")
 
@@ -64,7 +65,7 @@ Family = tuple[str, ...]
 @cache
 def words(part: str, roles: bool = True) -> tuple[str, ...]:
     """What a part of a name means: `q_proj` is ("query",)."""
-    lower = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", part).lower()
+    lower = _BEGINS.sub("_", part).lower()
     for text in (part.lower(), lower):
         if text in _MEANING and (roles or text not in _ROLES):
             return tuple(_MEANING[text])
