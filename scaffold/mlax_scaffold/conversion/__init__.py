@@ -267,7 +267,8 @@ def _converted(
         # Two draws are not to be compared, nor states in another order.
         tried = None
     if tried is not None:
-        whole = tried.integers if pads else ()
+        paddings = [name for name, _ in tried.inputs if "padding" in name]
+        whole = tuple(dict.fromkeys((*tried.integers, *paddings))) if pads else ()
         tried = replace(tried, given=tuple(given.items()), unpadded=whole)
     for found_settings in configured:
         if thing in found_settings and tried is not None:

@@ -54,13 +54,14 @@ def assert_parity(
         integers: the inputs that are indices; of a tuple by their places, `x[1]`.
         booleans: the inputs that are masks.
         mapped: how many first axes an original for one example is mapped over.
-        unpadded: the indices of which none is zero, which would pad.
+        unpadded: the indices of which none is zero, which would pad; of what is named after
+            paddings all are.
         rtol: relative to the original's result.
         atol: beside it.
     """
     thing = original.load(near)
     drawn = _drawn(inputs, integers, booleans)
-    arrays = [jnp.ones_like(a) if n in unpadded else a for n, a in drawn.items()]
+    arrays = [_whole(n, a) if n in unpadded else a for n, a in drawn.items()]
     arguments = original.arguments(hyperparameters, thing)
     original.check_made(thing, arguments)
     keyed = "key" in inspect.signature(layer.init).parameters
@@ -200,6 +201,11 @@ def _taken(run: Callable[..., Any], arrays: list[Any]) -> tuple[list[Any], Any]:
             raise
     arrays = jax.tree.map(_between, arrays)
     return arrays, run(*arrays)
+
+
+def _whole(name: str, array: Any) -> Any:
+    """An input that pads nothing."""
+    return (jnp.zeros_like if "padding" in name else jnp.ones_like)(array)
 
 
 def _between(array: Any) -> Any:

@@ -465,3 +465,19 @@ class Thing(nn.Module):
     assert any("attend to nothing" in n.what for n in made.notes) == told
     assert made.trial is not None
     assert made.trial.unpadded == (("tokens",) if told else ())
+
+
+def test_paddings_are_none_where_they_would_let_queries_attend_to_nothing():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, inputs, input_paddings):
+        '''inputs: (batch, time, features), input_paddings: (batch, time).'''
+        mask = nn.make_attention_mask(input_paddings < 1, input_paddings < 1)
+        return nn.MultiHeadDotProductAttention(2)(inputs, inputs, mask=mask)
+""",
+        LINEN,
+    )
+    assert made.trial is not None
+    assert made.trial.unpadded == ("input_paddings",)

@@ -398,3 +398,21 @@ def test_indices_that_would_pad_are_drawn_without_zeros(tmp_path, unpadded):
         )
 
     assert_holds(compared, bool(unpadded))
+
+
+@pytest.mark.parametrize("unpadded", [("paddings",), ()])
+def test_paddings_are_drawn_as_none(tmp_path, unpadded):
+    text = PADS.replace("self, x", "self, paddings").replace("x > 0", "paddings < 1")
+    (tmp_path / "code.py").write_text(text.replace("2 * x", "2 * paddings"))
+
+    def compared() -> None:
+        assert_parity(
+            Double,
+            Original("code.py", "Pads", "plain"),
+            hyperparameters={},
+            inputs={"paddings": (4, 50)},
+            unpadded=unpadded,
+            near=str(tmp_path / "test.py"),
+        )
+
+    assert_holds(compared, bool(unpadded))
