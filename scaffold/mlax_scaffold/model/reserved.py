@@ -34,6 +34,9 @@ OF_SCHEDULES = frozenset(("arrays", "checks", "self", "static"))
 OF_OPTIMIZERS = frozenset(("gradients", "state", "updates"))
 """Names of the generated `step`, beside those."""
 
+OF_STEPS = ("step", "step_number", "key", "dither", "value", "value_and_gradients")
+"""What the methods of an optimizer may read of the step that is taken."""
+
 RESERVED_IN_FUNCTIONS = frozenset(("arrays", "checks", "self"))
 """The same for a function."""
 

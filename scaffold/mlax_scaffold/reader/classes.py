@@ -19,7 +19,7 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.model.expressions import Origin
-from mlax_scaffold.model.reserved import OF_OPTIMIZERS, RESERVED
+from mlax_scaffold.model.reserved import OF_OPTIMIZERS, OF_STEPS, RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.body import BodyChecker
@@ -29,7 +29,6 @@ from mlax_scaffold.reader.checks.keys import check_keys
 from mlax_scaffold.reader.checks.method_names import check_method_names
 from mlax_scaffold.reader.checks.names import (
     OF_HYPERPARAMS,
-    OF_STEPS,
     check_locals,
     check_returns_nothing,
 )

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from mlax_scaffold.model.definition import Declaration, MethodRole, Role
+from mlax_scaffold.model.reserved import OF_STEPS
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.imports import DECLARING
 from mlax_scaffold.reader.remedies.helpers import helper_named
@@ -16,9 +17,6 @@ _SUFFIXES = {
     Role.SUB_LAYER: ("_weights", "_state", "_hyperparams"),
     Role.OPTIMIZER: ("_state", "_hyperparams"),
 }
-OF_STEPS = (*("step", "step_number", "key", "dither", "value", "value_and_gradients"),)
-"""What the methods of an optimizer may read of the step that is taken."""
-
 _NO_LOCALS = ("method", "entry", "training", "stored", "coefficient", *OF_STEPS)
 _WITH_LOCALS = (
     MethodRole.SETUP,

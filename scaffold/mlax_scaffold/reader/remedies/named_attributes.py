@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection
 
 from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.model.reserved import OF_STEPS
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import Source, self_attribute
 
@@ -35,6 +36,10 @@ def by_their_names(source: Source, call: ast.Call) -> Fix | None:
         return None
     if any(_name_of(c) == "setattr" for c in calls if c not in made):
         return None
+    plain = all(_written(c.args[1]) for c in read)
+    statements = _one_by_one(source, setup, made) if plain else None
+    if statements:
+        return Fix(tuple(statements))
     patterns = {_pattern(c.args[1]) for c in made if not _written(c.args[1])}
     edits: list[Edit] = []
     for each in made:
@@ -100,6 +105,59 @@ def declared_by_their_names(source: Source, call: ast.Call) -> Fix | None:
     return Fix((source.insert(first, empty), *edits))
 
 
+def _one_by_one(
+    source: Source, setup: ast.FunctionDef, made: Collection[ast.Call]
+) -> list[Edit] | None:
+    """`for name in ("m", "v"): setattr(self, name, made)` as two statements; None for any other."""
+    edits, left = [], [*made]
+    for loop in setup.body:
+        match loop:
+            case ast.For(
+                target=ast.Name(id=variable),
+                iter=ast.Tuple(elts=items) | ast.List(elts=items),
+                body=body,
+                orelse=[],
+            ) if all(isinstance(item, ast.Constant) for item in items):
+                pass
+            case _:
+                continue
+        lines = []
+        for item in items:
+            for statement in body:
+                call = statement.value if isinstance(statement, ast.Expr) else None
+                if call not in left or not isinstance(call, ast.Call):
+                    return None
+                name = _text(call.args[1], variable, item)
+                if name is None or not name.isidentifier():
+                    return None
+                named = {n.id for n in walk(call.args[2]) if isinstance(n, ast.Name)}
+                if variable in named:
+                    return None
+                lines.append(f"self.{name} = {source.text_of(call.args[2])}")
+        left = [c for c in left if not any(c in walk(s) for s in body)]
+        indent = f"\n{' ' * loop.col_offset}"
+        edits.append(source.edit(loop, indent.join(lines)))
+    return None if left else edits
+
+
+def _text(node: ast.expr, variable: str, value: ast.expr) -> str | None:
+    """What an expression of one variable is; None for anything but joined texts."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Name(id=name) if name == variable:
+            return str(value.value) if isinstance(value, ast.Constant) else None
+        case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
+            return _text(inner, variable, value)
+        case ast.JoinedStr(values=parts):
+            texts = [_text(part, variable, value) for part in parts]
+            return None if None in texts else "".join(t for t in texts if t)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            one, other = (_text(side, variable, value) for side in (left, right))
+            return None if one is None or other is None else one + other
+    return None
+
+
 def _item(source: Source, name: ast.expr, parts: str, patterns: Collection[str]) -> str:
     written = _written(name)
     if written and not _fits(written, patterns):
@@ -142,7 +200,7 @@ def _known(owner: ast.ClassDef) -> set[str]:
         for n in owner.body
         if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
     }
-    every = {"hyperparams", "key", "keys", "stored", "training"}
+    every = {"hyperparams", "key", "keys", "mask", "stored", "training", *OF_STEPS}
     return stored | fields | every | {m.name for m in _methods(owner)}
 
 
