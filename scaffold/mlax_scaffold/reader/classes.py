@@ -237,9 +237,10 @@ class ClassReader:
         """A declaration by a name that is not private, where that is free."""
         new = name.lstrip("_")
         taken = {m.name for m in methods} | set(SPECIAL[kind]) | RESERVED
-        if not new.isidentifier() or new in taken | OF_HYPERPARAMS:
-            new = f"{new}_" if new.isidentifier() else ""
-        return attribute_named(self.source, name, new) if new else None
+        names = (new, f"{new}_") if new.isidentifier() else ()
+        free = (n for n in names if n not in taken | OF_HYPERPARAMS)
+        fixes = (attribute_named(self.source, name, n) for n in free)
+        return next(filter(None, fixes), None)
 
     def _attributes(
         self,
