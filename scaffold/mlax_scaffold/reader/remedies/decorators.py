@@ -35,7 +35,8 @@ def called_where_used(
             return None
     bare = undecorated(source, only)
     inside = [n for n in walk(source.tree) if _method_with(source, n, function)]
-    beside = function in source.tree.body
+    place = source.start(function)
+    beside = any(source.start(s) == place for s in source.tree.body)
     if bare is None or not (inside or beside):
         return None
     around = source.tree if beside else inside[0]

@@ -80,10 +80,9 @@ def kept_once(source: Source, setup: ast.FunctionDef) -> Fix | None:
 
     None where no step sets one of them, or one reads the leaf.
     """
-    [owner] = [
-        c for c in walk(source.tree) if isinstance(c, ast.ClassDef) and setup in c.body
-    ]
-    methods = {m.name: m for m in owner.body if isinstance(m, ast.FunctionDef)}
+    owners = [c.body for c in source.tree.body if isinstance(c, ast.ClassDef)]
+    own = next((b for b in owners if any(m.lineno == setup.lineno for m in b)), [])
+    methods = {m.name: m for m in own if isinstance(m, ast.FunctionDef)}
     inputs = {a.arg for a in setup.args.args} - {"self"}
     moved = []
     for statement in setup.body:
