@@ -157,6 +157,13 @@ class Source:
         line = getattr(node, "end_lineno", None) or 1
         return line, self._characters(line, getattr(node, "end_col_offset", 0)) + 1
 
+    def same(self, one: ast.AST | None, other: ast.AST | None) -> bool:
+        """Whether two nodes are one by their place: where constants are read in it, one is a copy."""
+        if one is None or other is None or type(one) is not type(other):
+            return False
+        ends = self.end(one) == self.end(other)
+        return self.start(one) == self.start(other) and ends
+
     def between(self, start: tuple[int, int], end: tuple[int, int]) -> str:
         """The text from one place to another."""
         lines = self.lines[start[0] - 1 : end[0]]
@@ -281,6 +288,19 @@ def tree_of(definition: Definition) -> ast.AST:
     statements = parsed(definition.core).body
     defining = (s for s in statements if getattr(s, "name", None) == definition.name)
     return next(defining)
+
+
+def class_of(tree: ast.Module, method: ast.FunctionDef) -> ast.ClassDef | None:
+    """The class that a method stands in, by its place: where constants are read in it, it is another node."""
+    return next(
+        (
+            node
+            for node in tree.body
+            if isinstance(node, ast.ClassDef)
+            and node.lineno < method.lineno <= (node.end_lineno or 0)
+        ),
+        None,
+    )
 
 
 def dotted(node: ast.expr) -> str | None:

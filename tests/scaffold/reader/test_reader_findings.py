@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,23 @@ def test_findings_come_in_the_order_of_their_places(case: Path, built_in):
     places = [d.location for d in error.value.diagnostics]
     assert places == sorted(places)
     assert len(set(error.value.diagnostics)) == len(places)
+
+
+def found(
+    specs: tuple[SpecFile, ...], case: Path, built_in
+) -> list[tuple[object, str]]:
+    with pytest.raises(SpecError) as error:
+        read_library(specs, built_in, document_fields=case.stem == "undocumented")
+    return [(d.location, d.message) for d in error.value.diagnostics]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+def test_a_constant_beside_the_definition_changes_no_finding(case: Path, built_in):
+    """Where there are constants, methods are read as copies that hold their values."""
+    specs, _ = split(case)
+    beside = "\n\n\nCONSTANT_OF_A_TEST = 1\n"
+    others = tuple(replace(s, text=s.text.rstrip("\n") + beside) for s in specs)
+    assert found(others, case, built_in) == found(specs, case, built_in)
 
 
 def messages() -> Iterator[tuple[str, re.Pattern[str]]]:

@@ -11,7 +11,7 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.remedies.names import word
-from mlax_scaffold.reader.source import Source, self_attribute
+from mlax_scaffold.reader.source import Source, class_of, self_attribute
 
 
 def check_corrections(
@@ -51,8 +51,7 @@ def _below_one(name: str) -> str:
 
 def _fields(tree: ast.Module, method: ast.FunctionDef) -> dict[str, ast.Name]:
     """The annotations of the fields that may be 1, and could be said not to, by name."""
-    classes = (n for n in tree.body if isinstance(n, ast.ClassDef))
-    owner = next((c for c in classes if method in c.body), None)
+    owner = class_of(tree, method)
     return {
         statement.target.id: statement.annotation
         for statement in (owner.body if owner else ())

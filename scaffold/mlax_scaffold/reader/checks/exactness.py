@@ -13,7 +13,7 @@ from mlax_scaffold.reader.checks.handed import (
     handed,
     handed_by_callers,
 )
-from mlax_scaffold.reader.source import dotted, self_attribute
+from mlax_scaffold.reader.source import class_of, dotted, self_attribute
 
 TO_BOOLEANS = frozenset(
     [
@@ -152,8 +152,7 @@ class _Exact:
 
     def _attribute(self, name: str, seen: frozenset[str]) -> bool:
         """Whether a field, or what `setup` derives, is of integers."""
-        classes = (c for c in self.tree.body if isinstance(c, ast.ClassDef))
-        owner = next((c for c in classes if self.method in c.body), None)
+        owner = class_of(self.tree, self.method)
         values = []
         for statement in owner.body if owner else ():
             match statement:

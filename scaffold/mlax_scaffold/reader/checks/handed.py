@@ -53,7 +53,8 @@ def handed_by_callers(
 
     Nothing where it binds the parameter again, or may be given something else.
     """
-    if function not in tree.body or function.decorator_list:
+    beside = any(s.lineno == function.lineno for s in tree.body)
+    if not beside or function.decorator_list:
         return []
     names = [a.arg for a in function.args.args if a.annotation is None]
     stored = (n for n in walk(function) if isinstance(n, ast.Name))

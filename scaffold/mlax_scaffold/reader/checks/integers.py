@@ -20,7 +20,7 @@ from mlax_scaffold.reader.checks.handed import (
     handed,
     handed_by_callers,
 )
-from mlax_scaffold.reader.source import dotted, self_attribute
+from mlax_scaffold.reader.source import class_of, dotted, self_attribute
 
 _FLOATS = ("Decay", "Fraction", "NonNegative", "Positive", "Probability", "float")
 """Words of hyperparameters that are floating numbers."""
@@ -194,8 +194,7 @@ class Integers:
 
     def _field(self, name: str) -> bool:
         """Whether a field is floating, or what `setup` derives."""
-        classes = (c for c in self.tree.body if isinstance(c, ast.ClassDef))
-        owner = next((c for c in classes if self.method in c.body), None)
+        owner = class_of(self.tree, self.method)
         values: list[bool] = []
         for statement in owner.body if owner else ():
             match statement:

@@ -15,7 +15,7 @@ from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.checks.likeness import exact_arguments, floating_of
 from mlax_scaffold.reader.checks.number_arguments import number_arguments
 from mlax_scaffold.reader.remedies.names import of_jax
-from mlax_scaffold.reader.source import Source, dotted, self_attribute
+from mlax_scaffold.reader.source import Source, class_of, dotted, self_attribute
 
 _FLOATING = frozenset(
     [
@@ -65,7 +65,7 @@ def check_numpy_arrays(
     imports: Mapping[str, Import],
 ) -> None:
     """Report derived arrays of floats that a body reads as they are."""
-    owner = next((c for c in _classes(source) if method in c.body), None)
+    owner = class_of(source.tree, method)
     like = computed_dtype(source, method)
     if owner is None or like is None:
         return
@@ -183,8 +183,7 @@ def of_numpy_floats(
     method: ast.FunctionDef,
 ) -> bool:
     """Whether an expression of a function is certain to be an array of floats of NumPy."""
-    classes = (c for c in tree.body if isinstance(c, ast.ClassDef))
-    own = Scope(tree, next((c for c in classes if method in c.body), None))
+    own = Scope(tree, class_of(tree, method))
     _returned_by(method, own)
     return _Values(own, imports).floating(node)
 

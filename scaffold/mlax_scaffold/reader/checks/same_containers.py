@@ -16,7 +16,12 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.shared_items import around, parts_of
 from mlax_scaffold.reader.containers.declared import step_of
 from mlax_scaffold.reader.remedies.names import of_jax
-from mlax_scaffold.reader.source import Source, indexed_attribute, self_attribute
+from mlax_scaffold.reader.source import (
+    Source,
+    class_of,
+    indexed_attribute,
+    self_attribute,
+)
 
 _NAMES = {"dict": "dictionary", "list": "list", "": "container"}
 _Containers = Mapping[str, Collection[Member]]
@@ -163,8 +168,8 @@ def _deepest(
     source: Source, method: ast.FunctionDef, containers: _Containers
 ) -> dict[str, int]:
     """How deep the places stand, at most, that any method of the class sets, by attribute."""
-    owners = (n for n in source.tree.body if isinstance(n, ast.ClassDef))
-    body = next((o.body for o in owners if method in o.body), [method])
+    owner = class_of(source.tree, method)
+    body = owner.body if owner else [method]
     found: dict[str, int] = {}
     for one in body:
         if not isinstance(one, ast.FunctionDef) or one.name == "setup":

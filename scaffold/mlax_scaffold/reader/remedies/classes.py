@@ -10,7 +10,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.bindings import choices_in, is_elif
 from mlax_scaffold.reader.remedies.modes import TRAINS, mode
 from mlax_scaffold.reader.remedies.names import SPEC, uses_of_self
-from mlax_scaffold.reader.source import Source, dotted
+from mlax_scaffold.reader.source import Source, class_of, dotted
 
 CALLED = {
     "forward": ("__call__", "call", "apply", "foward", "forwards", "fwd"),
@@ -44,7 +44,7 @@ def based_on(source: Source, field: ast.AST, base: str, other: str) -> Fix | Non
     for node in ast.walk(source.tree):
         match node:
             case ast.ClassDef(bases=[ast.Name(id=name) as found], body=body) if (
-                name == base and field in body
+                name == base and any(source.same(field, part) for part in body)
             ):
                 return Fix((source.edit(found, other),), (Needed(SPEC, other, other),))
     return None
@@ -206,11 +206,9 @@ def as_field(
             return None
     plain = argument.annotation is None or unparsed(argument.annotation) == kind
     plain = plain or kind.endswith(" | None")
-    owner = next(
-        c
-        for c in ast.walk(source.tree)
-        if isinstance(c, ast.ClassDef) and method in c.body
-    )
+    owner = class_of(source.tree, method)
+    if owner is None:
+        return None
     fields = [n for n in owner.body if isinstance(n, ast.AnnAssign)]
     named = {unparsed(f.target) for f in fields}
     named |= {n.attr for n in ast.walk(owner) if isinstance(n, ast.Attribute)}

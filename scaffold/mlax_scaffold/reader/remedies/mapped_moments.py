@@ -10,7 +10,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.bodies import removed
 from mlax_scaffold.reader.remedies.names import word
-from mlax_scaffold.reader.source import Source, dotted
+from mlax_scaffold.reader.source import Source, class_of, dotted
 
 _LEAF = "param"
 
@@ -55,8 +55,9 @@ def of_each_leaf(
     locals_ = {n.id for n in _names(method) if isinstance(n.ctx, ast.Store)}
     if others & ({weights} | locals_):
         return None
-    owner = next(c for c in source.tree.body if method in getattr(c, "body", ()))
-    methods = [m for m in getattr(owner, "body", ()) if isinstance(m, ast.FunctionDef)]
+    owner = class_of(source.tree, method)
+    body = owner.body if owner else ()
+    methods = [m for m in body if isinstance(m, ast.FunctionDef)]
     setup = next((m for m in methods if m.name == "setup"), None)
     own = [a.arg for a in setup.args.args[1:]] if setup else [_LEAF]
     if len(own) != 1:
@@ -66,7 +67,7 @@ def of_each_leaf(
     texts = [_renamed(part, leaf, own[0]) for part in parts]
     line = f"{unparsed(target)} = {moment.bound}({', '.join(texts)})"
     edits: list[Edit] = []
-    if setup is method:
+    if setup is not None and setup.lineno == method.lineno:
         edits = [source.edit(statement, line)]
     elif setup is not None:
         end = source.end(setup.body[-1])

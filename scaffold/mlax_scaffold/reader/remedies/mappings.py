@@ -45,13 +45,13 @@ def _field_of(
         for part in ast.iter_child_nodes(scope):
             match part:
                 case ast.AnnAssign(target=ast.Name(id=name), annotation=given):
-                    if given is node:
+                    if source.same(given, node):
                         return name, part.value, scope
                 case ast.arguments(kwonlyargs=[*_]):
                     for arg, default in zip(
                         part.kwonlyargs, part.kw_defaults, strict=True
                     ):
-                        if arg.annotation is node:
+                        if source.same(arg.annotation, node):
                             return arg.arg, default, scope
     return None
 

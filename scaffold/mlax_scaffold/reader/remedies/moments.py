@@ -10,7 +10,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.remedies.names import word
-from mlax_scaffold.reader.source import Source, dotted, self_attribute
+from mlax_scaffold.reader.source import Source, class_of, dotted, self_attribute
 
 _LIKE = {"jax.numpy.zeros_like": "zeros", "jax.numpy.ones_like": "ones"}
 _SHAPED = {"jax.numpy.zeros": "zeros", "jax.numpy.ones": "ones"}
@@ -80,9 +80,9 @@ def kept_once(source: Source, setup: ast.FunctionDef) -> Fix | None:
 
     None where no step sets one of them, or one reads the leaf.
     """
-    owners = [c.body for c in source.tree.body if isinstance(c, ast.ClassDef)]
-    own = next((b for b in owners if any(m.lineno == setup.lineno for m in b)), [])
-    methods = {m.name: m for m in own if isinstance(m, ast.FunctionDef)}
+    owner = class_of(source.tree, setup)
+    body = owner.body if owner else ()
+    methods = {m.name: m for m in body if isinstance(m, ast.FunctionDef)}
     inputs = {a.arg for a in setup.args.args} - {"self"}
     moved = []
     for statement in setup.body:

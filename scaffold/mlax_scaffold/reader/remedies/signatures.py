@@ -98,7 +98,9 @@ def _unlisted(source: Source, call: ast.Call, given: ast.expr) -> Edit | None:
 def handed_on(source: Source, arg: ast.arg, name: str) -> Fix | None:
     """The keyword inputs `**arg` of a method by that name, as trees; None where the name is taken."""
     for method in ast.walk(source.tree):
-        if not isinstance(method, ast.FunctionDef) or method.args.kwarg is not arg:
+        if not isinstance(method, ast.FunctionDef) or not source.same(
+            method.args.kwarg, arg
+        ):
             continue
         edits: tuple[Edit, ...] = ()
         if arg.arg != name:

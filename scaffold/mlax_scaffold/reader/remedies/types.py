@@ -97,7 +97,7 @@ def _of_items(source: Source, node: ast.expr) -> str | None:
             case ast.AnnAssign(
                 annotation=annotation,
                 value=ast.Tuple(elts=items) | ast.List(elts=items),
-            ) if annotation is node:
+            ) if source.same(annotation, node):
                 kinds = {type(i.value) for i in items if isinstance(i, ast.Constant)}
                 plain = len(items) > 0 and all(
                     isinstance(i, ast.Constant) for i in items
@@ -190,10 +190,8 @@ def _field(node: ast.expr) -> str | None:
         case ast.Subscript(value=owner, slice=inner):
             return _field_of(_name(owner), inner)
         case ast.Constant(value=str(text)):
-            try:
-                return _field(ast.parse(text, mode="eval").body)
-            except SyntaxError:
-                return None
+            inner = quoted(text)
+            return None if inner is None else _field(inner)
         case ast.Name(id=known) if known in WORDS:
             return known
     for known, row in WORDS.items():
@@ -275,7 +273,7 @@ def _is_key(source: Source, node: ast.expr) -> bool:
     named = (
         a.arg
         for a in ast.walk(source.tree)
-        if isinstance(a, ast.arg) and a.annotation is node
+        if isinstance(a, ast.arg) and source.same(a.annotation, node)
     )
     return _name(node) in ("Array", "ArrayLike", "ndarray") and any(
         name in ("key", "prng_key", "rng", "rng_key") for name in named
@@ -304,12 +302,20 @@ def _array(node: ast.expr) -> str | None:
     return None
 
 
+def quoted(text: str) -> ast.expr | None:
+    """The type that stands in quotes; None where the text is no expression."""
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
 def _array_in_quotes(text: str) -> str | None:
     """`"Float[Array, 'batch features']"`; the shape may stand in it without quotes of its own."""
-    try:
-        return _array(ast.parse(text, mode="eval").body)
-    except SyntaxError:
-        found = re.fullmatch(r"(\w+)\[([^\[\]\"']+)\]", text.strip())
+    inner = quoted(text)
+    if inner is not None:
+        return _array(inner)
+    found = re.fullmatch(r"(\w+)\[([^\[\]\"']+)\]", text.strip())
     word = _ARRAYS.get(found[1]) if found else None
     return f'{word}["{found[2].strip()}"]' if found and word in KINDS else None
 
