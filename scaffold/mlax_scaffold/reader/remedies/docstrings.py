@@ -20,6 +20,9 @@ def documented(source: Source, node: ast.ClassDef | ast.FunctionDef) -> Fix | No
         told = module_name(node.name).replace("_", " ").capitalize() + "."
     indent = source.lines[first.lineno - 1][: first.col_offset]
     line = min(d.lineno for d in (first, *getattr(first, "decorator_list", ())))
+    # Comments above the first statement are of that.
+    while source.lines[line - 2].lstrip().startswith("#"):
+        line -= 1
     blank = "\n" if isinstance(node, ast.ClassDef) else ""
     text = f'{indent}"""{told}"""\n{blank}'
     return Fix((source.replace((line, 1), (line, 1), text),))

@@ -9,7 +9,7 @@ from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.homes import module_name
 from mlax_scaffold.reader.remedies.bodies import removed
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.source import Source, class_of
 
 _REPEATED = (
     *(ast.For, ast.While, ast.FunctionDef, ast.Lambda, ast.ListComp),
@@ -27,7 +27,7 @@ def hoisted(
 
     None where one stands in a branch or is made several times, or reads what only this method has.
     """
-    owner = next((n for n in walk(source.tree) if _holds(n, method)), None)
+    owner = class_of(source.tree, method)
     if owner is None or method.args.args[:1] == []:
         return None
     parents = {c: p for p in walk(method) for c in ast.iter_child_nodes(p)}
@@ -86,12 +86,6 @@ def _named(call: ast.Call, taken: set[str]) -> str:
     while name in taken:
         name, number = f"{base}_{number}", number + 1
     return name
-
-
-def _holds(node: ast.AST, method: ast.FunctionDef) -> bool:
-    return isinstance(node, ast.ClassDef) and any(
-        m.lineno == method.lineno for m in _methods(node)
-    )
 
 
 def _methods(owner: ast.AST) -> list[ast.FunctionDef]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.reader.remedies.types import needed
-from mlax_scaffold.reader.source import Source, dotted
+from mlax_scaffold.reader.source import Source, class_of, dotted
 
 _TYPED_DICT = Needed("typing", "TypedDict", "TypedDict")
 _NAMED_TUPLE = Needed("typing", "NamedTuple", "NamedTuple")
@@ -39,14 +39,7 @@ def typed_dict(
     source: Source, method: ast.FunctionDef, arg: ast.arg, read: Mapping[str, str]
 ) -> Fix | None:
     """An input that is read as a dictionary, by these keys, as a TypedDict; uses say these types."""
-    owner = next(
-        (
-            c
-            for c in source.tree.body
-            if isinstance(c, ast.ClassDef) and _holds(c, method)
-        ),
-        None,
-    )
+    owner = class_of(source.tree, method)
     given = _parts_of(source, arg.annotation)
     taken = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)}
     taken |= {n.name for n in source.tree.body if isinstance(n, ast.ClassDef)}
@@ -80,12 +73,6 @@ def _has_fields(node: ast.ClassDef) -> bool:
     others = ast.FunctionDef | ast.Expr | ast.Pass
     fields = [s for s in node.body if isinstance(s, ast.AnnAssign)]
     return bool(fields) and all(s in fields or isinstance(s, others) for s in node.body)
-
-
-def _holds(node: ast.ClassDef, method: ast.FunctionDef) -> bool:
-    return any(
-        isinstance(m, ast.FunctionDef) and m.lineno == method.lineno for m in node.body
-    )
 
 
 def _parts_of(
