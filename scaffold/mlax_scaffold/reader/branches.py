@@ -26,6 +26,8 @@ class Branches:
     method: ast.FunctionDef = field(init=False)
     declared: Mapping[str, Declared] = field(default_factory=dict, init=False)
     """How each attribute is declared."""
+    counts: list[ast.expr] = field(default_factory=list, init=False)
+    """What an optimizer's own counts of its steps begin with."""
 
     @property
     def source(self) -> Source:

@@ -11,11 +11,13 @@ from mlax_scaffold.model.complex_numbers import names_complex
 from mlax_scaffold.model.definition import Declaration, Import, Reference, Role
 from mlax_scaffold.model.expressions import Expression, Origin
 from mlax_scaffold.model.import_time import is_initializer
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.branches import Branches
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_initializer
 from mlax_scaffold.reader.checks.declarations import check_derived
 from mlax_scaffold.reader.checks.declared_shapes import check_alone
 from mlax_scaffold.reader.checks.initial_arrays import is_initial_array
+from mlax_scaffold.reader.remedies.counters import counted
 from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
 from mlax_scaffold.reader.remedies.mapped_moments import of_each_leaf
@@ -71,6 +73,8 @@ class Declaring(Branches):
         return imported if imported.reference.section in sections else None
 
     def _declaration(self, name: str, value: ast.expr) -> Declaration | None:
+        if self._is_counter(name, value):
+            return None
         condition: Expression | None = None
         body = value
         match value:
@@ -117,7 +121,7 @@ class Declaring(Branches):
                 return None
         if Role.DERIVED not in self.allowed_roles:
             hint = f"Use {self._words()}, or a local: `{name} = ...`."
-            fix = moment(self.source, self.method, value, self.scope.imports)
+            fix = moment(self.source, self.method, name, value, self.scope.imports)
             fix = fix or derived(self.source, self.method, value)
             if isinstance(value, ast.Call) and self._reference(value, _OPTIMIZERS):
                 hint = "An optimizer is made once for all weights: in `setup_tree(self, params)`."
@@ -126,6 +130,29 @@ class Declaring(Branches):
             return None
         check_derived(self.source, name, value, self.scope.imports)
         return Declaration(Role.DERIVED, name, value=self.scope.expression(value))
+
+    def _is_counter(self, name: str, value: ast.expr) -> bool:
+        """Report what counts steps, and cannot be declared here or would count in a dtype of few numbers."""
+        declared = self._declares(value) and isinstance(value, ast.Call)
+        role = self._role(value) if declared and isinstance(value, ast.Call) else None
+        if Role.MOMENT not in self.allowed_roles and (
+            Role.TRAINABLE in self.allowed_roles
+            or role in self.allowed_roles
+            or not self.allowed_roles
+        ):
+            return False
+        if role is Role.MOMENT and any(map(_names_integers, walk(value))):
+            return False
+        fix = counted(self.source, self.method, name)
+        if fix is not None:
+            self.source.report(
+                value,
+                f"self.{name} counts the steps",
+                "The number of the step is `self.step`, from 1.",
+                fix=fix,
+            )
+            self.counts.append(value)
+        return fix is not None
 
     def _of_each_leaf(self, value: ast.expr) -> Fix | None:
         statements = [s for s in self.method.body if isinstance(s, ast.Assign)]
@@ -277,3 +304,9 @@ class Declaring(Branches):
                 "Where it depends on the weight, give it the shape (0,) instead.",
                 fix=chosen_by_leaf(self.source, call),
             )
+
+
+def _names_integers(node: ast.AST) -> bool:
+    """Whether a dtype of integers is named."""
+    name = (dotted(node) or "") if isinstance(node, ast.expr) else ""
+    return name.rpartition(".")[2].startswith(("int", "uint"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from mlax_scaffold.errors import Fix, closest, did_you_mean
@@ -194,8 +194,7 @@ class ImportReader:
 
     def _everything(self, node: ast.ImportFrom, module: str) -> None:
         """`from module import *`: of the words, those that the spec reads are written."""
-        names = [n for n in ast.walk(self.source.tree) if isinstance(n, ast.Name)]
-        read = {n.id for n in names if isinstance(n.ctx, ast.Load)}
+        read = {*_read_of_module(self.source.tree)}
         known = spec_words(self.words) - {*dir(builtins)} if module == SPEC else ()
         names = ", ".join(sorted(read.intersection(known)))
         edit = removed(self.source, node)
@@ -369,3 +368,27 @@ class ImportReader:
 def top(module: str) -> str:
     """The first part of a dotted name."""
     return module.partition(".")[0]
+
+
+def _read_of_module(
+    scope: ast.AST, local: frozenset[str] = frozenset()
+) -> Iterator[str]:
+    """The names that are read and that no function around them binds."""
+    for node in ast.iter_child_nodes(scope):
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            inner = [*ast.walk(node)]
+            bound = {n.arg for n in inner if isinstance(n, ast.arg)}
+            bound |= {
+                n.id
+                for n in inner
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
+            yield from _read_of_module(node, local | bound)
+            continue
+        if (
+            isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Load)
+            and node.id not in local
+        ):
+            yield node.id
+        yield from _read_of_module(node, local)

@@ -75,6 +75,8 @@ class SetupReader(Declaring):
         derived = [d.name for d in self.declarations if d.role is Role.DERIVED]
         check_setup_arrays(self.source, method, derived, self.scope.imports)
         for call in walk(method):
+            if call in self.counts:
+                continue
             if isinstance(call, ast.Call) and self._role(call) is not None:
                 if is_initial_array(call, self.scope.imports):
                     check_initial_array(self.source, call, self.scope.imports)

@@ -245,6 +245,9 @@ def test_beside_a_batch_that_is_written_there_is_one():
         ("x: scores (n)", "..."),
         ("x: (n, n)", "..."),
         ("x: tokens (Smith, 2017)", "..."),
+        ("x, y: (b, t, d)", "b t d"),
+        ("y, `x` and z have shape (b, n)", "b n"),
+        ("x and so on: (b, t, d)", "..."),
     ],
 )
 def test_a_docstring_says_the_axes_of_an_input(said, shape):

@@ -11,6 +11,8 @@ from mlax_scaffold.reader.axes.known import Known
 _AXIS = r"(?:[A-Za-z_]\w*|\d+|\.\.\.)"
 _LISTED = rf"[\[(]\s*(?P<listed>{_AXIS}(?:(?:\s*,\s*{_AXIS})+\s*,?|\s*,))\s*[\])]"
 _CROSSED = rf"(?P<crossed>{_AXIS}(?: x {_AXIS})+)(?!\w)"
+_OTHERS = r"(?:\s*(?:,|\band\b|/|&)\s*(?:and\b\s*)?`*[A-Za-z_]\w*`*)*"
+"""Further names of which the same is told: `q, k and v: (batch, time, dim)`."""
 _NO_AXES = frozenset(
     (
         *("a", "an", "and", "array", "bool", "default", "false", "float", "int"),
@@ -42,7 +44,8 @@ def describe(
 
 def _axes(name: str, text: str, fields: Collection[str]) -> Sequence[str] | None:
     """The axes of the first shape that stands behind a name, on its line."""
-    before = rf"(?<![\w.]){re.escape(name)}`*(?:\s*\([^()\n]*\))?\s*(?::|\bof shape\b|\bhas shape\b)"
+    named = rf"(?<![\w.]){re.escape(name)}`*{_OTHERS}(?:\s*\([^()\n]*\))?"
+    before = rf"{named}\s*(?::|\b(?:of|has|have) shape\b)"
     found = re.search(rf"{before}(?P<between>[^\n]*?)(?:{_LISTED}|{_CROSSED})", text)
     # What is said of another name behind this one is not said of this one.
     if found is None or ":" in found["between"]:

@@ -18,6 +18,7 @@ from mlax_scaffold.model.import_time import (
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.classes import chosen, listed
 from mlax_scaffold.reader.remedies.foreign import known
+from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.remedies.own_defaults import function_for_lambda
 from mlax_scaffold.reader.remedies.types import or_none
 from mlax_scaffold.reader.source import Source, is_none
@@ -26,6 +27,13 @@ _VALUES = (
     "A default is a literal, arithmetic of numbers, or a function by its name: 1, (1, 1), "
     "2 * math.pi, None, jax.nn.relu."
 )
+_NOT_FINITE = {
+    "inf": "{}.inf",
+    "infinity": "{}.inf",
+    "-inf": "-{}.inf",
+    "nan": "{}.nan",
+}
+"""Texts that `float` makes numbers of, as jax.numpy has them."""
 _INITIALIZERS = (
     "An initializer is one of mlax_scaffold.spec or of jax.nn.initializers: zeros, "
     "lecun_normal(in_axis=1)."
@@ -152,6 +160,10 @@ def _check(
             fix = listed(source, refused.node)
             if isinstance(default, ast.Lambda):
                 fix = function_for_lambda(source, default)
+            if (number := _not_finite(refused.node)) is not None:
+                named = of_jax(source, "jnp")
+                text = number.format(named.bound)
+                fix = Fix((source.edit(refused.node, text),), (named,))
             if "makes an initializer" in str(refused):
                 end = source.end(refused.node)
                 fix = Fix((source.replace(end, end, "()"),))
@@ -164,6 +176,16 @@ def _check(
             did_you_mean(unknown.id, sorted(imports)) or hint,
             fix=meant,
         )
+
+
+def _not_finite(node: ast.AST) -> str | None:
+    """`float("inf")` and the like as constants of jax.numpy."""
+    match node:
+        case ast.Call(
+            func=ast.Name(id="float"), args=[ast.Constant(value=str(text))], keywords=[]
+        ):
+            return _NOT_FINITE.get(text.strip().lower())
+    return None
 
 
 def _unknown(default: ast.expr, imports: Mapping[str, Import]) -> ast.Name | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
+from mlax_scaffold.reader.remedies.bodies import without_brackets
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, self_attribute
 
@@ -62,20 +64,13 @@ def check_vanishing(
                 "this divides by zero",
                 "Divide by no less than the smallest number: "
                 "`jnp.maximum(x, jnp.finfo(x.dtype).tiny)`.",
-                fix=Fix((_bare(source, divisor, written),), (of_jax(source, "jnp"),))
+                fix=Fix(
+                    (without_brackets(source, divisor, written),),
+                    (of_jax(source, "jnp"),),
+                )
                 if dtype is not None
                 else None,
             )
-
-
-def _bare(source: Source, divisor: ast.expr, text: str) -> Edit:
-    """Another text for a divisor, without the parentheses around it."""
-    (line, column), (last, end) = source.start(divisor), source.end(divisor)
-    start, stop = (line, column - 1), (last, end + 1)
-    outer = source.between(start, stop)
-    if outer.startswith("(") and outer.endswith(")"):
-        return source.replace(start, stop, text)
-    return source.edit(divisor, text)
 
 
 def _called(tree: ast.Module, method: ast.FunctionDef) -> Iterator[ast.FunctionDef]:
@@ -102,27 +97,62 @@ def _divisors(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
     bounded = {id(n) for c in walk(function) if _calls(c, _BOUNDS) for n in walk(c)}
     chosen = [c for c in walk(function) if _calls(c, _CHOOSES)]
     for node in walk(function):
-        match node:
-            case ast.BinOp(
-                left=numerator,
-                op=ast.Div(),
-                right=(
+        for numerator, whole in _quotient(node, function):
+            divisor = _under_root(whole)
+            match divisor:
+                case (
                     ast.BinOp(left=left, op=ast.Add(), right=right)
                     | ast.Call(
                         func=ast.Attribute(attr="maximum" | "clip"),
                         args=[left, right],
                         keywords=[],
                     )
-                ) as divisor,
-            ) if not (
-                isinstance(left, ast.Constant)
-                or any(_chooses(c, node, divisor) for c in chosen)
-                or (id(node) in bounded and _is_given(numerator))
-            ):
-                known = defaults.get(right.id, right) if _is_name(right) else right  # type: ignore[attr-defined]
-                match known:
-                    case ast.Constant(value=float(value)) if 0 < value < _TINY:
-                        yield divisor, right
+                ) if not (
+                    isinstance(left, ast.Constant)
+                    or any(_chooses(c, node, divisor) for c in chosen)
+                    or (id(node) in bounded and _is_given(numerator))
+                ):
+                    known = (
+                        defaults.get(right.id, right)
+                        if isinstance(right, ast.Name)
+                        else right
+                    )
+                    match known:
+                        case ast.Constant(value=float(value)) if 0 < value < _TINY:
+                            yield divisor, right
+
+
+def _quotient(
+    node: ast.AST, function: ast.FunctionDef
+) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What is divided, and by what, which may be a local: `g / d`, `d ** -0.5`, `lax.rsqrt(d)`."""
+    match node:
+        case ast.BinOp(left=numerator, op=ast.Div(), right=divisor):
+            pass
+        case ast.BinOp(
+            left=divisor,
+            op=ast.Pow(),
+            right=ast.UnaryOp(op=ast.USub(), operand=numerator),
+        ):
+            pass
+        case ast.Call(func=ast.Attribute(attr="rsqrt"), args=[divisor]):
+            numerator = ast.Constant(1.0)
+        case _:
+            return
+    if isinstance(divisor, ast.Name):
+        values = [*only_value(divisor.id, function)]
+        divisor = values[0] if len(values) == 1 else divisor
+    yield numerator, divisor
+
+
+def _under_root(node: ast.expr) -> ast.expr:
+    """The expression that `jnp.sqrt(x)` and `x ** 0.5` are roots of; any other itself."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="sqrt" | "cbrt"), args=[inner]):
+            return inner
+        case ast.BinOp(left=inner, op=ast.Pow(), right=ast.Constant()):
+            return inner
+    return node
 
 
 def _calls(node: ast.AST, names: frozenset[str]) -> bool:
@@ -131,7 +161,7 @@ def _calls(node: ast.AST, names: frozenset[str]) -> bool:
     )
 
 
-def _chooses(call: ast.AST, quotient: ast.expr, divisor: ast.expr) -> bool:
+def _chooses(call: ast.AST, quotient: ast.AST, divisor: ast.expr) -> bool:
     """Whether `jnp.where(norm > 0, x / norm, 1.0)` asks for what the quotient divides by."""
     if not isinstance(call, ast.Call) or quotient not in walk(call):
         return False

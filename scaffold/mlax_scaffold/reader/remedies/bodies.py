@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection
 
 from mlax_scaffold.errors import Edit, Fix, Needed
@@ -294,6 +295,18 @@ def removed(source: Source, node: ast.stmt) -> Edit:
         return source.replace((first, 1), (last + 1, 1), "")
     end = (last, len(source.lines[last - 1]) + 1)
     return source.replace((first, 1), end, "")
+
+
+def without_brackets(source: Source, node: ast.expr, text: str) -> Edit:
+    """Another text for an expression, and for brackets around it that are not those of a call."""
+    (line, column), (last, end) = source.start(node), source.end(node)
+    start, stop = (line, column - 1), (last, end + 1)
+    around = source.between(start, stop) if column > 1 else ""
+    before = source.between((line, 1), start) if column > 1 else ""
+    called = re.search(r"[\w)\]]$", before)
+    if around.startswith("(") and around.endswith(")") and not called:
+        return source.replace(start, stop, text)
+    return source.edit(node, text)
 
 
 def debug_breakpoint(source: Source, call: ast.Call) -> Fix:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mlax_scaffold.errors import Fix
+from mlax_scaffold.reader.checks.declared_shapes import is_shape
 from mlax_scaffold.reader.remedies.asked_moments import asked
+from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source, dotted, is_none, self_attribute
 
 _NOTHING = "(0,)"
@@ -86,8 +88,10 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
         lines.append(f"self.{name} = {_filtered(value, tested, sizes)}")
     if not lines:
         return None
+    zeros = word(source, "zeros")
+    needed = [zeros] * any(m.initializer == zeros.bound for m in found.moments.values())
     edit = source.edit(statement, indent.join(lines))
-    return Fix((edit, *asked(source, found.moments, found.lists)))
+    return Fix((edit, *asked(source, found.moments, found.lists)), tuple(needed))
 
 
 def _read_nothing(part: ast.stmt, branch: bool, found: _Branches) -> bool:
@@ -231,7 +235,9 @@ def _read(
             name = self_attribute(target)
         case _:
             return False
-    if _is_array(init):
+    if not rest and is_shape(init):
+        given, shape = word(source, "zeros").bound, init
+    elif _is_array(init):
         given, shape, rest = "", init, rest[1:]
     elif rest:
         given, (shape, *rest) = _text_of(source, init, local), rest

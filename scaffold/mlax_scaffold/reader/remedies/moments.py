@@ -3,46 +3,182 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.exactness import qualified
+from mlax_scaffold.reader.checks.exactness import only_value, qualified
+from mlax_scaffold.reader.checks.initial_arrays import is_number
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source, class_of, dotted, self_attribute
 
-_LIKE = {"jax.numpy.zeros_like": "zeros", "jax.numpy.ones_like": "ones"}
-_SHAPED = {"jax.numpy.zeros": "zeros", "jax.numpy.ones": "ones"}
+_FILLED = {f"jax.numpy.{name}": name for name in ("zeros", "ones")}
+_FILLED |= {f"jax.numpy.{name}_like": name for name in ("zeros", "ones")}
+_COPIES = ("jax.numpy.array", "jax.numpy.asarray", "jax.numpy.copy", "copy.deepcopy")
+_REDUCTIONS = frozenset(
+    ("sum", "mean", "norm", "vdot", "dot", "max", "min", "var", "std", "l2_norm")
+)
+_OF_SHAPE = ("shape", "ndim", "size", "dtype")
 
 
 def moment(
     source: Source,
     setup: ast.FunctionDef,
+    name: str,
     value: ast.expr,
     imports: Mapping[str, Import],
 ) -> Fix | None:
-    """`jnp.zeros_like(param)` or `jnp.zeros(param.shape)` as `moment(zeros, param.shape)`.
+    """What `self.name` begins with, as a moment, where a step sets it or it is a copy of the weight.
 
-    None for any other value: a dtype of its own, or the shape of something else, is not guessed.
+    `jnp.zeros_like(param)` is `moment(zeros, param.shape)`, `jnp.array(param)` is
+    `moment(param)`, and a number that steps set is one of each leaf, or an array of its
+    shape where what they set has that. None for what no step sets.
     """
-    if not isinstance(value, ast.Call) or value.keywords:
+    inputs = {a.arg for a in setup.args.args} - {"self"}
+    if len(inputs) != 1:
+        return None
+    leaf = min(inputs)
+    found = _filled(source, value, leaf, imports) or _copied(value, leaf, imports)
+    if found is None and (sets := _set_in_steps(source, setup, name)):
+        whole = any(_has_shape_of_leaf(v, method) for method, v in sets)
+        shape = f"{leaf}.shape" if whole else "()"
+        found = _of_array(source, value, shape, imports)
+    if found is None:
+        return None
+    declared, named = word(source, "moment"), ()
+    if found.filled:
+        named = (word(source, found.filled),)
+        text = f"{named[0].bound}{found.text.removeprefix(found.filled)}"
+    else:
+        text = found.text
+    text = f"{declared.bound}({text})"
+    return Fix((source.edit(value, text),), (declared, *named))
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """The arguments of `moment`; `filled` is the word of an initializer, with which they begin."""
+
+    filled: str
+    text: str
+
+
+def _filled(
+    source: Source, value: ast.expr, leaf: str, imports: Mapping[str, Import]
+) -> _Begun | None:
+    """The word, the shape and the dtype of `jnp.zeros(shape)` and the like."""
+    if not isinstance(value, ast.Call):
         return None
     full = qualified(value.func, imports) or ""
-    inputs = {a.arg for a in setup.args.args} - {"self"}
-    match value.args:
-        case [ast.Name(id=name)] if full in _LIKE and name in inputs:
-            filled, shape = _LIKE[full], f"{name}.shape"
-        case [shape] | [
-            shape,
-            ast.Attribute(value=ast.Name(), attr="dtype"),
-        ] if full in _SHAPED and _is_shape(shape, inputs):
-            filled, shape = _SHAPED[full], source.text_of(shape)
-        case _:
+    dtypes = [*value.args[1:], *(k.value for k in value.keywords if k.arg == "dtype")]
+    others = [k for k in value.keywords if k.arg != "dtype"]
+    if full not in _FILLED or len(dtypes) > 1 or others or not value.args:
+        return None
+    given, filled = value.args[0], _FILLED[full]
+    shape = source.text_of(given)
+    if full.endswith("_like"):
+        if not (isinstance(given, ast.Name) and given.id == leaf):
             return None
-    declared, initializer = word(source, "moment"), word(source, filled)
-    text = f"{declared.bound}({initializer.bound}, {shape})"
-    return Fix((source.edit(value, text),), (declared, initializer))
+        shape = f"{leaf}.shape"
+    elif not isinstance(given, ast.Tuple | ast.List) and not _is_shape(given):
+        shape = f"({shape},)"
+    dtype = source.text_of(dtypes[0]) if dtypes else ""
+    behind = "" if dtype in ("", f"{leaf}.dtype") else f", {dtype}"
+    return _Begun(filled, f"{filled}, {shape}{behind}")
+
+
+def _of_array(
+    source: Source, value: ast.expr, shape: str, imports: Mapping[str, Import]
+) -> _Begun | None:
+    """What a number, a field, or an array begins with."""
+    match value:
+        case ast.Call(func=made, args=[number], keywords=[]) if (
+            qualified(made, imports) in _COPIES
+        ):
+            pass
+        case _:
+            number = value
+    if is_number(number) and not ast.literal_eval(number):
+        return _Begun("zeros", f"zeros, {shape}")
+    if is_number(number) or self_attribute(number):
+        return _Begun("constant", f"constant({source.text_of(number)}), {shape}")
+    if isinstance(value, ast.Call):
+        full = qualified(value.func, imports) or ""
+        if full.startswith("jax.numpy."):
+            return _Begun("", source.text_of(value))
+    return None
+
+
+def _copied(value: ast.expr, leaf: str, imports: Mapping[str, Import]) -> _Begun | None:
+    """The weight, of a copy of it."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=inner, attr="copy"), args=[]):
+            pass
+        case ast.Call(func=made, args=[inner], keywords=[]) if (
+            qualified(made, imports) in _COPIES or dotted(made) == "copy.deepcopy"
+        ):
+            pass
+        case _:
+            inner = value
+    if isinstance(inner, ast.Name) and inner.id == leaf:
+        return _Begun("", leaf)
+    return None
+
+
+def _set_in_steps(
+    source: Source, setup: ast.FunctionDef, name: str
+) -> list[tuple[ast.FunctionDef, ast.expr]]:
+    """What the methods of a step set an attribute to, with the methods."""
+    owner = class_of(source.tree, setup)
+    found = []
+    for method in owner.body if owner else ():
+        if not isinstance(method, ast.FunctionDef) or method.name == setup.name:
+            continue
+        for node in walk(method):
+            match node:
+                case ast.Assign(targets=targets, value=given):
+                    pass
+                case ast.AugAssign(target=target, value=given):
+                    targets = [target]
+                case _:
+                    continue
+            for target in targets:
+                found += [(method, v) for v in _given_to(target, given, name)]
+    return found
+
+
+def _given_to(target: ast.expr, value: ast.expr, name: str) -> Iterator[ast.expr]:
+    if self_attribute(target) == name:
+        yield value
+    elif isinstance(target, ast.Tuple | ast.List):
+        values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+        if len(values) != len(target.elts):
+            values = [value] * len(target.elts)
+        for part, of_part in zip(target.elts, values, strict=True):
+            yield from _given_to(part, of_part, name)
+
+
+def _has_shape_of_leaf(
+    value: ast.expr, method: ast.FunctionDef, seen: frozenset[str] = frozenset()
+) -> bool:
+    """Whether the gradient or the weight is in a value, and no reduction around it."""
+    inputs = {a.arg for a in method.args.args} - {"self"}
+    match value:
+        case ast.Call(func=function) if (
+            function.attr if isinstance(function, ast.Attribute) else dotted(function)
+        ) in _REDUCTIONS:
+            return False
+        case ast.Attribute(attr=attr) if attr in _OF_SHAPE:
+            return False
+        case ast.Name(id=name) if name in inputs:
+            return True
+        case ast.Name(id=name) if name not in seen:
+            values = only_value(name, method)
+            return any(_has_shape_of_leaf(v, method, seen | {name}) for v in values)
+    parts = (n for n in ast.iter_child_nodes(value) if isinstance(n, ast.expr))
+    return any(_has_shape_of_leaf(part, method, seen) for part in parts)
 
 
 def shaped(source: Source, setup: ast.FunctionDef, call: ast.Call) -> Fix | None:
@@ -68,10 +204,15 @@ def declared_as(source: Source, call: ast.Call, name: str) -> Fix:
     return Fix((source.edit(call.func, named.bound),), (named,))
 
 
-def _is_shape(node: ast.expr, inputs: set[str]) -> bool:
+def _is_shape(node: ast.expr) -> bool:
+    """Whether an expression is a shape, and no size."""
     match node:
-        case ast.Attribute(value=ast.Name(id=name), attr="shape"):
-            return name in inputs
+        case ast.Attribute(attr="shape"):
+            return True
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Slice()):
+            return True
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return any(_is_shape(s) or isinstance(s, ast.Tuple) for s in (left, right))
     return False
 
 
