@@ -96,6 +96,12 @@ def test_orthogonal_is_that_of_jax_where_that_works(dtype):
         jax.nn.initializers.orthogonal()(jax.random.key(1), (3, 3), jnp.bfloat16)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "uint8"])
+def test_a_constant_may_be_a_count(dtype):
+    made = initializers.constant(3)(None, (2,), dtype)
+    assert (made.dtype, made.tolist()) == (dtype, [3, 3])
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_each_gate_is_orthogonal(dtype):
     initializer = initializers.per_gate(initializers.orthogonal(), 4)
@@ -234,6 +240,7 @@ wrong: Any = initializers
             ),
             r"must return an array of shape \(2, 3\), got \(3, 2\)",
         ),
+        (lambda: initializers.constant(0.5)(None, (), jnp.int32), "dtype must be"),
         (lambda: initializers.normal()(jax.random.key(0), (3,), int), "dtype must be"),
         (lambda: initializers.identity()(None, (3, 3, 3)), "two axes"),
         (

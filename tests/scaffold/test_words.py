@@ -11,12 +11,14 @@ import pytest
 
 import mlax_scaffold
 from mlax_scaffold.model.project import Project, template_root
+from mlax_scaffold.model.word import Range
 from mlax_scaffold.model.words import WORDS, Word
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
 from mlax_scaffold.reader.imports import spec_words
 from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render import render
 from mlax_scaffold.spec.loading import load
+from mlax_scaffold.spec.runtime import runtime
 from mlax_scaffold.testing import strategies
 
 PACKAGE = Path(mlax_scaffold.__file__).parent
@@ -120,9 +122,13 @@ def test_nothing_asks_a_word_for_its_name():
         if path.name != "words.py"
         for found in asking(path.read_text(encoding="utf-8"), own)
     ]
-    said = ("reader/fields.py", "reader/remedies/types.py")
+    said = (
+        "reader/checks/default_values.py",
+        "reader/fields.py",
+        "reader/remedies/types.py",
+    )
     assert [place for place in wrong if not place.startswith(said)] == []
-    assert len(wrong) == 2
+    assert len(wrong) == len(said)
 
 
 def test_asking_would_be_seen():
@@ -172,3 +178,33 @@ def test_no_module_beside_the_words_is_called_like_one():
     modules = {path.stem for path in (PACKAGE / "spec").glob("*.py")}
     functions = {path.stem for path in (LIBRARY_SPECS / "functional").glob("*.py")}
     assert not modules & spec_words(functions)
+
+
+@pytest.mark.parametrize("name", [w.name for w in WORDS.values() if w.range])
+@pytest.mark.parametrize(
+    "value",
+    [-2, -1, 0, 1, 2, 10**400, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, True, "1"]
+    + [float(n) for n in ("inf", "-inf", "nan")],
+    ids=lambda value: repr(value)[:8],
+)
+def test_a_range_has_what_the_check_takes(name: str, value: object):
+    word = WORDS[name]
+    assert word.range is not None
+    check = getattr(runtime("_core.checks"), word.check)
+    given = (value,) if word.canonical.startswith("tuple") else value
+    try:
+        check("Example", field=given)
+    except ValueError:
+        assert value not in word.range
+    else:
+        assert value in word.range
+
+
+def test_a_range_holds_what_is_within():
+    assert Range(0).holds(Range(0, above=True))
+    assert not Range(0, above=True).holds(Range(0))
+    assert Range(0, 1).holds(Range(0, 1, below=True))
+    assert not Range(0, 1, below=True).holds(Range(0, 1))
+    assert Range().holds(Range(whole=True))
+    assert not Range(whole=True).holds(Range())
+    assert not Range().holds(Range(infinite=True))

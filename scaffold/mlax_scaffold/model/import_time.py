@@ -137,8 +137,8 @@ class _Opaque:
     """A value of which nothing is known, such as a function."""
 
 
-def check_value(node: ast.expr, meanings: Mapping[str, str]) -> None:
-    """Refuse what is no literal, no arithmetic of numbers, and no name on the list.
+def check_value(node: ast.expr, meanings: Mapping[str, str]) -> Any:
+    """The number, the text or None that an expression is, and an object of no meaning for anything else.
 
     Args:
         node: the expression.
@@ -146,9 +146,9 @@ def check_value(node: ast.expr, meanings: Mapping[str, str]) -> None:
             begin with a dot.
 
     Raises:
-        Refused: at the first part that is something else.
+        Refused: at the first part that is no literal, no arithmetic of numbers, and no name on the list.
     """
-    _value(node, meanings)
+    return _value(node, meanings)
 
 
 def check_constant(node: ast.expr, meanings: Mapping[str, str]) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
 SPEC = "mlax_scaffold.spec"
+_LARGEST = sys.float_info.max
 
 
 def bound(module: str) -> str:
@@ -18,6 +21,44 @@ def called(expression: str) -> str:
     name, parenthesis, rest = expression.partition("(")
     module, dot, function = name.rpartition(".")
     return bound(module) + dot + function + parenthesis + rest
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that a word takes."""
+
+    least: float = -math.inf
+    greatest: float = math.inf
+    above: bool = False
+    """Whether the least is none of them."""
+    below: bool = False
+    """Whether the greatest is none of them."""
+    whole: bool = False
+    infinite: bool = False
+
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return False
+        if self.whole and not isinstance(value, int):
+            return False
+        if isinstance(value, int) and not (self.whole or abs(value) <= _LARGEST):
+            return False
+        if value != value or (not self.infinite and value in (math.inf, -math.inf)):
+            return False
+        return (
+            self.least <= value <= self.greatest
+            and not (self.above and value == self.least)
+            and not (self.below and value == self.greatest)
+        )
+
+    def holds(self, other: Range) -> bool:
+        """Whether it has all numbers of another one."""
+        return (
+            other.whole >= self.whole
+            and self.infinite >= other.infinite
+            and (self.least, self.above) <= (other.least, other.above)
+            and (self.greatest, not self.below) >= (other.greatest, not other.below)
+        )
 
 
 @dataclass(frozen=True)
@@ -61,6 +102,8 @@ class Word:
     """Whether it is a cell."""
 
     # What a value can do.
+    range: Range | None = None
+    """The numbers that it takes, or of a sequence each item; None: it takes no numbers, or others, too."""
     measured: bool = False
     """Whether it is a size that an input shows."""
     names: str = ""

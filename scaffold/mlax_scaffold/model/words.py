@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from mlax_scaffold.model.parts import PARTS
-from mlax_scaffold.model.word import Word
+from mlax_scaffold.model.word import Range, Word
 
 __all__ = ["WORDS", "Word", "vocabulary"]
 
@@ -31,6 +31,7 @@ _NUMBERS = (
         names="axis",
         per_dim=True,
         element=False,
+        range=Range(1, whole=True),
     ),
     Word(
         "Count",
@@ -42,6 +43,7 @@ _NUMBERS = (
         (-1, 2.5, "1"),
         names="axis",
         per_dim=True,
+        range=Range(0, whole=True),
     ),
     Word(
         "Sizes",
@@ -54,6 +56,7 @@ _NUMBERS = (
         shown_in_schedule="(80, 80)",
         names="axes",
         element=False,
+        range=Range(1, whole=True),
     ),
     Word(
         "int",
@@ -64,6 +67,7 @@ _NUMBERS = (
         "1",
         (2.5, "1"),
         names="axis",
+        range=Range(whole=True),
     ),
     Word(
         "bool",
@@ -84,6 +88,7 @@ _NUMBERS = (
         "finite_floats()",
         "0.5",
         ("0.5", _NAN, _INF),
+        range=Range(),
     ),
     Word(
         "Extended",
@@ -93,6 +98,7 @@ _NUMBERS = (
         "finite_floats()",
         "0.5",
         ("0.5", _NAN, True),
+        range=Range(infinite=True),
     ),
     Word(
         "Positive",
@@ -102,6 +108,7 @@ _NUMBERS = (
         "positives()",
         "0.5",
         (0.0, -1.0, _INF, "1"),
+        range=Range(0, above=True),
     ),
     Word(
         "NonNegative",
@@ -111,6 +118,7 @@ _NUMBERS = (
         "non_negatives()",
         "0.5",
         (-1.0, _NAN, "1"),
+        range=Range(0),
     ),
     Word(
         "Probability",
@@ -122,6 +130,7 @@ _NUMBERS = (
         (-0.1, 1.1, _NAN, "1"),
         shown="0.1",
         narrower=((0.0, "above 0", "Fraction"), (1.0, "below 1", "Decay")),
+        range=Range(0, 1),
     ),
     Word(
         "Fraction",
@@ -131,6 +140,7 @@ _NUMBERS = (
         "fractions()",
         "0.5",
         (0.0, 1.5, _NAN, "1"),
+        range=Range(0, 1, above=True),
     ),
     Word(
         "Decay",
@@ -140,6 +150,7 @@ _NUMBERS = (
         "decays()",
         "0.5",
         (-0.1, 1.0, _NAN, "1"),
+        range=Range(0, 1, below=True),
     ),
     Word(
         "Boundaries",
@@ -152,6 +163,7 @@ _NUMBERS = (
         shown_in_schedule="(40, 80)",
         element=False,
         increment=40,
+        range=Range(1, whole=True),
     ),
 )
 
@@ -216,6 +228,7 @@ _SETTINGS = (
         "(2, 3)",
         ((-1,), 2.5, "23"),
         names="axes",
+        range=Range(0, whole=True),
     ),
     Word(
         "NewShape",

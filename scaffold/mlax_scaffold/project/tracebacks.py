@@ -179,7 +179,8 @@ def _widened(
                 "`scan` or `map_chunks`; where rows are added at indices, `add_at`.",
             )
         return source.diagnostics
-    if node is None or not isinstance(node, ast.BinOp | ast.Call | ast.Compare):
+    part = isinstance(node, ast.Subscript | ast.UnaryOp)
+    if not (part or isinstance(node, ast.BinOp | ast.Call | ast.Compare)):
         return []
     written = source.text_of(node)
     if isinstance(node, ast.Call) and (".astype(" in written or "asarray" in written):
@@ -187,7 +188,7 @@ def _widened(
     whole = failure.message == "array"
     operand = (
         node
-        if whole
+        if whole or part
         else wide_operand(node, failure.wide, hyperparameters(source, node))
     )
     met = node if failure.meets else None

@@ -52,7 +52,7 @@ def read_hyperparameter(
     doc = source.doc_comment(node, last)
     taken = found is None or found.optional or found.word.structural
     if default is not None and not check_none(source, annotation, default, taken=taken):
-        check_default(source, default, found, imports)
+        check_default(source, annotation, default, found, imports)
     if found is None:
         return None
     if found.word.structural and Kind(found.word.home) is not kind:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from mlax_scaffold.errors import Fix, closest, did_you_mean
@@ -21,6 +21,7 @@ from mlax_scaffold.model.word import SPEC
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.files import library_text
 from mlax_scaffold.reader.homes import home, plugin_words
+from mlax_scaffold.reader.read_names import is_read, read_of_module
 from mlax_scaffold.reader.remedies.bodies import removed
 from mlax_scaffold.reader.remedies.elsewhere import (
     GENERATED,
@@ -194,7 +195,7 @@ class ImportReader:
 
     def _everything(self, node: ast.ImportFrom, module: str) -> None:
         """`from module import *`: of the words, those that the spec reads are written."""
-        read = {*_read_of_module(self.source.tree)}
+        read = {*read_of_module(self.source.tree)}
         known = spec_words(self.words) - {*dir(builtins)} if module == SPEC else ()
         names = ", ".join(sorted(read.intersection(known)))
         edit = removed(self.source, node)
@@ -228,6 +229,14 @@ class ImportReader:
         other = name not in sys.stdlib_module_names and name not in _FOREIGN
         if known or (self.foreign and other and name != "mlax_scaffold"):
             private = [p for p in module.split(".")[1:] if p.startswith("_")]
+            if not known and not is_read(self.source.tree, node):
+                self.source.report(
+                    node,
+                    f"`{module}` is imported, and nothing reads it",
+                    "Leave it out: the tests run the spec, and would need it.",
+                    fix=Fix((removed(self.source, node),)),
+                )
+                return False
             if not private:
                 return True
             self.source.report(
@@ -368,27 +377,3 @@ class ImportReader:
 def top(module: str) -> str:
     """The first part of a dotted name."""
     return module.partition(".")[0]
-
-
-def _read_of_module(
-    scope: ast.AST, local: frozenset[str] = frozenset()
-) -> Iterator[str]:
-    """The names that are read and that no function around them binds."""
-    for node in ast.iter_child_nodes(scope):
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
-            inner = [*ast.walk(node)]
-            bound = {n.arg for n in inner if isinstance(n, ast.arg)}
-            bound |= {
-                n.id
-                for n in inner
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-            }
-            yield from _read_of_module(node, local | bound)
-            continue
-        if (
-            isinstance(node, ast.Name)
-            and isinstance(node.ctx, ast.Load)
-            and node.id not in local
-        ):
-            yield node.id
-        yield from _read_of_module(node, local)

@@ -24,3 +24,11 @@ def inexact_dtype(owner: str, dtype: DTypeLike | None) -> jnp.dtype:
     if dtype is not None and jnp.issubdtype(dtype, jnp.complexfloating):
         return jnp.dtype(dtype)
     return float_dtype(owner, dtype)
+
+
+def number_dtype(owner: str, dtype: DTypeLike | None, value: float) -> jnp.dtype:
+    """The same, which may be that of integers where the number is one: of counts."""
+    whole = float(value).is_integer()
+    if dtype is not None and whole and jnp.issubdtype(dtype, jnp.integer):
+        return jnp.dtype(dtype)
+    return inexact_dtype(owner, dtype)

@@ -8,7 +8,7 @@ from jax.typing import DTypeLike
 
 from .._core import checks
 from .._core.static import static
-from ._dtypes import float_dtype, inexact_dtype
+from ._dtypes import float_dtype, inexact_dtype, number_dtype
 
 
 @static
@@ -27,7 +27,8 @@ class constant:  # noqa: N801
         dtype: DTypeLike | None = None,
     ) -> jax.Array:
         """An array of that shape; the key may be None."""
-        return jnp.full(tuple(shape), self.value, inexact_dtype("constant", dtype))
+        dtype = number_dtype("constant", dtype, self.value)
+        return jnp.full(tuple(shape), self.value, dtype)
 
 
 @static

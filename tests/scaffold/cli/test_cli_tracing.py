@@ -477,6 +477,11 @@ WIDENED = {
         "lax.fori_loop(0, 2, lambda i, y: y * jnp.asarray(slopes(table)), x)",
         "y * jnp.asarray(slopes(table), dtype=x.dtype)",
     ),
+    "A local of a call": (
+        "jnp.asarray(slopes(n))",
+        "jnp.convolve(x.ravel(), table[::-1], mode='same').reshape(x.shape)",
+        "table = jnp.asarray(slopes(n), dtype=x.dtype)",
+    ),
     "In a method": ("slopes(n)", "self.met(x, table)", "y * jnp.asarray(z, y.dtype)"),
 }
 

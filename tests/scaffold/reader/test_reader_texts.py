@@ -11,7 +11,9 @@ import pytest
 
 from mlax_scaffold.errors import SpecError
 from mlax_scaffold.model.definition import Definition
-from mlax_scaffold.reader.files import find_specs
+from mlax_scaffold.reader.files import SpecFile, find_specs
+from mlax_scaffold.reader.library import read_library
+from mlax_scaffold.reader.remedies.mending import mend
 from mlax_scaffold.reader.specs import module_name, read_spec
 
 SPEC = '''from mlax_scaffold.spec import Float, Layer, Size
@@ -202,3 +204,38 @@ def test_the_work_of_findings_grows_with_their_number():
 )
 def test_module_name(name: str, module: str):
     assert module_name(name) == module
+
+
+UNREAD = """import einops
+from beartype import beartype
+from mlpack import layers as given, vmap
+import jax
+
+from mlax_scaffold.spec import Float, Layer
+
+
+class Example(Layer):
+    \"\"\"Sums.\"\"\"
+
+    def forward(self, x: Float["..."]) -> Float["..."]:
+        beartype = x + x
+        return vmap(beartype)
+"""
+
+
+def test_what_nothing_reads_is_not_imported():
+    """Tests run the spec, and need what it imports; jax is there."""
+    file = SpecFile("specs/nn/example.py", "nn", UNREAD)
+
+    def read(files):
+        return read_library(tuple(files), foreign=True)
+
+    with pytest.raises(SpecError) as caught:
+        read([file])
+    said = [d.message for d in caught.value.diagnostics]
+    assert said == [
+        "`einops` is imported, and nothing reads it",
+        "`beartype` is imported, and nothing reads it",
+    ]
+    mended = mend([file], caught.value, read).texts[file.path]
+    assert mended.startswith("from mlpack import layers as given, vmap\nimport jax\n")

@@ -10,7 +10,7 @@ from jax.typing import DTypeLike
 
 from .._core import checks
 from .._core.static import static
-from ._dtypes import float_dtype, inexact_dtype
+from ._dtypes import float_dtype, inexact_dtype, number_dtype
 
 
 @static
@@ -29,7 +29,8 @@ class constant:  # noqa: N801
         dtype: DTypeLike | None = None,
     ) -> jax.Array:
         """An array of that shape; the key may be None."""
-        return jnp.full(tuple(shape), self.value, inexact_dtype("constant", dtype))
+        dtype = number_dtype("constant", dtype, self.value)
+        return jnp.full(tuple(shape), self.value, dtype)
 
 
 @static

@@ -16,6 +16,7 @@ from mlax_scaffold.model.import_time import (
     check_value,
 )
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.checks.default_values import check_taken
 from mlax_scaffold.reader.remedies.classes import chosen, listed
 from mlax_scaffold.reader.remedies.foreign import known
 from mlax_scaffold.reader.remedies.names import of_jax
@@ -45,6 +46,7 @@ Meanings = Mapping[str, str]
 
 def check_default(
     source: Source,
+    annotation: ast.expr,
     default: ast.expr,
     kind: HyperType | None,
     imports: Mapping[str, Import],
@@ -57,6 +59,8 @@ def check_default(
         return
     _check(source, default, imports, check_value, _VALUES)
     if kind is not None and kind.enumeration:
+        return
+    if kind is not None and check_taken(source, annotation, default, kind, imports):
         return
     called = kind is not None and kind.word.check == "function"
     if called and isinstance(default, ast.Constant) and not is_none(default):

@@ -188,6 +188,9 @@ def _named(
             value = node.args[0]
     if value is None:
         return None
+    if isinstance(value, ast.Constant) and value.value in (0, 1):
+        named = word(source, "ones" if value.value else "zeros")
+        return named.bound, named
     named = word(source, "constant")
     return f"{named.bound}({source.text_of(value)})", named
 

@@ -16,6 +16,7 @@ from mlax_scaffold.reader.checks.numpy_numbers import (
     check_initializer_numbers,
     check_numpy_numbers,
 )
+from mlax_scaffold.reader.checks.other_keywords import check_other_keywords
 from mlax_scaffold.reader.checks.ranges import check_ranges
 from mlax_scaffold.reader.checks.real_inputs import check_real_inputs
 from mlax_scaffold.reader.checks.scatters import check_scatters
@@ -24,6 +25,7 @@ from mlax_scaffold.reader.checks.vanishing import check_vanishing
 
 CHECKS = (
     check_declared,
+    check_other_keywords,
     check_complex_dtypes,
     check_numpy_numbers,
     check_numpy_arrays,

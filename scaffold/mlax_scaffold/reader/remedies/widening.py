@@ -68,6 +68,7 @@ def narrowed(
     # The outermost function has the inputs; a nested one may be given anything.
     around = [n for n in ast.walk(source.tree) if _holds(n, operand)]
     typed = [f for f in around if any(a.annotation for a in f.args.args)]  # type: ignore[attr-defined]
+    operand = _begun(operand, around)
     told = [*(computed_dtype(source, f) for f in typed)]  # type: ignore[arg-type]
     told.append(_other_dtype(source, operand, met))
     told += [computed_dtype(source, f) for f in around]  # type: ignore[arg-type]
@@ -81,9 +82,7 @@ def narrowed(
         dtype, edits = "dtype", tuple(handed[1])
     jnp = of_jax(source, "jnp")
     match operand:
-        case ast.Call(func=ast.Attribute(attr=name), args=args, keywords=given) if (
-            name in _MADE or (name in ("array", "asarray") and len(args) == 1)
-        ) and not any(k.arg == "dtype" for k in given):
+        case ast.Call() if _makes_an_array(operand):
             line, column = source.end(operand)
             at = line, column - 1
             return Fix((*edits, source.replace(at, at, f", dtype={dtype}")))
@@ -91,6 +90,30 @@ def narrowed(
         return None  # it is cast, and what is wide is something else
     text = f"{jnp.bound}.asarray({source.text_of(operand)}, {dtype})"
     return Fix((*edits, source.edit(operand, text)), (jnp,))
+
+
+def _makes_an_array(node: ast.expr) -> bool:
+    """Whether it is a call that makes an array, and does not say of which dtype."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name), args=args, keywords=given):
+            made = name in _MADE or (name in ("array", "asarray") and len(args) == 1)
+            return made and not any(k.arg == "dtype" for k in given)
+    return False
+
+
+def _begun(operand: ast.expr, around: Sequence[ast.AST]) -> ast.expr:
+    """The call that makes the array that an operand is, or is parts of; any other operand itself."""
+    inner = _of_same_dtype(operand)
+    if not isinstance(inner, ast.Name):
+        return operand
+    values = [
+        value
+        for function in around
+        if isinstance(function, ast.FunctionDef)
+        for value in only_value(inner.id, function)
+    ]
+    made = len(values) == 1 and _makes_an_array(values[0])
+    return values[0] if made else operand
 
 
 def by_numpy(source: Source, node: ast.AST) -> Fix | None:
