@@ -9,7 +9,7 @@ from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.project.trial_program import Failure
-from mlax_scaffold.reader.remedies.channels import FIELD, channels_last
+from mlax_scaffold.reader.remedies.channels import FIELD, channels_last, made_of
 from mlax_scaffold.reader.remedies.single_sizes import in_sequences
 from mlax_scaffold.reader.source import Source
 
@@ -27,9 +27,7 @@ def with_last_channels(
 ) -> list[Diagnostic]:
     """What to write where a layer of the library is given its channels last; nothing where that is not so."""
     refused = _REFUSED.search(failure.message)
-    if not (failure.always or failure.axes) or refused is None:
-        return []
-    if refused["size"] != refused["last"] or not refused["maker"]:
+    if refused is None or refused["size"] != refused["last"] or not refused["maker"]:
         return []
     name = refused["maker"]
     makers = [traced, *(d for d in library if d.source == traced.source)]
@@ -44,6 +42,10 @@ def with_last_channels(
     if refused["layer"] not in layers:
         return []
     source = Source(maker.source, maker.text)
+    # Sizes that are equal by chance fit in any order: then the names of axes decide.
+    said = made_of(source, name, layers) & _last_axes(maker)
+    if not (failure.always or failure.axes or said):
+        return []
     fix = channels_last(source, name, layers)
     if fix is not None:
         end = fix.edits[0]
@@ -54,6 +56,12 @@ def with_last_channels(
             fix=fix,
         )
     return source.diagnostics
+
+
+def _last_axes(definition: Definition) -> set[str]:
+    """The names of the last axes of its inputs."""
+    shapes = (s for i in definition.entry.inputs for s in i.type.shapes)
+    return {str(s.dims[-1]) for s in shapes if s.dims}
 
 
 def with_sequences(

@@ -535,6 +535,56 @@ def test_layers_that_are_given_channels_last_have_them_last(project: ProjectFold
     assert 'Float["batch h w channels"]) -> Float["batch h w channels"]' in written
 
 
+SQUARE = '''\
+import jax
+import jax.numpy as jnp
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.conv import Conv
+from mlax_scaffold.specs.nn.batch_norm import BatchNorm
+
+
+class Square(Layer):
+    """A bottleneck with connections inside, which takes images as wide as it has channels, too."""
+
+    inplanes: Size
+    planes: Size
+    scale: Size = 4
+    base_width: int = 26
+
+    def setup(self):
+        width = max(1, int(self.planes * self.base_width / 64))
+        self.conv1 = Conv(2, self.inplanes, width * self.scale, (1, 1), use_bias=False)
+        self.bn1 = BatchNorm(width * self.scale)
+        n = 1 if self.scale == 1 else self.scale - 1
+        self.convs = [Conv(2, width, width, (3, 3), padding="SAME") for _ in range(n)]
+        self.bns = [BatchNorm(width) for _ in range(n)]
+        self.conv3 = Conv(2, width * self.scale, self.inplanes, (1, 1), use_bias=False)
+        self.bn3 = BatchNorm(self.inplanes)
+
+    def forward(self, x: Float["batch h w inplanes"]) -> Float["batch h w inplanes"]:
+        residual = x
+        out = jax.nn.relu(self.bn1(self.conv1(x)))
+        chunks = jnp.split(out, self.scale, axis=-1)
+        outs = []
+        for i, (conv, bn) in enumerate(zip(self.convs, self.bns)):
+            sp = chunks[i] if i == 0 else sp + chunks[i]
+            sp = jax.nn.relu(bn(conv(sp)))
+            outs.append(sp)
+        if self.scale != 1:
+            outs.append(chunks[-1])
+        out = self.bn3(self.conv3(jnp.concatenate(outs, axis=-1)))
+        return jax.nn.relu(out + residual)
+'''
+
+
+def test_sizes_that_are_equal_by_chance_say_nothing_of_channels(project: ProjectFolder):
+    error = refused(project, "square", SQUARE)
+    told = "`Conv` is given its channels last, and wants them behind the batch"
+    assert error["message"] == told
+    edits = [edit["text"] for edit in error["fix"]["edits"]]
+    assert edits == [", channel_last=True"] * 6
+
+
 PART = '''\
 import jax
 

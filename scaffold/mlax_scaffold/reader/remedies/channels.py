@@ -8,7 +8,7 @@ from collections.abc import Collection
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.bodies import without_keyword
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.source import Source, self_attribute
 
 FIELD = "channel_last"
 
@@ -18,14 +18,28 @@ def channels_last(source: Source, owner: str, layers: Collection[str]) -> Fix | 
 
     One that says where its channels are keeps it, and so does one whose arguments are not written down.
     """
-    edits = [
-        _added(source, call)
+    edits = [_added(source, call) for call in _calls(source, owner, layers)]
+    return Fix(tuple(edits)) if edits else None
+
+
+def made_of(source: Source, owner: str, layers: Collection[str]) -> set[str]:
+    """The attributes of self that a class makes such layers with."""
+    return {
+        name
+        for call in _calls(source, owner, layers)
+        for argument in (*call.args, *(k.value for k in call.keywords))
+        if (name := self_attribute(argument))
+    }
+
+
+def _calls(source: Source, owner: str, layers: Collection[str]) -> list[ast.Call]:
+    return [
+        call
         for part in source.tree.body
         if isinstance(part, ast.ClassDef) and part.name == owner
         for call in walk(part)
         if isinstance(call, ast.Call) and _takes(call, layers)
     ]
-    return Fix(tuple(edits)) if edits else None
 
 
 def _added(source: Source, call: ast.Call) -> Edit:
