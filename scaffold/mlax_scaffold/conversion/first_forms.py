@@ -35,6 +35,7 @@ from mlax_scaffold.conversion.forms.library_decoders import without_library_deco
 from mlax_scaffold.conversion.forms.lifted_functions import without_inner_helpers
 from mlax_scaffold.conversion.forms.listed_ranges import without_listed_ranges
 from mlax_scaffold.conversion.forms.masked_rows import without_masked_rows
+from mlax_scaffold.conversion.forms.merged_settings import without_merged_settings
 from mlax_scaffold.conversion.forms.module_functions import without_module_functions
 from mlax_scaffold.conversion.forms.named_methods import without_named_methods
 from mlax_scaffold.conversion.forms.named_values import without_named_values
@@ -71,7 +72,11 @@ from mlax_scaffold.conversion.handed.shared_sequentials import (
     without_shared_sequentials,
 )
 from mlax_scaffold.conversion.handed.spread_tuples import without_spread_tuples
+from mlax_scaffold.conversion.handed.starred_parameters import (
+    without_starred_parameters,
+)
 from mlax_scaffold.conversion.lists.lists_or_layers import with_lists_apart
+from mlax_scaffold.conversion.lists.other_lists import without_other_lists
 from mlax_scaffold.conversion.lists.wrapped_lists import without_wrapped_lists
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.made_of import leave_others_out
@@ -89,6 +94,8 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     """
     without_library_decoders(origin)
     without_device_code(origin)
+    without_other_lists(origin)
+    without_merged_settings(origin)
     before = len(notes.found)
     without_outside_methods(origin, notes)
     leave_others_out(origin, thing, notes, before)
@@ -116,6 +123,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_filled_sequentials(origin)
     without_shared_sequentials(origin)
     without_starred_keys(origin)
+    without_starred_parameters(origin)
     without_inner_helpers(origin)
     without_listed_ranges(origin)
     without_appended_weights(origin)
