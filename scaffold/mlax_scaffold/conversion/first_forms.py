@@ -39,7 +39,11 @@ from mlax_scaffold.conversion.forms.merged_settings import without_merged_settin
 from mlax_scaffold.conversion.forms.module_functions import without_module_functions
 from mlax_scaffold.conversion.forms.named_methods import without_named_methods
 from mlax_scaffold.conversion.forms.named_values import without_named_values
+from mlax_scaffold.conversion.forms.never_given_flags import without_never_given_flags
 from mlax_scaffold.conversion.forms.outside_methods import without_outside_methods
+from mlax_scaffold.conversion.forms.overwritten_inputs import (
+    without_overwritten_inputs,
+)
 from mlax_scaffold.conversion.forms.packed_arrays import without_packs
 from mlax_scaffold.conversion.forms.parameter_lists import with_parameter_lists
 from mlax_scaffold.conversion.forms.part_sizes import without_part_sizes
@@ -146,6 +150,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_counted_whiles(origin)
     with_parameter_lists(origin)
     without_part_sizes(origin)
+    without_overwritten_inputs(origin)
     without_methods_of_sizes(origin)
     without_size_pairs(origin)
     without_given_spaces(origin)
@@ -162,4 +167,5 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_wrapped_lists(origin)
     without_strided_lists(origin)
     without_called_flags(origin, thing)
+    without_never_given_flags(origin, thing)
     without_always_functions(origin, thing, notes)

@@ -117,6 +117,62 @@ def test_a_device_that_methods_are_handed_is_none_of_their_arguments():
     assert "device" not in made.text
 
 
+# States of cells in a list.
+
+CELLS = """\
+class Cell(nn.Module):
+    def __init__(self, dim, hidden):
+        super().__init__()
+        self.hidden = hidden
+        self.fc = nn.Linear(dim + hidden, hidden)
+
+    def forward(self, x, h):
+        return torch.tanh(self.fc(torch.cat([x, h], dim=1)))
+
+    def begin(self, count):
+        return torch.zeros(count, self.hidden, device=self.fc.weight.device)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim, depth=2):
+        super().__init__()
+        self.depth = depth
+        self.cells = nn.ModuleList([Cell(dim, dim) for _ in range(depth)])
+
+    def _begin(self, count):
+        return [self.cells[i].begin(count) for i in range(self.depth)]
+
+    def forward(self, x, states=None):
+        states = self._begin(x.size(0))
+        for i in range(self.depth):
+            x = self.cells[i](x, states[i])
+        return x
+"""
+
+
+def test_a_method_that_begins_states_of_parts_is_handed_the_input():
+    text = converted(CELLS).text
+    assert "self._begin(x, x.shape[0])" in text
+    assert "self._begin_of_part(like_input, self.cells[i].hidden, count)" in text
+    assert "def _begin_of_part(self, like_input, hidden, count):" in text
+
+
+def test_an_input_that_is_set_before_it_is_read_is_none():
+    text = converted(CELLS).text.replace("'", '"')
+    assert "states:" not in text
+
+
+def test_an_input_that_the_class_gives_itself_stays():
+    again = CELLS.replace(
+        "return x\n", "return x if states is None else self(x, None)\n"
+    )
+    source = again.replace("states = self._begin", "states = states or self._begin")
+    made = convert(
+        "m.py", "import torch\nfrom torch import nn\n\n\n" + source, "Thing", "T"
+    )
+    assert "states" in made.text
+
+
 # Numbers of axes.
 
 
@@ -202,6 +258,50 @@ def test_an_input_of_a_size_that_is_none_by_default_is_not_tried():
 
 
 # Methods that nothing calls.
+
+COUPLINGS = """\
+class Scale(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x, reverse=False):
+        if not reverse:
+            return x * self.scale
+        return x / self.scale
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.first = Scale(dim)
+        self.second = Scale(dim)
+
+    def forward(self, x):
+        return self.second(self.first(x))
+
+    def sample(self, z):
+        z = self.prior.sample(z)
+        return self.first(self.second(z, reverse=True), reverse=True)
+"""
+
+
+def test_a_truth_that_no_call_of_a_layer_gives_is_its_default():
+    made = converted(COUPLINGS)
+    assert "reverse" not in made.text
+    assert "return x * self.scale" in made.text
+    assert any("`sample` is left out" in note.what for note in made.notes)
+
+
+def test_a_truth_that_a_layer_gives_its_parts_is_none_of_these():
+    source = COUPLINGS.replace(
+        "self.second(self.first(x))", "self.second(self.first(x), reverse=True)"
+    )
+    made = convert(
+        "m.py", "import torch\nfrom torch import nn\n\n\n" + source, "Thing", "T"
+    )
+    assert "reverse" in made.text
+
 
 FLOW = """\
 class Thing(nn.Module):

@@ -103,6 +103,18 @@ self.net = nn.Sequential(*layers)"""
     assert _layers(made.text) == 2
 
 
+def test_weights_that_a_loop_goes_over_begin_each_so():
+    start = """\
+self.left = nn.Parameter(torch.empty(width, 4))
+self.right = nn.Parameter(torch.empty(width, 4))
+for weight in (self.left, self.right):
+    nn.init.normal_(weight, std=0.1)"""
+    call = "x: return x @ self.left + x @ self.right"
+    made = converted(module("Thing", start, call, "width"))
+    assert made.text.count("trainable(normal(0.1)") == 2
+    assert not made.notes
+
+
 # Any number of arguments.
 
 SIZES = """

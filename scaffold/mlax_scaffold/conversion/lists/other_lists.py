@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.source.known_values import items_of, unpacked
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     is_name,
+    self_attribute,
     with_names,
 )
 
@@ -44,9 +45,9 @@ class _Written:
 
     def write(self) -> None:
         """Change it in place."""
+        self.method.body = self._passes(self.method.body)
         if not longer(self.method.body):
             return
-        self.method.body = self._passes(self.method.body)
         self._rename()
         for body in _bodies(self.method):
             self._put_later(body)
@@ -143,7 +144,11 @@ def _written_out(node: ast.For) -> list[ast.stmt] | None:
     bound = set(stored_names(ast.Expr(node.target)))
     grown = longer(node.body) & bound
     ends = (ast.Break, ast.Continue)
-    if not items or not grown or node.orelse:
+    # `for w in (self.left, self.right): nn.init.zeros_(w)` begins each.
+    begins = all(isinstance(s, ast.Expr) for s in node.body) and all(
+        self_attribute(item) for item in items or ()
+    )
+    if not items or not (grown or begins) or node.orelse:
         return None
     if any(isinstance(part, ends) for part in ast.walk(node)):
         return None
