@@ -35,10 +35,15 @@ from mlax_scaffold.conversion.forms.library_decoders import without_library_deco
 from mlax_scaffold.conversion.forms.lifted_functions import without_inner_helpers
 from mlax_scaffold.conversion.forms.listed_ranges import without_listed_ranges
 from mlax_scaffold.conversion.forms.masked_rows import without_masked_rows
+from mlax_scaffold.conversion.forms.merged_settings import without_merged_settings
 from mlax_scaffold.conversion.forms.module_functions import without_module_functions
 from mlax_scaffold.conversion.forms.named_methods import without_named_methods
 from mlax_scaffold.conversion.forms.named_values import without_named_values
+from mlax_scaffold.conversion.forms.never_given_flags import without_never_given_flags
 from mlax_scaffold.conversion.forms.outside_methods import without_outside_methods
+from mlax_scaffold.conversion.forms.overwritten_inputs import (
+    without_overwritten_inputs,
+)
 from mlax_scaffold.conversion.forms.packed_arrays import without_packs
 from mlax_scaffold.conversion.forms.parameter_lists import with_parameter_lists
 from mlax_scaffold.conversion.forms.part_sizes import without_part_sizes
@@ -71,7 +76,11 @@ from mlax_scaffold.conversion.handed.shared_sequentials import (
     without_shared_sequentials,
 )
 from mlax_scaffold.conversion.handed.spread_tuples import without_spread_tuples
+from mlax_scaffold.conversion.handed.starred_parameters import (
+    without_starred_parameters,
+)
 from mlax_scaffold.conversion.lists.lists_or_layers import with_lists_apart
+from mlax_scaffold.conversion.lists.other_lists import without_other_lists
 from mlax_scaffold.conversion.lists.wrapped_lists import without_wrapped_lists
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.made_of import leave_others_out
@@ -89,6 +98,8 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     """
     without_library_decoders(origin)
     without_device_code(origin)
+    without_other_lists(origin)
+    without_merged_settings(origin)
     before = len(notes.found)
     without_outside_methods(origin, notes)
     leave_others_out(origin, thing, notes, before)
@@ -116,6 +127,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_filled_sequentials(origin)
     without_shared_sequentials(origin)
     without_starred_keys(origin)
+    without_starred_parameters(origin)
     without_inner_helpers(origin)
     without_listed_ranges(origin)
     without_appended_weights(origin)
@@ -138,6 +150,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_counted_whiles(origin)
     with_parameter_lists(origin)
     without_part_sizes(origin)
+    without_overwritten_inputs(origin)
     without_methods_of_sizes(origin)
     without_size_pairs(origin)
     without_given_spaces(origin)
@@ -154,4 +167,5 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_wrapped_lists(origin)
     without_strided_lists(origin)
     without_called_flags(origin, thing)
+    without_never_given_flags(origin, thing)
     without_always_functions(origin, thing, notes)

@@ -67,6 +67,7 @@ from mlax_scaffold.conversion.forms.parallel_assignments import (
     without_parallel_assignments,
 )
 from mlax_scaffold.conversion.forms.plain_classes import with_plain_classes
+from mlax_scaffold.conversion.forms.present_layers import without_present_layers
 from mlax_scaffold.conversion.forms.returned_distributions import (
     without_returned_distributions,
 )
@@ -226,6 +227,7 @@ def with_plain_forms(
     without_conditional_rules(origin, thing, notes)
     without_fixed_parameters(origin, thing, notes)
     without_absent_layers(origin, thing, notes)
+    without_present_layers(origin)
     given |= with_file_tables(origin, thing, notes)
     without_iterated_dictionaries(origin, notes)
     without_handed_layers(origin, thing)

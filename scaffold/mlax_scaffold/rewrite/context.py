@@ -141,7 +141,7 @@ class Context:
 
     @cached_property
     def tree_dtype(self) -> str | None:
-        """Expression of the dtype of the first floating leaf of inputs that are any trees.
+        """Expression of the dtype of the first floating leaf of inputs that are trees, or may be None.
 
         None where another input says the dtype, or where nothing of this layer's own is to be cast to it.
         """
@@ -149,6 +149,7 @@ class Context:
         if self.is_own or self.floating_input or not self.definition.declared(*own):
             return None
         trees = [i for i in self.method.positional if i.type.kind == "PyTree"]
+        trees += [i for i in self.inputs if i.type.kind in COMPUTING and i not in trees]
         names = ", ".join(i.variable for i in trees)
         several = f"({names})" if len(trees) > 1 else names
         return f"arrays.floating_dtype({several})" if trees else None

@@ -199,6 +199,9 @@ class _Settings(types.SimpleNamespace):
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)
 
+    def keys(self) -> Any:
+        return vars(self).keys()
+
     def get(self, name: str, default: Any = None) -> Any:
         found = getattr(self, name, None)
         return default if found is None else found

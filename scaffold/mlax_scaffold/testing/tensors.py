@@ -13,6 +13,7 @@ import numpy as np
 
 from mlax_scaffold.testing.built import Built, Run, is_array
 from mlax_scaffold.testing.drawn_means import drawn_means
+from mlax_scaffold.testing.several_arguments import called_with, spread
 
 
 def layer_of_torch(cls: Any, original: Any, arguments: Any, arrays: Any) -> Built:
@@ -22,7 +23,8 @@ def layer_of_torch(cls: Any, original: Any, arguments: Any, arrays: Any) -> Buil
     """
     torch = importlib.import_module("torch")
     placed = {} if _device_of(cls) else {"device": "cpu"}
-    module, flags = cls(**placed, **arguments).eval(), original.given_flags()
+    module = called_with(cls, {**placed, **arguments}).eval()
+    flags = original.given_flags()
     saved = dict(module.state_dict())
     beside = {
         f"{path}.{name}".removeprefix("."): (part, name, value)
@@ -46,7 +48,7 @@ def layer_of_torch(cls: Any, original: Any, arguments: Any, arrays: Any) -> Buil
 
         def run(*x: Any) -> Any:
             with drawn_means(torch):
-                return module(*x, **flags)
+                return module(*spread(module.forward, x), **flags)
 
         return tensors(run)
 

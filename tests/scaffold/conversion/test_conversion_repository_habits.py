@@ -87,7 +87,9 @@ def test_an_input_that_is_a_list_holds_any_number_of_arrays():
         ).replace("(self, maps)", "(self, maps: List[torch.Tensor])"),
         LIST_INPUT,
     ).text
-    assert "maps: tuple[Float['*_'], ...]" in text
+    assert "maps: tuple[Float['_ dim _ _'], ...]" in text
+    # Each is computed in its pass, once.
+    assert "for conv in [self.conv(m) for m in maps]]" in text
 
 
 def test_each_array_of_a_list_has_the_channels_of_the_layer_that_takes_it():

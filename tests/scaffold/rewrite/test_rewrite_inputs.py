@@ -89,6 +89,19 @@ class Head(Layer):
     def forward(self, labels: Int["batch"], x: Float["batch"], *, shift: Float["batch"]):
         return self.table[labels] * x + shift
 ''',
+    "told": '''
+class Told(Layer):
+    """Indices, and numbers that may be None: where they are given, they say the dtype."""
+
+    classes: Size
+
+    def setup(self):
+        self.table = trainable(ones, (self.classes,))
+
+    def forward(self, labels: Int["batch"], shift: Float["batch"] | None = None):
+        y = self.table[labels]
+        return y if shift is None else y + shift
+''',
     "outer": '''
 from specs.nn.attention import Attention
 
@@ -120,6 +133,8 @@ CALLS: list[tuple[str, dict[str, Any], Any, dict[str, Any]]] = [
     ("attention", {"features": 2}, (X, X + 1, X), {"mask": MASK}),
     ("attention", {"features": 2}, (X, X + 1, X), {"mask": MASK, "bias": X @ X.T}),
     ("head", {"classes": 4}, (jnp.arange(3), X[:, 0]), {"shift": X[:, 1]}),
+    ("told", {"classes": 4}, jnp.arange(3), {}),
+    ("told", {"classes": 4}, jnp.arange(3), {"shift": X[:, 1]}),
     ("outer", {"features": 2}, (X, MASK), {}),
 ]
 
@@ -157,6 +172,17 @@ def test_names_of_keyword_inputs_are_those_of_the_spec(examples: Examples):
     assert attention.AttentionHyperparams.keyword_inputs == ("mask", "bias")
     parameters = inspect.signature(examples.module("nn", "head").fwd).parameters
     assert parameters["shift"].default is inspect.Parameter.empty
+
+
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float32])
+def test_numbers_that_may_be_none_say_the_dtype_where_they_are_given(
+    examples: Examples, dtype
+):
+    module = examples.module("nn", "told")
+    layer = module.init(jax.random.key(0), classes=4, dtype=jnp.float16)
+    y, _ = module.fwd(jnp.arange(3), *layer, shift=X[:, 1].astype(dtype))
+    assert y.dtype == dtype
+    assert module.fwd(jnp.arange(3), *layer)[0].dtype == jnp.float16
 
 
 def test_messages_name_inputs_as_the_spec_does(examples: Examples):

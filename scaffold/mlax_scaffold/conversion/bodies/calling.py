@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.bodies.helping import Helping
 from mlax_scaffold.conversion.declarations.recurrences import states_given
 from mlax_scaffold.conversion.forms.boolean_sums import of_numbers
 from mlax_scaffold.conversion.shapes.chosen_sizes import number_of
+from mlax_scaffold.conversion.shapes.filled_rows import UNTOLD, row_of
 from mlax_scaffold.conversion.shapes.helper_dtypes import (
     WHOLE,
     WIDE,
@@ -16,7 +17,11 @@ from mlax_scaffold.conversion.shapes.helper_dtypes import (
     float_named,
 )
 from mlax_scaffold.conversion.shapes.layer_shapes import FIELDS, arguments
-from mlax_scaffold.conversion.shapes.static_arrays import static_shape
+from mlax_scaffold.conversion.shapes.places import names_of
+from mlax_scaffold.conversion.shapes.static_arrays import (
+    array_of,
+    static_shape,
+)
 from mlax_scaffold.conversion.shapes.values import (
     Array,
     Each,
@@ -50,7 +55,7 @@ class Calling(Helping):
                     return expression(f"self.{value.attribute}"), value
                 count = getattr(node, "rank", 0)
                 if count and isinstance(value, Array) and value.lead:
-                    self.symbols.ranked(value, _names(count))
+                    self.symbols.ranked(value, names_of(count))
                 return node, value
             case ast.Constant(value=int() | float()):
                 return node, Number(node)
@@ -125,7 +130,7 @@ class Calling(Helping):
                 each = Each(value, alike=False) if isinstance(value, Array) else None
                 return self._inner(node), each
             case ast.Lambda() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
-                return self._inner(node), None
+                return self._inner(node), self.each_of(node)
             case ast.Starred():
                 node.value, value = self.value(node.value)
                 return node, value if isinstance(value, Shape) else None
@@ -138,6 +143,10 @@ class Calling(Helping):
                 ]
                 setattr(node, child, parts)
         return node, None
+
+    def each_of(self, node: ast.expr) -> Value:
+        """What a comprehension makes of each array of a list."""
+        raise NotImplementedError
 
     def _listed_layers(self, loop: ast.comprehension) -> str:
         """The list of layers that a comprehension goes over; "" for another one."""
@@ -201,12 +210,14 @@ class Calling(Helping):
             if known is not None and known.kind in ("layer", "layers"):
                 return node, Module(attribute)
             if known is not None and known.kind in ("weight", "state") and known.call:
-                return node, _array_of(known.call.args[1], self.builder.setup)
+                return node, array_of(known.call.args[1], self.builder.setup)
             if attribute in self.builder.containers:
                 return node, self.builder.containers[attribute]
             derived = known and known.kind == "derived"
             if known is not None and known.kind in ("array", "derived"):
                 shape = static_shape(self.builder.setup, node)
+                if shape is None and (row := row_of(self.builder.setup, node)):
+                    shape = [row if row is not UNTOLD else self.symbols.fresh("_")]
                 if shape or not derived:
                     return node, Array(shape, False) if shape is not None else None
             if attribute in self.builder.fields or derived:
@@ -382,19 +393,3 @@ class Calling(Helping):
         node = of_numbers(node, given, first, self.truths, indices=indices)
         told = self.with_widths(node)
         return node, self.arrays.function(ast.unparse(func), told, given, self)
-
-
-def _names(count: int) -> tuple[str, ...]:
-    """Names of so many axes; of those of an image where the number is negative."""
-    sides = {3: ("time",), 4: ("height", "width"), 5: ("depth", "height", "width")}
-    if -count in sides:
-        return ("batch", "channels", *sides[-count])
-    return ("batch", *["_"] * (count - 1))
-
-
-def _array_of(shape: ast.expr, setup: list[ast.stmt]) -> Value:
-    if isinstance(shape, ast.Attribute) and shape.attr == "shape":
-        # That of an array which setup computes.
-        axes = static_shape(setup, shape.value)
-        return Array(axes, False) if axes is not None else None
-    return Array(list(shape.elts), False) if isinstance(shape, ast.Tuple) else None

@@ -186,6 +186,10 @@ class Looping(Repeating):
             elif title == "reversed":
                 parts = given
         for part, place in zip(parts, bound, strict=False):
+            each = self.env.get(part.id) if isinstance(part, ast.Name) else None
+            if isinstance(each, Each) and isinstance(place, ast.Name):
+                self.env[place.id] = each.first
+                continue
             attribute = self_attribute(_begins_with(part))
             known = self.builder.attributes.get(attribute or "")
             if (
@@ -197,6 +201,29 @@ class Looping(Repeating):
             else:
                 for local in targets(place):
                     self.env[local] = Number(name(local))
+
+    def each_of(self, node: ast.expr) -> Value:
+        """What a comprehension makes of each array of a list."""
+        match node:
+            case (
+                ast.ListComp(elt=elt, generators=[one])
+                | ast.GeneratorExp(elt=elt, generators=[one])
+            ) if not one.ifs:
+                pass
+            case _:
+                return None
+        given = [self.env.get(n) for n in names(one.iter)]
+        if not any(isinstance(value, Each) for value in given):
+            return None
+        outer, self.env = self.env, dict(self.env)
+        self._bind_items(one.target, one.iter, None)
+        if isinstance(one.target, ast.Name) and isinstance(one.iter, ast.Name):
+            self.env[one.target.id] = next(
+                v.first for v in given if isinstance(v, Each)
+            )
+        _, value = self.value(copy.deepcopy(elt))
+        self.env = outer
+        return Each(value, alike=False) if isinstance(value, Array) else None
 
     def popped(self, local: str) -> Value:
         """What a loop takes off a list that another one filled, the last first."""

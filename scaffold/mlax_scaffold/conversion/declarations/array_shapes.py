@@ -215,7 +215,7 @@ class ArrayShapes(ConvolvedShapes):
                 continue
             if array.tail:
                 array.has_axis(at)
-            elif self.images and at < 4 and array.widened is None:
+            elif self.images and at < 4 and array.widened is None and not _sorts(node):
                 # A part of a network over images, of which nothing else is known.
                 hints = ("batch", "channels", "height", "width")
                 self.symbols.ranked(array, hints)
@@ -226,6 +226,7 @@ class ArrayShapes(ConvolvedShapes):
         """A condition of which nothing is known is broadcast to what it chooses from."""
         if not isinstance(condition, Array) or not isinstance(made, Array):
             return
+        self.symbols.as_asked_inside(condition, made)
         condition.told_by(made)
         if condition.axes and not condition.lead and not made.lead:
             self.symbols.together(made, condition)
@@ -260,6 +261,8 @@ class ArrayShapes(ConvolvedShapes):
                     # Features come after the axis of time.
                     part.has_axis(along + 1)
             return given[1]
+        if text == "sum" and isinstance(first, Each):
+            return first.first
         if last == "stack" and isinstance(first, Several) and first.items:
             return self._stacked(node, first)
         if last in ("concatenate", "concat", "stack") and isinstance(first, Each):
@@ -364,6 +367,11 @@ class ArrayShapes(ConvolvedShapes):
             half = folded(expression("a // 2", a=first.axes[-1]))
             return first.like([*first.axes[:-1], half])
         return first if last in ALIKE else None
+
+
+def _sorts(node: ast.Call) -> bool:
+    """Whether a function puts numbers in order, which those of an image hardly are."""
+    return ast.unparse(node.func).rpartition(".")[2] in ("argsort", "sort", "top_k")
 
 
 def _items(value: Value) -> list[Value] | None:

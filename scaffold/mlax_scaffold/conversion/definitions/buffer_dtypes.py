@@ -32,6 +32,8 @@ def _is_boolean(node: ast.expr) -> bool:
 
 
 def _is_whole(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and _says_whole(node):
+        return True
     match node:
         case ast.Call(func=ast.Attribute(attr="arange"), args=args, keywords=named):
             given = [*args, *(k.value for k in named if k.arg != "dtype")]
@@ -55,6 +57,16 @@ def _is_whole(node: ast.expr) -> bool:
         case ast.Subscript(value=value):
             return _is_whole(value)
     return False
+
+
+def _says_whole(node: ast.Call) -> bool:
+    """Whether it makes whole numbers: `torch.tensor(x, dtype=torch.long)`, `x.to(torch.int64)`."""
+    last = getattr(node.func, "attr", "")
+    said = [k.value for k in node.keywords if k.arg == "dtype"]
+    said += node.args if last in ("to", "type") else []
+    return last in ("LongTensor", "IntTensor") or any(
+        isinstance(s, ast.Attribute) and s.attr in _WHOLE for s in said
+    )
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -129,7 +129,8 @@ class ClassMethods(AddedFields):
         self, found: list[ast.FunctionDef], left: set[str]
     ) -> list[ast.FunctionDef]:
         """The methods, without those that nothing of the file calls and that call one which is left out."""
-        alone = {t for n in uncalled(self.builder.origin) for t in (n, f"_{n}")}
+        titles = uncalled(self.builder.origin, self.node) if left else set()
+        alone = {t for n in titles for t in (n, f"_{n}")}
         for method in found if left else ():
             called = {self_attribute(p) for p in ast.walk(method)} & left
             if called and method.name in alone:

@@ -79,6 +79,7 @@ from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.shapes.indexed_inputs import with_indexed_inputs
 from mlax_scaffold.conversion.shapes.listed_inputs import listed_inputs
+from mlax_scaffold.conversion.shapes.named_sizes import with_values
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.taken_apart import taken_apart, with_edges
@@ -305,6 +306,7 @@ class ClassReader(ClassMethods):
         methods = (forward, *builder.methods)
         fields = with_dividing_rates(self._ordered(added), setup, methods, builder.own)
         named = {f.name for f in fields}
+        with_values(self.symbols, local_values(setup, named), env.values())
         texts = symbols_named(self.symbols, env, named)
         for argument in (*forward.args.args[1:], *forward.args.kwonlyargs):
             original = next(a for a in inputs if a.arg == argument.arg)

@@ -24,6 +24,8 @@ _SMALL = re.compile(
 _COUNTS = re.compile(r"^(num_|n_)|blocks$|depths$|stage_sizes$")
 """Sizes that count what is made, one after the other."""
 _KERNEL = re.compile(r"(kernel|window|patch)")
+_WIDTH = re.compile(r"^n_(embd?|embed|hid\w*|state|model|inner|dims?|channels?)$")
+"""Sizes of arrays, and none of what is made."""
 _VOCABULARY = re.compile(
     r"(vocab|entries|embeddings|tokens|classes|max_len|length|positions|block_size)"
 )
@@ -119,6 +121,9 @@ def fitting(
         values = {**asked, **values}
         known = {**asked, **known}
         shape = _shape(symbols, case, known, side, chosen)
+        if shape is None and name in optional:
+            # It is of a size that is None by default, as it is itself.
+            continue
         if shape is None:
             return ()
         shapes[name] = shape
@@ -257,7 +262,7 @@ def _value(field: Field, text: str) -> object:
             return 3 if "patch" not in name else 2
         if _VOCABULARY.search(name):
             return 16
-        if _SMALL.search(name):
+        if _SMALL.search(name) and not _WIDTH.search(name):
             return 2
         return 8
     if word.startswith(("Sizes", "Shape", "tuple[int")):

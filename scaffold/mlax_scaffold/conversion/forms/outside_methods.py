@@ -2,14 +2,14 @@
 
 `from_pretrained`, which makes the class, and methods that nothing of the file calls and that change a part,
 `self.config.block_size = block_size`, or give it another size than its constructor was given, are nothing
-that a layer computes.
+that a layer computes. Nor are those that ask parts for what no call of a layer does, `flow(z, reverse=True)`.
 """
 
 from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.source.arguments_of import defaults_of
+from mlax_scaffold.conversion.source.arguments_of import defaults_of, method_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.notes import Notes
@@ -30,15 +30,17 @@ def without_outside_methods(origin: Origin, notes: Notes) -> None:
         for part in ast.walk(method)
         if isinstance(part, ast.Attribute)
     }
+    flags = _flags(origin)
     for node in origin.classes.values():
         if framework_of(origin, node) != "torch":
             continue
         sizes = _sizes(node)
         for method in [m for m in node.body if isinstance(m, ast.FunctionDef)]:
             made = _makes_class(method) and method.name not in inside
-            if not made and not (
-                method.name in alone and _changes_parts(method, sizes)
-            ):
+            changes = method.name in alone and _changes_parts(method, sizes)
+            # `self.prior.sample(n)` in a method `sample` is no call of it.
+            asks = _asks(method, flags) and method.name in uncalled(origin, node)
+            if not (made or changes or asks):
                 continue
             node.body.remove(method)
             notes.remark(
@@ -80,4 +82,33 @@ def _changes_parts(method: ast.FunctionDef, sizes: set[str]) -> bool:
         and isinstance(part.ctx, ast.Store)
         and (self_attribute(part.value) is not None or self_attribute(part) in sizes)
         for part in ast.walk(method)
+    )
+
+
+def _flags(origin: Origin) -> set[str]:
+    """The truths that layers of the file may be called with, and that no layer is called with by another."""
+    found: set[str] = set()
+    for node in origin.classes.values():
+        forward = method_of(node, "forward")
+        if forward is not None:
+            defaults = defaults_of(forward.args)
+            found |= {t for t, d in defaults.items() if type(literal(d)) is bool}
+    forwards = [method_of(node, "forward") for node in origin.classes.values()]
+    given = {
+        keyword.arg
+        for forward in forwards
+        for part in (ast.walk(forward) if forward is not None else ())
+        if isinstance(part, ast.Call)
+        for keyword in part.keywords
+    }
+    return {flag for flag in found if flag not in given}
+
+
+def _asks(method: ast.FunctionDef, flags: set[str]) -> bool:
+    """Whether a method calls layers with such a truth."""
+    return any(
+        keyword.arg in flags and type(literal(keyword.value)) is bool
+        for part in ast.walk(method)
+        if isinstance(part, ast.Call)
+        for keyword in part.keywords
     )

@@ -27,6 +27,8 @@ _MAKING = (
 )
 _OBJECTS = ("torch", "nnx", "equinox")
 _SILENT = ("device", "dtype")
+_HANDED = "like_input"
+"""What a method calls the input that it is handed."""
 
 
 def without_methods_of_sizes(origin: Origin) -> None:
@@ -35,23 +37,26 @@ def without_methods_of_sizes(origin: Origin) -> None:
     for holder in [*origin.classes.values()]:
         for call, owner, node, method in [*_part_calls(origin, holder, _OBJECTS)]:
             sizes = _sizes_read(origin, node, method)
-            first = _first_input(holder)
-            own = method_of(holder, method.name)
-            if (
-                sizes is None
-                or not first
-                or (own is not None and not _is_copy(own, method))
-            ):
+            # What is private here has the name that a method of a spec gets.
+            taken = method_of(holder, f"_{method.name}") is not None
+            title = f"{method.name}_of_part" if taken else method.name
+            own = method_of(holder, title)
+            if sizes is None or (own is not None and not _is_copy(own, method)):
+                continue
+            makes = bool(_makes(origin, method))
+            first = _first_input(holder) and _input_in(holder, call, needed=makes)
+            if not first:
                 continue
             if own is None:
                 holder.body.append(_given(origin, method, sizes))
+                holder.body[-1].name = title  # type: ignore[attr-defined]
             assert isinstance(call.func, ast.Attribute)
             read = [
                 ast.Attribute(copy.deepcopy(owner), size, ast.Load()) for size in sizes
             ]
-            given = [ast.Name(first, ast.Load())] if _makes(origin, method) else []
+            given = [ast.Name(first, ast.Load())] if makes else []
             call.args = [*given, *read, *call.args]
-            call.func.value = ast.Name("self", ast.Load())
+            call.func.value, call.func.attr = ast.Name("self", ast.Load()), title
             moved.append((node, method))
             ast.fix_missing_locations(holder)
     for node, method in moved:
@@ -200,6 +205,35 @@ def _of_self(node: ast.expr) -> bool:
     return "self" in names(node)
 
 
+def _input_in(holder: ast.ClassDef, call: ast.Call, *, needed: bool) -> str:
+    """What the first input is called where a call stands; "" where it cannot be had there.
+
+    A method that `forward` calls is handed it.
+    """
+    forward = method_of(holder, "forward") or method_of(holder, "__call__")
+    first = _first_input(holder)
+    methods = [m for m in holder.body if isinstance(m, ast.FunctionDef)]
+    around = next(m for m in methods if any(p is call for p in ast.walk(m)))
+    if around is forward or not needed:
+        return first
+    if _HANDED in [a.arg for a in around.args.args]:
+        return _HANDED
+    calls = [
+        part
+        for method in methods
+        for part in ast.walk(method)
+        if isinstance(part, ast.Call) and self_attribute(part.func) == around.name
+    ]
+    inside = {id(p) for p in ast.walk(forward)} if forward is not None else set()
+    plain = [a.arg for a in around.args.args][:1] == ["self"]
+    if not plain or around.name in _CALLS or any(id(c) not in inside for c in calls):
+        return ""
+    around.args.args.insert(1, ast.arg(_HANDED))
+    for part in calls:
+        part.args.insert(0, ast.Name(first, ast.Load()))
+    return _HANDED
+
+
 def _first_input(holder: ast.ClassDef) -> str:
     """The first input of a class."""
     call = method_of(holder, "forward") or method_of(holder, "__call__")
@@ -228,9 +262,9 @@ def _given(
     made = _Named(named).visit(made)
     made.args.args[1:1] = [ast.arg(named[s]) for s in sizes]
     if calls:
-        made.args.args.insert(1, ast.arg("like_input"))
+        made.args.args.insert(1, ast.arg(_HANDED))
     for call in calls:
-        call.keywords.append(ast.keyword("dtype", expression("like_input.dtype")))
+        call.keywords.append(ast.keyword("dtype", expression(f"{_HANDED}.dtype")))
     return made
 
 

@@ -13,7 +13,10 @@ from collections.abc import Iterator
 from mlax_scaffold.conversion.source.trees import name, self_attribute
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
-_LATER = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.comprehension)
+_LATER = (
+    *(ast.Lambda, ast.IfExp, ast.BoolOp, ast.comprehension),
+    *(ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp),
+)
 """What evaluates a part of itself later, more often, or never."""
 
 
@@ -21,6 +24,9 @@ def called_once(method: ast.FunctionDef) -> None:
     """Give the results of such calls names, in the body of a method, which is changed in place."""
     taken = {n.id for n in ast.walk(method) if isinstance(n, ast.Name)}
     taken |= {a.arg for a in ast.walk(method) if isinstance(a, ast.arg)}
+    for node in ast.walk(method):
+        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+            _in_passes(node, taken)
     for node in [*ast.walk(method)]:
         for field in ("body", "orelse"):
             body = getattr(node, field, None)
@@ -39,7 +45,28 @@ def _named(node: ast.stmt, taken: set[str]) -> Iterator[ast.stmt]:
     yield node
 
 
-def _repeated(node: ast.stmt) -> list[ast.Call]:
+def _in_passes(node: ast.ListComp | ast.GeneratorExp, taken: set[str]) -> None:
+    """Go over what such a call makes in each pass: `[y * y.size for y in [self.conv(m) for m in maps]]`."""
+    if len(node.generators) != 1:
+        return
+    [generator] = node.generators
+    repeated = _repeated(node.elt)
+    bound = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
+    inside = {id(p) for c in repeated for p in ast.walk(c)}
+    outside = [p for p in ast.walk(node.elt) if id(p) not in inside]
+    reads = any(isinstance(p, ast.Name) and p.id in bound for p in outside)
+    if not repeated or reads:
+        return
+    local = _local(repeated[0], taken)
+    taken.add(local)
+    made = ast.ListComp(repeated[0], [generator])
+    node.elt = _Replace(repeated, local).visit(node.elt)
+    over = ast.comprehension(ast.Name(local, ast.Store()), made, [], 0)
+    node.generators = [over]
+    ast.fix_missing_locations(ast.copy_location(made, node))
+
+
+def _repeated(node: ast.AST) -> list[ast.Call]:
     """A call of a layer that stands at several places and came from one, the outermost first."""
     found: dict[tuple[object, ...], list[ast.Call]] = defaultdict(list)
     for part in ast.walk(node):

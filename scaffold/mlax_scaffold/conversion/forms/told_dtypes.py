@@ -22,8 +22,9 @@ def without_told_dtypes(origin: Origin) -> None:
     """Change the functions of a file, and their calls, in place."""
     if not origin.uses("torch"):
         return
+    # First where they are told with their calls: what takes none is called with none.
+    _without_told_devices(origin)
     _Devices().visit(origin.tree)
-    _without_required_devices(origin)
     for function in origin.functions.values():
         default = defaults_of(function.args).get("dtype")
         if default is None or not (is_none(default) or _floating(default)):
@@ -46,31 +47,34 @@ def without_told_dtypes(origin: Origin) -> None:
         _Casts().visit(function)
 
 
-def _without_required_devices(origin: Origin) -> None:
+def _without_told_devices(origin: Origin) -> None:
     """Take parameters for devices out of functions and methods, and out of the calls that give them."""
     methods = [
-        (part, 1)
+        part
         for node in origin.classes.values()
         for part in node.body
         if isinstance(part, ast.FunctionDef)
         and part.name not in ("__init__", "forward")
     ]
-    titles = [m.name for m, _ in methods]
-    functions = [(f, 0) for f in origin.functions.values() if f.name not in titles]
-    for function, first in functions + methods:
-        given = [a.arg for a in function.args.args]
-        others = titles.count(function.name) if first else 1
-        static = first and given[:1] != ["self"]
-        if "device" not in given or function.args.vararg or others != 1 or static:
+    titles = {m.name for m in methods}
+    for title in sorted({f for f in origin.functions if f not in titles} | titles):
+        of_class = title in titles
+        found = [m for m in methods if m.name == title] or [origin.functions[title]]
+        given = [[a.arg for a in f.args.args] for f in found]
+        places = {g.index("device") if "device" in g else -1 for g in given}
+        spread = any(f.args.vararg is not None for f in found)
+        static = of_class and any(g[:1] != ["self"] for g in given)
+        if len(places) != 1 or places == {-1} or spread or static:
             continue
-        place = given.index("device") - first
+        place = places.pop() - of_class
         for call in ast.walk(origin.tree):
-            title = isinstance(call, ast.Call) and (
-                getattr(call.func, "attr" if first else "id", "")
+            called = isinstance(call, ast.Call) and (
+                getattr(call.func, "attr" if of_class else "id", "")
             )
-            if title == function.name:
+            if called == title:
                 del call.args[place : place + 1]  # type: ignore[attr-defined]
-        without_arguments(function.args, {"device"})
+        for function in found:
+            without_arguments(function.args, {"device"})
 
 
 def _floating(node: ast.expr) -> bool:

@@ -7,6 +7,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from mlax_scaffold.conversion.lists.longer_lists import is_longer
 from mlax_scaffold.conversion.lists.probed_shapes import (
     is_trial,
     made_of,
@@ -17,6 +18,7 @@ from mlax_scaffold.conversion.lists.probed_shapes import (
 from mlax_scaffold.conversion.lists.run_leftovers import is_activation
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.arguments_of import beside_self
+from mlax_scaffold.conversion.source.class_constants import constants_of
 from mlax_scaffold.conversion.source.computed_literals import computed
 from mlax_scaffold.conversion.source.kinds import ARRAYS_OF, LAYERS_OF, OBJECTS
 from mlax_scaffold.conversion.source.known_values import Known
@@ -36,7 +38,6 @@ _MATHEMATICS: Mapping[str, Callable[..., object]] = {
     f"math.{f.__name__}": f
     for f in (math.ceil, math.floor, math.gcd, math.log, math.log2, math.pow, math.sqrt)
 }
-LONGER = ("append", "extend", "insert", "add_module")
 
 
 class UnknownError(Exception):
@@ -302,6 +303,9 @@ class RunCalls:
         shape = probe(self.origin, node.value) if node.attr == "shape" else None
         if shape is not None:
             return expression(repr(shape))
+        named = self.origin.classes.get(getattr(node.value, "id", ""))
+        if named is not None:
+            return constants_of(named).get(node.attr)
         made = self.set_to(self_attribute(node.value) or "")
         local = self.fresh.get(getattr(node.value, "id", ""))
         made = local.value if local is not None else made
@@ -353,15 +357,6 @@ class RunCalls:
             self.inside -= 1
             self.known.names = saved
         return None
-
-
-def is_longer(node: ast.AST) -> bool:
-    """Whether an expression makes a list longer."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in LONGER
-    )
 
 
 def _bound(given: ast.arguments, call: ast.Call) -> dict[str, ast.expr]:

@@ -213,7 +213,12 @@ def values_of(
 
 
 def _scope(origin: Origin, call: ast.Call) -> Mapping[str, ast.expr]:
-    """What names stand for where a call is, in a function of the file or beside it."""
+    """What names stand for where a call is, in a function of the file, a constructor, or beside them."""
+    around: dict[str, ast.expr] = {}
+    for node in origin.classes.values():
+        start = method_of(node, "__init__")
+        if start is not None and any(p is call for p in ast.walk(start)):
+            around = defaults_of(start.args)
     bodies = [origin.tree.body]
     bodies += [
         f.body for f in origin.functions.values() if any(p is call for p in ast.walk(f))
@@ -223,7 +228,7 @@ def _scope(origin: Origin, call: ast.Call) -> Mapping[str, ast.expr]:
         for body in bodies
         for part in body
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
-    }
+    } | around
 
 
 def _is_known(node: ast.expr) -> bool:

@@ -6,12 +6,18 @@ import ast
 import copy
 from collections.abc import Sequence
 
+from mlax_scaffold.conversion.lists.longer_lists import (
+    grown_in,
+    is_longer,
+    longer,
+    title_of,
+)
 from mlax_scaffold.conversion.lists.run_calls import (
     Continued,
     RunCalls,
     UnknownError,
-    is_longer,
 )
+from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.known_values import items_of, truth, unpacked
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
 
@@ -20,6 +26,7 @@ class RunFlow(RunCalls):
     """Runs them."""
 
     unrolled: int
+    placed: dict[str, ast.stmt]
 
     def leave(self, node: ast.stmt) -> None:
         """Leave a statement as it is, with what is known written in it."""
@@ -119,6 +126,9 @@ class RunFlow(RunCalls):
         items = items_of(source)
         if items is not None and not any(isinstance(i, ast.Starred) for i in items):
             self.structural = self.structural or self.is_structural(node)
+            if longer(node.body) & {*stored_names(ast.Expr(node.target))}:
+                # What is made longer is what the items are other names of.
+                raise UnknownError
             self.unrolled += 1
             for item in items:
                 pairs = unpacked(node.target, item)
@@ -149,9 +159,12 @@ class RunFlow(RunCalls):
             grown = part.func.value if is_longer(part) else None  # type: ignore[attr-defined]
             stored = isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
             title = getattr(grown or part, "id", "") if grown or stored else ""
-            self.lists.pop(
-                self_attribute(grown) or "" if grown is not None else "", None
-            )
+            attribute = self_attribute(grown) or "" if grown is not None else ""
+            self.lists.pop(attribute, None)
+            before = self.known.attributes.pop(attribute, None)
+            if before is not None and attribute not in self.placed:
+                made = attribute_set(attribute, before)
+                self.out.append(ast.copy_location(made, node))
             value = self.known.names.pop(title, None)
             if value is not None and not is_name(value, title):
                 local = ast.Assign([ast.Name(title, ast.Store())], value)
@@ -161,6 +174,11 @@ class RunFlow(RunCalls):
     def _repeated(self, node: ast.For, source: ast.expr) -> bool:
         """Whether each pass appends one layer to a list, which is a comprehension then."""
         bound = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        read = {id(p) for p in ast.walk(node) if title_of(p) in longer(node.body)}
+        grown = {id(owner) for owner in grown_in(node)}
+        if read - grown:
+            # What a pass appends is made of what those before it appended.
+            return False
         saved = dict(self.known.names)
         for title in bound:
             self.known.names.pop(title, None)

@@ -8,7 +8,12 @@ from mlax_scaffold.conversion.rows.tables.activations import CLASSES
 from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.known_values import Known
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, names, self_attribute
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    literal,
+    names,
+    self_attribute,
+)
 
 
 def finished(body: list[ast.stmt], fresh: set[str]) -> list[ast.stmt]:
@@ -56,6 +61,16 @@ def is_plain_function(node: ast.FunctionDef) -> bool:
     outside = any(isinstance(p, ast.Nonlocal | ast.Global | ast.Yield) for p in parts)
     spread = node.args.vararg or node.args.kwarg or node.decorator_list
     return not outside and not spread
+
+
+def shared_lists(node: ast.ClassDef) -> dict[str, ast.expr]:
+    """Lists and tuples of literals that a class holds."""
+    return {
+        part.targets[0].id: part.value
+        for part in node.body
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
+        if isinstance(literal(part.value), list | tuple)
+    }
 
 
 def _behind(body: list[ast.stmt], fresh: set[str]) -> list[ast.stmt]:

@@ -7,8 +7,8 @@ import copy
 from collections.abc import Collection, Mapping, Sequence
 
 from mlax_scaffold.conversion.lists.flattened_classes import START
+from mlax_scaffold.conversion.lists.longer_lists import LONGER
 from mlax_scaffold.conversion.lists.run_calls import (
-    LONGER,
     Continued,
     Returned,
     UnknownError,
@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.lists.run_leftovers import (
     finished,
     is_made,
     is_plain_function,
+    shared_lists,
     without_titles,
 )
 from mlax_scaffold.conversion.source.arguments_of import (
@@ -61,7 +62,7 @@ class Run(RunFlow):
         self.made = copy.deepcopy(held)
         """Parameters that are layers which a function of the file makes."""
         values = {k: copy.deepcopy(v) for k, v in fixed.items() if k not in held}
-        self.shared = _shared(node)
+        self.shared = shared_lists(node)
         """Lists that the class itself holds, for all its objects."""
         self.known = Known(
             values, {**self.shared}, self.called, self.is_object, self.read_of
@@ -324,7 +325,8 @@ class Run(RunFlow):
             self.consumed.add(method.name)
             self.body_of(method, self._arguments(call))
             return
-        inner = self.inner.get(getattr(call.func, "id", ""))
+        title = getattr(call.func, "id", "")
+        inner = self.inner.get(title) or self.origin.functions.get(title)
         if inner is not None and self.makes(inner):
             self.body_of(inner, self._arguments(call))
             return
@@ -360,10 +362,11 @@ class Run(RunFlow):
         return True
 
     def _arguments(self, call: ast.Call) -> ast.Call:
-        """A call with what is known of its arguments."""
-        args = [self.known.value(a) for a in call.args]
+        """A call with what is known of its arguments; lists are those that it may make longer."""
+        args = [self.list_of(a) or self.known.value(a) for a in call.args]
         keywords = [
-            ast.keyword(k.arg, self.known.value(k.value)) for k in call.keywords
+            ast.keyword(k.arg, self.list_of(k.value) or self.known.value(k.value))
+            for k in call.keywords
         ]
         return ast.copy_location(ast.Call(call.func, args, keywords), call)
 
@@ -387,13 +390,3 @@ class Run(RunFlow):
             made.args = [*without_titles(made.args), *self.elements(args[1:])]
             return True
         return False
-
-
-def _shared(node: ast.ClassDef) -> dict[str, ast.expr]:
-    """Lists and tuples of literals that a class holds."""
-    return {
-        part.targets[0].id: part.value
-        for part in node.body
-        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
-        if isinstance(literal(part.value), list | tuple)
-    }

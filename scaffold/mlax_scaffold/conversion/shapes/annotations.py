@@ -166,7 +166,7 @@ def _of_list(
     """The type of any number of arrays, each of which has sizes of its own but for those of fields."""
     axes = shape_text(symbols, value, texts, fields).split()
     if value.lead and not value.axes:
-        return f"tuple[@word:{value.kind}['*_'], ...]"
+        return f"tuple[@word:{value.kind}['...'], ...]"
     kept = [a if i == 0 or a in fields or a.isdigit() else "_" for i, a in enumerate(axes)]  # fmt: skip
     return f"tuple[@word:{value.kind}[{' '.join(kept)!r}], ...]"
 
@@ -292,6 +292,9 @@ def _told(known: ast.expr, texts: Mapping[str, str], fields: set[str]) -> str:
     text = ast.unparse(known).replace("self.", "")
     for symbol, given in texts.items():
         text = text.replace(symbol, given)
+    count = re.fullmatch(r"len\((\w+)\)", text)
+    if count is not None and count[1] in fields:
+        return text
     names = set(re.findall(r"[A-Za-z_]\w*", text))
     known_names = {*fields, *texts.values()}
     if (

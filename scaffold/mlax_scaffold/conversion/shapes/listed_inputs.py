@@ -24,6 +24,8 @@ from mlax_scaffold.conversion.source.trees import (
 _LISTS = re.compile(
     r"['\"]?(typing\.)?(List|list|Sequence|Tuple|tuple)\[(torch\.)?Tensor(, \.\.\.)?\]['\"]?"
 )
+_SEVERAL = re.compile(r"(feat(ure)?s?|maps|pyramid|levels|scales|stages|skips|outs)$")
+"""How inputs are called that are lists of maps."""
 _MOST = 8
 """Loops of more passes are not written out."""
 
@@ -56,7 +58,38 @@ def _is_listed(forward: ast.FunctionDef, argument: ast.arg) -> bool:
     """Whether an input is a list, as its type says, or the layers that its elements are given to."""
     if argument.annotation is not None:
         return _LISTS.fullmatch(ast.unparse(argument.annotation)) is not None
-    return _count(forward, argument.arg) is not None
+    given = argument.arg
+    return _count(forward, given) is not None or _is_gone_through(forward, given)
+
+
+def _is_gone_through(forward: ast.FunctionDef, given: str) -> bool:
+    """Whether an input called as several are is gone through alone, and its elements given to layers."""
+    reads = [p for p in ast.walk(forward) if is_name(p, given)]
+    sources: list[ast.AST] = []
+    for part in ast.walk(forward):
+        if not isinstance(part, ast.For | ast.comprehension):
+            continue
+        source = _numbered(part.iter)
+        if not is_name(source, given):
+            continue
+        names = [n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)]
+        calls = [
+            call
+            for call in ast.walk(forward)
+            if isinstance(call, ast.Call)
+            and self_attribute(call.func)
+            and any(is_name(a, n) for a in call.args for n in names)
+        ]
+        sources += [source] if calls else []
+    return bool(_SEVERAL.search(given) and reads) and len(sources) == len(reads)
+
+
+def _numbered(node: ast.expr) -> ast.expr:
+    """What a loop goes over, with the number of each."""
+    match node:
+        case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+            return inner
+    return node
 
 
 def _count(forward: ast.FunctionDef, given: str) -> int | None:
@@ -68,6 +101,15 @@ def _count(forward: ast.FunctionDef, given: str) -> int | None:
                 same = isinstance(at, ast.Name) and _is_element(first, given, at.id)
                 if same and (count := _layers(layers)):
                     counts.add(count)
+            case ast.For(
+                target=ast.Tuple(elts=[ast.Name(id=index), _]), iter=source
+            ) if source is not _numbered(source) and is_name(_numbered(source), given):
+                counts |= {
+                    count
+                    for p in ast.walk(part)
+                    if isinstance(p, ast.Subscript) and is_name(p.slice, index)
+                    if (count := _layers(p.value))
+                }
             case ast.Call(func=ast.Name(id="zip"), args=args):
                 if any(is_name(a, given) for a in args):
                     counts |= {c for a in args if (c := _layers(a))}

@@ -41,3 +41,11 @@ _OF_IMAGES: dict[tuple[int, ...], Sequence[str]] = {
 def axes_reordered(order: Sequence[int]) -> Sequence[str]:
     """What the axes are called of an array whose axes stand in this order then."""
     return _OF_IMAGES.get(tuple(order), ["_"] * len(order))
+
+
+def names_of(count: int) -> tuple[str, ...]:
+    """Names of so many axes; of those of an image where the number is negative."""
+    sides = {3: ("time",), 4: ("height", "width"), 5: ("depth", "height", "width")}
+    if -count in sides:
+        return ("batch", "channels", *sides[-count])
+    return ("batch", *["_"] * (count - 1))

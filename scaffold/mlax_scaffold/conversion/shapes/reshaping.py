@@ -6,7 +6,11 @@ import ast
 from collections.abc import Callable, Sequence
 
 from mlax_scaffold.conversion.shapes.growing import Growing
-from mlax_scaffold.conversion.shapes.size_equations import is_symbol, product
+from mlax_scaffold.conversion.shapes.size_equations import (
+    is_symbol,
+    product,
+    same_product,
+)
 from mlax_scaffold.conversion.shapes.values import Array, Number, Shape, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
 
@@ -192,7 +196,7 @@ class Reshaping(Growing):
             sizes[0] = array.axes[0]
             return
         last = self.symbols.find(array.axes[0])
-        if whole is not None and same(folded(whole), folded(last)):
+        if whole is not None and same_product(folded(whole), folded(last)):
             hints = ("batch", "positions")[: len(sizes) - 2]
             self.symbols.ranked(array, (*hints, *["_"] * (len(sizes) - 1 - len(hints))))
             for i, axis in enumerate(array.axes[:-1]):

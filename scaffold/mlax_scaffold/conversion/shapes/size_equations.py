@@ -109,6 +109,12 @@ def _terms(node: ast.expr, parts: dict[str, ast.expr]) -> Iterator[str]:
             yield ast.unparse(node)
 
 
+def same_product(left: ast.expr, right: ast.expr) -> bool:
+    """Whether two sizes are the product of the same factors, in any order."""
+    one, other = (sorted(map(ast.unparse, _factors(n))) for n in (left, right))
+    return one == other
+
+
 def _factors(node: ast.expr) -> list[ast.expr]:
     """What a size is the product of: `p**2 * c` is that of p, p and c."""
     match node:

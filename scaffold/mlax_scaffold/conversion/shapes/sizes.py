@@ -190,6 +190,7 @@ class Symbols:
             if one.lead and len(one.axes) == 1 and is_square(other):
                 # Beside the matrix with ones on its diagonal there is another one.
                 self.equal(self.axis(one, -2) or other.axes[-2], other.axes[-2])
+            self.as_asked_inside(one, other)
             self._along_new(one, other)
             self._along_looked_up(one, other)
             if one.lead and not one.axes and len(other.axes) == 1 and not other.lead:
@@ -345,6 +346,17 @@ class Symbols:
         for mine, axis in zip(array.axes, other.axes, strict=True):
             if literal(axis) != 1:
                 self.equal(mine, axis)
+
+    def as_asked_inside(self, array: Array, other: Array) -> None:
+        """So has one with a new axis, `mask.unsqueeze(-1)`, whose other axes are read by number."""
+        inner = array.widened[0] if array.widened is not None else None
+        count = len(other.axes)
+        if inner is None or not inner.lead or other.lead or not inner.asked:
+            return
+        if inner.asked < count - 1 and self._narrowed(array, ["_"] * count):
+            for mine, axis in zip(array.axes, other.axes, strict=True):
+                if 1 not in (literal(mine), literal(axis)):
+                    self.equal(mine, axis)
 
     def _settle_halves(self) -> None:
         """Lengths of `x[::2]` that nothing told are those of any number, even or odd."""

@@ -27,6 +27,18 @@ class _Numpy(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return name("@module:np") if node.id in ("@module:jnp", "jnp") else node
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        below = isinstance(node.right, ast.UnaryOp) and isinstance(
+            node.right.op, ast.USub
+        )
+        told = isinstance(node.left, ast.Constant)
+        if not isinstance(node.op, ast.Pow) or not below or told:
+            return node
+        # The casts to floating numbers are left out, and whole ones have no such powers.
+        func = ast.Attribute(name("@module:np"), "float_power", ast.Load())
+        return ast.Call(func, [node.left, node.right], [])
+
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         self.generic_visit(node)
         if not isinstance(node.target, ast.Name):
@@ -45,13 +57,46 @@ class _Numpy(ast.NodeTransformer):
         node.args = kept
         node.keywords = [k for k in node.keywords if k.arg != "dtype"]
         if text.endswith(".astype") and "bool" not in map(ast.unparse, node.args):
-            return node.func.value if isinstance(node.func, ast.Attribute) else node
+            if not isinstance(node.func, ast.Attribute) or _cuts(node):
+                return node
+            return node.func.value
         if text.startswith("@word:"):
             word = text[6:]
             node.func = ast.Attribute(name("@module:np"), word, ast.Load())
         if text.startswith("@module:lax."):
             node.func = ast.Attribute(name("@module:np"), text[12:], ast.Load())
         return node
+
+
+def _cuts(node: ast.Call) -> bool:
+    """Whether a cast may cut off fractions: one to whole numbers of what may have some."""
+    kind = ast.unparse(node.args[0]).rpartition(".")[2] if node.args else ""
+    assert isinstance(node.func, ast.Attribute)
+    return kind.startswith("int") and not _is_whole(node.func.value)
+
+
+def _is_whole(node: ast.expr) -> bool:
+    """Whether an array is told to be one of whole numbers."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, int)
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return all(map(_is_whole, parts))
+        case ast.BinOp(left=left, op=op, right=right):
+            return not isinstance(op, ast.Div | ast.Pow) and all(
+                map(_is_whole, (left, right))
+            )
+        case ast.Call(func=ast.Attribute(attr="arange"), args=given):
+            parts = [p for a in given for p in ast.walk(a)]
+            return not any(
+                isinstance(p, ast.Div) or isinstance(getattr(p, "value", None), float)
+                for p in parts
+            )
+        case ast.Call(func=ast.Attribute(attr="asarray" | "array"), args=[inner]):
+            return _is_whole(inner)
+        case ast.Subscript(value=value):
+            return _is_whole(value)
+    return False
 
 
 def numpy_of(node: Tree) -> Tree:
@@ -181,6 +226,15 @@ def _assigned_shape(setup: list[ast.stmt], text: str) -> list[ast.expr] | None:
         if isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) == text:
             return static_shape(setup[:place], part.value)
     return None
+
+
+def array_of(shape: ast.expr, setup: list[ast.stmt]) -> Value:
+    """A weight of the shape that a declaration gives it."""
+    if isinstance(shape, ast.Attribute) and shape.attr == "shape":
+        # That of an array which setup computes.
+        axes = static_shape(setup, shape.value)
+        return Array(axes, False) if axes is not None else None
+    return Array(list(shape.elts), False) if isinstance(shape, ast.Tuple) else None
 
 
 def _broadcast(

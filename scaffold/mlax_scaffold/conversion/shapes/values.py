@@ -94,9 +94,10 @@ class Array:
         return made
 
     def of_integers(self) -> None:
-        """It holds indices, and so does what it is a view of."""
+        """It holds indices, and so does what it is a view of, or a sum of."""
         self.kind = "Int"
-        for part in self._viewed():
+        numbers = [part for part in self.behind if part.kind == "Float"]
+        for part in (*self._viewed(), *numbers):
             if part.kind != "Int":
                 part.of_integers()
 

@@ -22,7 +22,7 @@ def without_class_constants(tree: ast.Module) -> None:
         (node.name, place): value
         for node in tree.body
         if isinstance(node, ast.ClassDef)
-        for place, value in _constants(node).items()
+        for place, value in constants_of(node).items()
     }
     changed = {place for part in ast.walk(tree) if (place := _changed(part))}
     known = {place: value for place, value in known.items() if place not in changed}
@@ -38,7 +38,8 @@ def _changed(node: ast.AST) -> tuple[str, str] | None:
     return None
 
 
-def _constants(node: ast.ClassDef) -> dict[str, ast.expr]:
+def constants_of(node: ast.ClassDef) -> dict[str, ast.expr]:
+    """The numbers, texts and truths that a class holds."""
     found: dict[str, ast.expr] = {}
     for part in node.body:
         match part:

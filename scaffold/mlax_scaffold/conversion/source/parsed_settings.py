@@ -1,12 +1,14 @@
 """Settings that a program is given on its command line, as `add_argument` tells them.
 
 `parser.add_argument("--width", type=int, default=64)` says of `args.width` that it is a whole number, 64 by
-default. `argparse.Namespace(width=64)`, and what is like it, says so, too.
+default. `argparse.Namespace(width=64)`, and what is like it, says so, too, and so does a dictionary of the
+file that is called so, `DEFAULT_CONFIG = {"width": 64}`.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.source.config_classes import Setting
@@ -14,6 +16,11 @@ from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal
 
 _HOLDERS = ("Namespace", "SimpleNamespace", "EasyDict", "edict", "AttrDict", "Munch")
+_CALLED = re.compile(
+    r"(^|_)(config\w*|cfg|conf|defaults?|settings|options|hparams|hyperparams|args)$",
+    re.IGNORECASE,
+)
+"""What dictionaries of settings are called."""
 _TYPES = ("int", "float", "str", "bool")
 
 
@@ -32,12 +39,30 @@ def parsed_settings(origin: Origin) -> dict[str, Setting]:
             for keyword in part.keywords:
                 if keyword.arg and _is_known(keyword.value):
                     found.setdefault(keyword.arg, Setting(None, keyword.value))
+    for title, assigned in origin.assigned.items():
+        if _CALLED.search(title):
+            for key, value in entries_of(assigned.value).items():
+                if _is_known(value) and not isinstance(value, ast.Dict):
+                    found.setdefault(key, Setting(None, value))
     for title, text in _asked(origin):
         # Where nothing says which text it is, it is the first one that the code asks for.
         known = found.get(title)
         if known is None or (known.default is None and known.annotation is None):
             found[title] = Setting(ast.Name("str", ast.Load()), text)
     return found
+
+
+def entries_of(node: ast.expr | None) -> dict[str, ast.expr]:
+    """What a dictionary holds under names, `{"width": 64}` or `dict(width=64)`; nothing of anything else."""
+    match node:
+        case ast.Dict(keys=keys, values=values):
+            titles = [literal(k) for k in keys]
+            if all(isinstance(t, str) and t.isidentifier() for t in titles):
+                return {str(t): v for t, v in zip(titles, values, strict=True)}
+        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
+            if all(k.arg is not None for k in keywords):
+                return {str(k.arg): k.value for k in keywords}
+    return {}
 
 
 def _asked(origin: Origin) -> Iterator[tuple[str, ast.expr]]:

@@ -185,7 +185,9 @@ def _one_of(name: str, several: Iterable[str]) -> bool:
 
 
 def _extends(name: str, other: str) -> bool:
-    """Whether one name has the words of the other and more, as `features` and `in_features`."""
+    """Whether one name has the words of the other and more, as `features` and `in_features`, or a number."""
+    if name.rstrip("0123456789") == other:
+        return True
     words, others = {*name.split("_")}, {*other.split("_")}
     return words < others or others < words
 
