@@ -273,6 +273,23 @@ def test_what_goes_with_another_input_has_its_axes_whatever_else_is_read_of_it()
     assert guessed(body, "x", "y") == ['Float["*batch dim"]'] * 2
 
 
+def test_what_goes_with_the_result_of_a_product_has_another_last_axis():
+    body = "y = x @ self.kernel\nreturn y * h"
+    assert guessed(body, "x", "h") == [
+        'Float["*batch dim"]',
+        'Float["*batch h_features"]',
+    ]
+
+
+def test_an_input_that_gets_an_axis_has_those_of_the_other_but_the_last():
+    for body in (
+        "return self.map(x) * t[..., None]",
+        "return self.map(x) + jnp.sin(t[..., None] * self.scale)",
+        "return x * self.scale * t[..., None]",
+    ):
+        assert guessed(body, "x", "t") == ['Float["*batch dim"]', 'Float["*batch"]']
+
+
 def test_a_cell_says_what_both_of_its_inputs_are():
     found = guessed("return self.cell(x, carry)", "x", "carry")
     assert found[0] == 'Float["*batch dim"]'
@@ -387,6 +404,12 @@ class Example(Layer):
             "return jnp.zeros((input_shape[0], self.slots), dtype).at[:, 0].set(1.0)",
             'Float["batch slots"]',
         ),
+        # One that is given as a size is that of the batch.
+        (
+            "*batch n",
+            "return jnp.zeros((input_shape, self.features), dtype)",
+            'Float["*batch features"]',
+        ),
         # What the text does not tell.
         ("*batch n", "return jnp.zeros((input_shape[0], 2), dtype)", 'Float["..."]'),
         ("batch *n", "return jnp.zeros(input_shape[:-1], dtype)", 'Float["..."]'),
@@ -454,3 +477,15 @@ class Example(Layer):
     assert messages("all_in_features") == []
     [message] = messages("in_featurs")
     assert "neither a hyperparameter nor an axis" in message
+
+
+def test_the_carry_of_what_takes_more_than_an_input_is_the_last():
+    text = CELL.format(
+        shape="batch n", body=" " * 8 + "return jnp.zeros(input_shape, dtype)"
+    ).replace(", carry):", ", t, carry):")
+    source = Source("specs/nn/example.py", text)
+    [owner] = [s for s in source.tree.body if isinstance(s, ast.ClassDef)]
+    forward = next(s for s in owner.body if getattr(s, "name", "") == "forward")
+    assert isinstance(forward, ast.FunctionDef)
+    assert type_of(source, forward, "carry") == 'Float["batch n"]'
+    assert type_of(source, forward, "t") == 'Float["..."]'

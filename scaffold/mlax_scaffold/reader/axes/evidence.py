@@ -50,6 +50,9 @@ class Evidence:
             describe(known, name, self.said, self.scope.fields)
         self.names = {name: Alias(known) for name, known in found.items()}
         self._body(function.body)
+        for known in found.values():
+            if known.stretched:
+                known.follows(next(iter(found.values())), 1)
         return found
 
     def _body(self, statements: Iterable[ast.stmt]) -> None:
@@ -149,6 +152,9 @@ class Evidence:
                     case [ast.Constant(value=end), ast.Constant(value=int())]:
                         if found and end is ...:
                             return _other_end(found, found.extra - 1)
+                    case [ast.Constant(value=end), ast.Constant(value=None)]:
+                        if found and end is ...:
+                            return Alias(found.known, found.whole, found.extra + 1)
                 return None
             case ast.Call(func=function, args=[first, *_]):
                 layer = layer_of(self.scope, function)
@@ -226,8 +232,9 @@ class Evidence:
                 return
         first, second = sides
         if first and second:
-            second.known.follows(first.known, second.extra - first.extra)
-            first.known.follows(second.known, first.extra - second.extra)
+            whole = first.whole == second.whole or first.extra != second.extra
+            second.known.follows(first.known, second.extra - first.extra, whole)
+            first.known.follows(second.known, first.extra - second.extra, whole)
 
     def _added(self, one: ast.expr, other: ast.expr) -> None:
         """An input beside what a layer makes, as in `x + self.layer(y)`: both end in the same axis."""

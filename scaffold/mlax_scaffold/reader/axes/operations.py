@@ -72,7 +72,9 @@ def indexed(known: Known, index: ast.expr, extra: int) -> None:
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     taken = [p for p in parts if not _is_new(p)]
     count = len(taken)
-    if any(isinstance(p, ast.Constant) and p.value is ... for p in parts):
+    if count == 1 < len(parts) and ast.unparse(taken[0]) == "...":
+        known.stretched = True
+    elif any(isinstance(p, ast.Constant) and p.value is ... for p in parts):
         known.at(-max(count - 1 - extra, 1))
     elif len(parts) > 1 and all(map(_is_whole, taken)):
         known.has(count - extra)
