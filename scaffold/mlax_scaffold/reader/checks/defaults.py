@@ -18,6 +18,7 @@ from mlax_scaffold.model.import_time import (
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.classes import chosen, listed
 from mlax_scaffold.reader.remedies.foreign import known
+from mlax_scaffold.reader.remedies.numbers_of_math import by_math
 from mlax_scaffold.reader.remedies.own_defaults import function_for_lambda
 from mlax_scaffold.reader.remedies.types import or_none
 from mlax_scaffold.reader.source import Source, is_none
@@ -150,6 +151,7 @@ def _check(
         unknown = _unknown(default, imports)
         if unknown is None:
             fix = listed(source, refused.node)
+            fix = fix or by_math(source, default, imports, check)
             if isinstance(default, ast.Lambda):
                 fix = function_for_lambda(source, default)
             if "makes an initializer" in str(refused):
