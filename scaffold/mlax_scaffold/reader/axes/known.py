@@ -34,6 +34,10 @@ USUAL = (
 """Fields that are the size of an input's last axis, where nothing says what it is."""
 
 
+_INDICES = ("ids", "idx", "index", "indices", "receivers", "senders")
+"""Ends of the names of what is looked up."""
+
+
 @dataclass
 class Known:
     """An input. Axes are counted from 0, and from -1 backwards; what is known first stays."""
@@ -58,6 +62,10 @@ class Known:
     """Whether it is any number of arrays."""
     parts: dict[str, Known] = field(default_factory=dict)
     """The arrays of a dictionary, by the keys that it is read by."""
+    compared: bool = False
+    """Whether it is asked what it equals."""
+    computed: bool = False
+    """Whether something is computed of it."""
     stretched: bool = False
     """Whether an axis is added at its end: it has one for each axis of what it goes with but the last."""
     like: tuple[Known, int, bool] | None = None
@@ -92,6 +100,15 @@ class Known:
         """It goes with another input, element by element."""
         if other is not self and other.like is None and not self.told:
             self.like = other, more, whole
+
+    def settle(self) -> None:
+        """Its kind by its name and what it is compared with, where nothing else says it."""
+        if self.kind != "Float" or self.computed or self.axes:
+            return
+        if self.compared or self.name.endswith(_INDICES):
+            self.kind = "Int"
+        elif self.name.endswith(("mask", "masks")):
+            self.kind = "Bool"
 
     @property
     def told(self) -> bool:
