@@ -42,7 +42,9 @@ def describe(
             known.name_axis(at, axis)
 
 
-_SAID = r"(?:\s*\([^()\n]*\))?\s*(?::|->|==?|\bof shape\b|\bhas shape\b|\bshape\b)"
+_OTHERS = r"(?:\s*(?:,|/|\band\b)\s*`*[A-Za-z_]\w*`*)*"
+"""Names that the same is said of: `q, k and v: (batch, dim)`."""
+_SAID = r"(?:\s*\([^()\n]*\))?\s*(?::|->|\bof shape\b|\bhas shape\b|\bshape\b)"
 """What stands between a name and a shape: `x: `, `x of shape `, `x.shape == `."""
 
 
@@ -50,7 +52,7 @@ def _axes(
     name: str, text: str, fields: Collection[str]
 ) -> tuple[Sequence[str] | None, str]:
     """The axes of the first shape that stands behind a name, on its line; and what is said around it."""
-    before = rf"(?<![\w.]){re.escape(name)}(?:\.shape)?`*(?:{_SAID}| (?=[\[(]))"
+    before = rf"(?<![\w.]){re.escape(name)}`*(?:{_OTHERS}{_SAID}|\.shape\s*==?|(?:\.shape)? (?=[\[(]))"
     behind = r"(?P<behind>[^\n,;:.]*)"
     found = re.search(
         rf"{before}(?P<between>[^\n]*?)(?:{_LISTED}|{_CROSSED}){behind}", text
