@@ -251,7 +251,7 @@ def test_beside_a_batch_that_is_written_there_is_one():
         ("xx: (b, n)", "..."),
         ("x: scores (n,)", "n"),
         ("x: scores (n)", "..."),
-        ("x: (n, n)", "..."),
+        ("x: (n, n)", "n n"),
         ("x: tokens (Smith, 2017)", "..."),
     ],
 )
@@ -385,6 +385,7 @@ def test_a_comment_beside_an_input_is_its_shape(above: str, expected: str):
         ("x -> (b, t)", 'Float["b t"]'),
         ("x shape (b, t)", 'Float["b t"]'),
         ("x, y: (b, t)", 'Float["b t"]'),
+        ("x: (nodes, nodes)", 'Float["nodes nodes"]'),
         ("y and x: (b, t)", 'Float["b t"]'),
         ("x and y and z are of shape (b, t)", 'Float["..."]'),
         ("x is y (b, t)", 'Float["..."]'),

@@ -67,7 +67,7 @@ def _axes(
     if cited or _NO_AXES.intersection(plain) or named.count("...") > 1:
         return None, ""
     said = f"{found['between']} {found['behind']}"
-    return (named if len({*plain}) == len(plain) else None), said
+    return named, said
 
 
 def text_above(lines: Sequence[str], method: ast.FunctionDef) -> str:
