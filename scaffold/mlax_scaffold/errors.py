@@ -61,6 +61,8 @@ class Fix:
     """What changes, in lines for people."""
     written: bool = False
     """Whether the places of the edits are those of the text as written, not of the one that is read."""
+    alone: tuple[int, int] = (0, 0)
+    """The first and the last line in which nothing else is edited at once: names change there."""
 
 
 @dataclass(frozen=True, order=True)

@@ -87,6 +87,11 @@ class ArrayType:
         selected = [f"[{name!r}]" if self.keys else f"[{name}]" for name in names]
         return tuple(zip(names, selected, self.items, strict=True))
 
+    def labels(self, name: str) -> tuple[str, ...]:
+        """What it, and the arrays in it, are called: `carry`, `carry[0]`, `batch['x']`."""
+        inner = (part.labels(f"{name}{at}") for _, at, part in self.parts)
+        return (name, *(label for labels in inner for label in labels))
+
     @property
     def shapes(self) -> tuple[Shape, ...]:
         """Every shape in it, both of one that depends on a hyperparameter."""

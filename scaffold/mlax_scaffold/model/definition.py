@@ -204,7 +204,14 @@ class Definition:
     @property
     def recurrent(self) -> bool:
         """Whether it is a recurrent cell: it has a first carry."""
-        return self.kind is Kind.LAYER and self.method("initial_carry") is not None
+        return self.kind is Kind.LAYER and self.carries
+
+    @property
+    def carries(self) -> bool:
+        """Whether it maps an input and a carry, of which it makes the first."""
+        entry = self.method("forward")
+        made = self.method("initial_carry") is not None
+        return made and entry is not None and len(entry.positional) == 2
 
     @property
     def section(self) -> str:

@@ -223,7 +223,7 @@ class ClassReader:
         if value is None:
             return ()
         names = [h.name for h in hyperparameters if not _makes(h)]
-        inputs = [i.name for m in methods if m.name == "forward" for i in m.inputs]
+        inputs = [i for m in methods if m.name == "forward" for i in m.inputs]
         scope = Scope(self.source, self.imports)
         return read_examples(scope, value, names, inputs)
 

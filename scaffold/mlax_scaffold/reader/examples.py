@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from mlax_scaffold.errors import did_you_mean
+from mlax_scaffold.model.arrays import Input
 from mlax_scaffold.model.definition import RESULT, Example
 from mlax_scaffold.model.expressions import Expression
 from mlax_scaffold.model.unparsing import unparsed
@@ -18,15 +19,16 @@ def read_examples(
     scope: Scope,
     value: ast.expr,
     hyperparameters: Collection[str],
-    inputs: Collection[str],
+    inputs: Iterable[Input],
 ) -> tuple[Example, ...]:
     """The examples of a class; what is wrong with one is reported."""
     source = scope.source
     if not isinstance(value, ast.Tuple | ast.List) or not value.elts:
         source.report(value, "examples are a tuple of dictionaries", _HINT)
         return ()
+    labels = [label for i in inputs for label in i.type.labels(i.name)]
     found = [
-        _example(scope, item, hyperparameters, (*inputs, RESULT)) for item in value.elts
+        _example(scope, item, hyperparameters, (*labels, RESULT)) for item in value.elts
     ]
     examples = tuple(example for example in found if example is not None)
     for item, example in zip(value.elts, found, strict=True):

@@ -23,6 +23,7 @@ from mlax_scaffold.reader.remedies.classes import (
 )
 from mlax_scaffold.reader.remedies.modes import told
 from mlax_scaffold.reader.remedies.names import renamed
+from mlax_scaffold.reader.remedies.numbers_instead import number_of
 from mlax_scaffold.reader.remedies.signatures import (
     before_star,
     handed_on,
@@ -290,6 +291,8 @@ def typed(
     """The edit that gives an input the type that its uses say; None for one with a value as default."""
     if isinstance(default, ast.Constant) and default.value is not None:
         return None
+    if default is not None and (number := number_of(function, arg.arg)):
+        return annotated(source, arg, default, number)
     parts = parts_of(source, function, arg.arg)
     if parts is None:
         return None

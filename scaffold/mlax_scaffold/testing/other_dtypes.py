@@ -6,11 +6,14 @@ import time
 from collections.abc import Container
 from typing import Any
 
+import jax
+
 from mlax_scaffold.testing import covering
 from mlax_scaffold.testing.contract import Claim, Contract
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
 from mlax_scaffold.testing.programs import Program
 from mlax_scaffold.testing.schedule import ScheduleSituation
+from mlax_scaffold.testing.situation import Situation
 from mlax_scaffold.testing.widening import Widening, widenings
 
 _SECONDS = 3.0
@@ -33,12 +36,24 @@ def first_widening(
     for situation, _ in covering.covering(contract.make) if claims else ():
         if time.process_time() > end:
             break
-        if any(_keeps(claim, situation) for claim in claims):
+        if any(_keeps(claim, situation) for claim in claims) or _grows(situation):
             continue
         program, dtype, wide = _computed(situation, meant)
         for found in widenings(program.jaxpr.jaxpr, paths, dtype, meant=wide):
             return found
     return None
+
+
+def _grows(situation: Any) -> bool:
+    """Whether a new state has another shape: what is wrong there is no dtype."""
+    if not isinstance(situation, Situation):
+        return False
+    _, state = situation.forward.out
+    shapes = [
+        [leaf.shape for leaf in jax.tree.leaves(tree)]
+        for tree in (situation.arguments.non_trainables, state)
+    ]
+    return shapes[0] != shapes[1]
 
 
 def _computed(situation: Any, meant: bool) -> tuple[Program, Any, bool]:

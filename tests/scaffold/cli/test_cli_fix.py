@@ -175,3 +175,33 @@ def test_a_layer_of_the_library_is_imported_from_there(generated: ProjectFolder)
     library = "from mlax_scaffold.specs.nn.linear import Linear\n"
     assert library in generated.text(PATH)
     assert own not in generated.text(PATH)
+
+
+NOISY = '''\
+import jax
+
+from mlax_scaffold.spec import Optimizer, moment, zeros
+
+
+class Noisy(Optimizer):
+    """A spec of a test."""
+
+    rate: float
+
+    def setup(self, p):
+        self.m = moment(zeros, p.shape)
+
+    def update(self, g, p):
+        self.m = g + jax.random.normal(self.key(), p.shape)
+        return -self.rate * self.m
+'''
+
+
+def test_what_is_edited_beside_names_of_parameters_has_the_new_names(
+    project: ProjectFolder,
+):
+    project.write("specs/optim/noisy.py", NOISY)
+    told = project.run("generate", "--fix")
+    assert told.exit_code == 0, told.output
+    mended = project.text("specs/optim/noisy.py")
+    assert "jax.random.normal(self.key(), param.shape, dtype=grad.dtype)" in mended

@@ -1112,3 +1112,37 @@ def test_a_table_that_a_schedule_meets_is_cast(project: ProjectFolder):
     assert project.run("generate", "--fix", trial=True).exit_code == 0
     mended = project.text("specs/schedule/tabled.py")
     assert "searchsorted(jnp.asarray(table, step.dtype), step)" in mended
+
+
+GROWING = """\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, lecun_normal, state, trainable, zeros
+
+
+class Streamed(Layer):
+    \"\"\"A spec of a test.\"\"\"
+
+    size: int
+    k: int = 3
+    batch: int = 1
+    streamed: bool = False
+
+    def setup(self):
+        self.kernel = trainable(lecun_normal(), (self.size, self.size))
+        if self.streamed:
+            self.last = state(zeros, (self.batch, self.k - 1, self.size))
+
+    def forward(self, x: Float["batch time size"]):
+        if self.streamed:
+            x = jnp.concatenate([self.last, x], axis=1)
+            self.last = x[:, -(self.k - 1) :]
+        return x @ self.kernel
+"""
+
+
+def test_a_state_that_grows_is_no_matter_of_dtypes(project: ProjectFolder):
+    """Its tests tell that it has another shape after a step, where k is 1."""
+    project.write("specs/nn/streamed.py", GROWING)
+    told = project.run("generate", trial=True)
+    assert told.exit_code == 0, told.output

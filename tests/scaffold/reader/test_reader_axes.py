@@ -61,6 +61,9 @@ class Example(Layer):
         self.tokens = Embed(10, self.dim)
         self.cell = LSTMCell(self.dim, self.heads)
         self.other = Inner(self.heads)
+        self.norms = {"pre": LayerNorm(self.dim), "post": LayerNorm(4)}
+        self.of = {name: Linear(self.dim, 4) for name in ("a", "b")}
+        self.query, self.key_ = Linear(self.dim, 4), Linear(self.heads, 4)
         self.kernel = trainable(normal(), (self.dim, 3))
         self.scale = trainable(zeros, (self.dim,))
         self.grid = trainable(zeros, (1, 1, 1, self.dim))
@@ -85,7 +88,8 @@ def guessed(body: str, *names: str) -> list[str]:
         for part in classes[-1].body
         if isinstance(part, ast.FunctionDef) and part.name == "forward"
     ]
-    return [type_of(source, forward, name) for name in names]
+    plain = [name.strip().partition(",")[0] for name in names]
+    return [type_of(source, forward, name) for name in plain]
 
 
 @pytest.mark.parametrize(
@@ -100,6 +104,10 @@ def guessed(body: str, *names: str) -> list[str]:
         ("return self.layers[0](x)", 'Float["*batch heads"]'),
         ("return self.layers[1](jnp.tanh(x))", 'Float["*batch dim"]'),
         ("return self.other(x)", 'Float["*batch heads"]'),
+        ('return self.norms["pre"](x)', 'Float["*batch dim"]'),
+        ('return self.norms["other"](x)', 'Float["..."]'),
+        ('return self.of["a"](x)', 'Float["*batch dim"]'),
+        ("return self.key_(x)", 'Float["*batch heads"]'),
         ("y = self.norm(x)\nreturn self.map(y)", 'Float["*batch dim"]'),
         ("return self.conv(x)", 'Float["*batch height width dim"]'),
         ("return self.first(x)", 'Float["*batch dim height width"]'),
@@ -243,7 +251,7 @@ def test_beside_a_batch_that_is_written_there_is_one():
         ("xx: (b, n)", "..."),
         ("x: scores (n,)", "n"),
         ("x: scores (n)", "..."),
-        ("x: (n, n)", "..."),
+        ("x: (n, n)", "n n"),
         ("x: tokens (Smith, 2017)", "..."),
         ("x, y: (b, t, d)", "b t d"),
         ("y, `x` and z have shape (b, n)", "b n"),
@@ -274,6 +282,122 @@ def test_what_goes_with_another_input_has_its_axes_whatever_else_is_read_of_it()
     assert guessed(body, "x", "y") == ['Float["n d"]', 'Float["n d"]']
     body = "return x - y + self.map(x) + y.mean(axis=1, keepdims=True)"
     assert guessed(body, "x", "y") == ['Float["*batch dim"]'] * 2
+
+
+def test_what_goes_with_the_result_of_a_product_has_another_last_axis():
+    body = "y = x @ self.kernel\nreturn y * h"
+    assert guessed(body, "x", "h") == [
+        'Float["*batch dim"]',
+        'Float["*batch h_features"]',
+    ]
+
+
+def test_an_input_that_gets_an_axis_has_those_of_the_other_but_the_last():
+    for body in (
+        "return self.map(x) * t[..., None]",
+        "return self.map(x) + jnp.sin(t[..., None] * self.scale)",
+        "return x * self.scale * t[..., None]",
+    ):
+        assert guessed(body, "x", "t") == ['Float["*batch dim"]', 'Float["*batch"]']
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return jnp.where(m[:, None, None, :], x, 0.0)", 'Bool["batch length"]'),
+        ("return jnp.where(~m, x, 0.0)", 'Bool["..."]'),
+        ("return jnp.sum(x > 0 & m, axis=-1)", 'Bool["*batch"]'),
+        ("return x * (m[:, None] == m[None, :])", 'Int["batch"]'),
+        ("return x * (m == 2)", 'Int["*batch"]'),
+        # What is computed of is a number.
+        ("return x * m * (m == 2)", 'Float["..."]'),
+        ("return x * (m == 2.5)", 'Float["..."]'),
+        ("return x * (m > 2)", 'Float["..."]'),
+    ],
+)
+def test_what_chooses_is_no_number(body: str, expected: str):
+    assert guessed(body, "x", "m")[1] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mask", 'Bool["*batch"]'),
+        ("key_mask", 'Bool["*batch"]'),
+        ("token_ids", 'Int["*batch"]'),
+        ("senders", 'Int["*batch"]'),
+        ("lengths", 'Float["..."]'),
+    ],
+)
+def test_a_name_says_the_kind_where_nothing_else_does(name: str, expected: str):
+    assert guessed(f"return f(x, {name})", "x", name)[1] == expected
+    assert guessed(f"return x * {name}", "x", name)[1].startswith("Float")
+
+
+SCAN = """
+def step(h, {given}):
+{body}
+    return h, k
+return lax.scan(step, 0.0, {arrays})
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "body", "arrays"),
+    [
+        ("inputs", "    k, u = inputs\n    h = h + self.kernel[k] @ u", "(x.T, y.T)"),
+        (
+            "inputs",
+            "    k, u = inputs\n    h = self.kernel[k]",
+            "(jnp.swapaxes(x, 0, 1), y)",
+        ),
+        ("k", "    h = self.kernel[k]", "xs=x.swapaxes(0, 1)"),
+    ],
+)
+def test_a_step_of_a_scan_says_what_its_elements_are(given, body, arrays):
+    text = SCAN.format(given=given, body=body, arrays=arrays).replace(
+        "0.0, xs", "init=0.0, xs"
+    )
+    assert guessed(text, "x", "y")[0].startswith("Int")
+
+
+def test_a_step_of_a_scan_says_the_last_axis():
+    text = SCAN.format(given="k", body="    h = self.map(k)", arrays="x.swapaxes(0, 1)")
+    assert guessed(text, "x") == ['Float["batch length dim"]']
+
+
+@pytest.mark.parametrize(
+    ("above", "expected"),
+    [
+        ("x,  # (batch, time)", 'Float["batch time"]'),
+        ("x,  # [B, T, dim]", 'Float["b t dim"]'),
+        ("x,  # a comment", 'Float["..."]'),
+    ],
+)
+def test_a_comment_beside_an_input_is_its_shape(above: str, expected: str):
+    assert guessed("return x", f"\n    {above}\n")[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("x (batch, n) ints; y (batch, n) floats", 'Int["batch n"]'),
+        ("x (batch, n) floats, y (batch, n) ints", 'Float["batch n"]'),
+        ("x: int array of shape (batch, n)", 'Int["batch n"]'),
+        ("x.shape == (b, t, dim)", 'Float["b t dim"]'),
+        ("x -> (b, t)", 'Float["b t"]'),
+        ("x shape (b, t)", 'Float["b t"]'),
+        ("x, y: (b, t)", 'Float["b t"]'),
+        ("x: (nodes, nodes)", 'Float["nodes nodes"]'),
+        ("y and x: (b, t)", 'Float["b t"]'),
+        ("x and y and z are of shape (b, t)", 'Float["..."]'),
+        ("x is y (b, t)", 'Float["..."]'),
+        ("f(x, y)", 'Float["..."]'),
+        ("x; y: (b, t)", 'Float["..."]'),
+    ],
+)
+def test_comments_say_shapes_and_kinds(comment: str, expected: str):
+    assert guessed(f"# {comment}\nreturn x", "x") == [expected]
 
 
 def test_a_cell_says_what_both_of_its_inputs_are():
@@ -390,6 +514,12 @@ class Example(Layer):
             "return jnp.zeros((input_shape[0], self.slots), dtype).at[:, 0].set(1.0)",
             'Float["batch slots"]',
         ),
+        # One that is given as a size is that of the batch.
+        (
+            "*batch n",
+            "return jnp.zeros((input_shape, self.features), dtype)",
+            'Float["*batch features"]',
+        ),
         # What the text does not tell.
         ("*batch n", "return jnp.zeros((input_shape[0], 2), dtype)", 'Float["..."]'),
         ("batch *n", "return jnp.zeros(input_shape[:-1], dtype)", 'Float["..."]'),
@@ -457,3 +587,15 @@ class Example(Layer):
     assert messages("all_in_features") == []
     [message] = messages("in_featurs")
     assert "neither a hyperparameter nor an axis" in message
+
+
+def test_the_carry_of_what_takes_more_than_an_input_is_the_last():
+    text = CELL.format(
+        shape="batch n", body=" " * 8 + "return jnp.zeros(input_shape, dtype)"
+    ).replace(", carry):", ", t, carry):")
+    source = Source("specs/nn/example.py", text)
+    [owner] = [s for s in source.tree.body if isinstance(s, ast.ClassDef)]
+    forward = next(s for s in owner.body if getattr(s, "name", "") == "forward")
+    assert isinstance(forward, ast.FunctionDef)
+    assert type_of(source, forward, "carry") == 'Float["batch n"]'
+    assert type_of(source, forward, "t") == 'Float["..."]'

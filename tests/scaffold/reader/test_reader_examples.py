@@ -7,6 +7,7 @@ import pytest
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.reader.library import read_library
+from mlax_scaffold.render.docs.example import example
 
 SPEC = '''\
 from mlax_scaffold.spec import Float, Layer
@@ -39,3 +40,15 @@ def test_y_is_the_result_where_no_input_is_called_so():
     definition = read("x", '"y": (2, 3)')
     assert definition.given_shapes == {"x": (2, 3)}
     assert definition.result_shape == (2, 3)
+
+
+def test_a_part_of_an_input_has_its_shape():
+    text = SPEC.format(name="x", more='"h[0]": (2, 4), "h[1]": (2, 5)')
+    text = text.replace(
+        'features"]):', 'features"], h: tuple[Float["batch a"], Float["batch b"]]):'
+    )
+    library = read_library((SpecFile("specs/nn/given.py", "nn", text),), ())
+    [definition] = library
+    assert definition.given_shapes == {"x": (2, 3), "h[0]": (2, 4), "h[1]": (2, 5)}
+    arrays = "(jnp.ones((2, 4), jnp.bfloat16), jnp.ones((2, 5), jnp.bfloat16),)"
+    assert arrays in example(definition, library, "net")

@@ -27,7 +27,7 @@ def carried(scope: Scope, method: ast.FunctionDef, name: str, first: str) -> str
     """
     making = scope.methods.get("initial_carry")
     inputs = [a.arg for a in method.args.args if a.arg != "self"]
-    if making is None or method.name != "forward" or inputs[1:] != [name]:
+    if making is None or method.name != "forward" or name not in inputs[1:][-1:]:
         return None
     given = [a.arg for a in making.args.args if a.arg != "self"]
     functions = [n for n in ast.walk(making) if isinstance(n, ast.FunctionDef)]
@@ -186,6 +186,9 @@ class _Reader:
         match node:
             case ast.Name(id=name) if name in self.locals:
                 return self._axis(self.locals[name], depth + 1)
+            case ast.Name(id=self.shape):
+                # `jnp.zeros((batch_size, self.width))`: a size, and no shape.
+                return [*self.words[:1]] or None
             case ast.Subscript(value=ast.Name(id=self.shape), slice=index):
                 place = integer(index)
                 words = self.words

@@ -11,8 +11,6 @@ from mlax_scaffold.reader.axes.known import Known
 _AXIS = r"(?:[A-Za-z_]\w*|\d+|\.\.\.)"
 _LISTED = rf"[\[(]\s*(?P<listed>{_AXIS}(?:(?:\s*,\s*{_AXIS})+\s*,?|\s*,))\s*[\])]"
 _CROSSED = rf"(?P<crossed>{_AXIS}(?: x {_AXIS})+)(?!\w)"
-_OTHERS = r"(?:\s*(?:,|\band\b|/|&)\s*(?:and\b\s*)?`*[A-Za-z_]\w*`*)*"
-"""Further names of which the same is told: `q, k and v: (batch, time, dim)`."""
 _NO_AXES = frozenset(
     (
         *("a", "an", "and", "array", "bool", "default", "false", "float", "int"),
@@ -26,9 +24,11 @@ def describe(
     known: Known, name: str, text: str, fields: Collection[str], *, whole: bool = True
 ) -> None:
     """Note what a text says of the shape of what it calls `name`; `whole`: of its last axis, too."""
-    axes = _axes(name, text, fields)
+    axes, rest = _axes(name, text, fields)
     if axes is None:
         return
+    if kind := re.search(r"\b(bool|int)", rest):
+        known.kind = kind[1].capitalize()
     dots = axes.index("...") if "..." in axes else len(axes)
     if dots == len(axes):
         known.has(len(axes))
@@ -42,21 +42,32 @@ def describe(
             known.name_axis(at, axis)
 
 
-def _axes(name: str, text: str, fields: Collection[str]) -> Sequence[str] | None:
-    """The axes of the first shape that stands behind a name, on its line."""
-    named = rf"(?<![\w.]){re.escape(name)}`*{_OTHERS}(?:\s*\([^()\n]*\))?"
-    before = rf"{named}\s*(?::|\b(?:of|has|have) shape\b)"
-    found = re.search(rf"{before}(?P<between>[^\n]*?)(?:{_LISTED}|{_CROSSED})", text)
+_OTHERS = r"(?:\s*(?:,|\band\b|/|&)\s*(?:and\b\s*)?`*[A-Za-z_]\w*`*)*"
+"""Names that the same is said of: `q, k and v: (batch, dim)`."""
+_SAID = r"(?:\s*\([^()\n]*\))?\s*(?::|->|\b(?:of|has|have) shape\b|\bshape\b)"
+"""What stands between a name and a shape: `x: `, `x of shape `, `x.shape == `."""
+
+
+def _axes(
+    name: str, text: str, fields: Collection[str]
+) -> tuple[Sequence[str] | None, str]:
+    """The axes of the first shape that stands behind a name, on its line; and what is said around it."""
+    before = rf"(?<![\w.]){re.escape(name)}`*(?:{_OTHERS}{_SAID}|\.shape\s*==?|(?:\.shape)? (?=[\[(]))"
+    behind = r"(?P<behind>[^\n,;:.]*)"
+    found = re.search(
+        rf"{before}(?P<between>[^\n]*?)(?:{_LISTED}|{_CROSSED}){behind}", text
+    )
     # What is said of another name behind this one is not said of this one.
-    if found is None or ":" in found["between"]:
-        return None
+    if found is None or re.search("[:;=]", found["between"]):
+        return None, ""
     axes = re.findall(_AXIS, (found["listed"] or found["crossed"]).replace(" x ", ","))
     named = [a if a in fields else a.lower() for a in axes]
     plain = [a for a in named if a != "..." and not a.isdigit()]
     cited = any(re.fullmatch("(?:19|20)[0-9]{2}", a) for a in named)
     if cited or _NO_AXES.intersection(plain) or named.count("...") > 1:
-        return None
-    return named if len({*plain}) == len(plain) else None
+        return None, ""
+    said = f"{found['between']} {found['behind']}"
+    return named, said
 
 
 def text_above(lines: Sequence[str], method: ast.FunctionDef) -> str:
@@ -66,4 +77,23 @@ def text_above(lines: Sequence[str], method: ast.FunctionDef) -> str:
     while above and lines[above - 1].strip().startswith("#"):
         above -= 1
     head = lines[above : method.body[0].lineno]
-    return "\n".join([*head, ast.get_docstring(method) or ""])
+    own = _beside(lines, method)
+    return "\n".join([*own, *head, ast.get_docstring(method) or ""])
+
+
+def _beside(lines: Sequence[str], method: ast.FunctionDef) -> list[str]:
+    """Comments that are a shape alone, beside the one input without a type of their line: `x,  # (b, t)`."""
+    args = method.args
+    inputs = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    free = [a for a in inputs if a.annotation is None and a.arg != "self"]
+    found = []
+    for arg in free:
+        code, _, comment = lines[arg.lineno - 1].partition("#")
+        alone = [a.lineno for a in free].count(arg.lineno) == 1
+        if (
+            alone
+            and not re.search(r"[\"']", code)
+            and comment.strip()[:1] in tuple("[(")
+        ):
+            found.append(f"{arg.arg}: {comment.strip()}")
+    return found

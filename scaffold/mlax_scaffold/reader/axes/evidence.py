@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mlax_scaffold.reader.axes import operations
+from mlax_scaffold.reader.axes import operations, scanned
 from mlax_scaffold.reader.axes.described import describe
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.layers import ends_in, keeps, layer_of, tell
@@ -40,6 +40,8 @@ class Evidence:
     names: Names = field(default_factory=dict)
     shapes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Locals that are computed of weights, with their shapes."""
+    inside: dict[str, ast.FunctionDef] = field(default_factory=dict)
+    """The functions in the method."""
     said: str = ""
     """What comments and the docstring of the method say."""
 
@@ -50,6 +52,10 @@ class Evidence:
             describe(known, name, self.said, self.scope.fields)
         self.names = {name: Alias(known) for name, known in found.items()}
         self._body(function.body)
+        for known in found.values():
+            known.settle()
+            if known.stretched:
+                known.follows(next(iter(found.values())), 1)
         return found
 
     def _body(self, statements: Iterable[ast.stmt]) -> None:
@@ -58,6 +64,7 @@ class Evidence:
 
     def _statement(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.FunctionDef):
+            self.inside[statement.name] = statement
             self._inside(_parameters(statement), statement.body)
             return
         for value in ast.iter_child_nodes(statement):
@@ -149,6 +156,9 @@ class Evidence:
                     case [ast.Constant(value=end), ast.Constant(value=int())]:
                         if found and end is ...:
                             return _other_end(found, found.extra - 1)
+                    case [ast.Constant(value=end), ast.Constant(value=None)]:
+                        if found and end is ...:
+                            return Alias(found.known, found.whole, found.extra + 1)
                 return None
             case ast.Call(func=function, args=[first, *_]):
                 layer = layer_of(self.scope, function)
@@ -172,6 +182,14 @@ class Evidence:
                 return
             case ast.Call():
                 self._call(node)
+            case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
+                operations.are_logical((left, right), self.alias)
+            case ast.UnaryOp(op=ast.Invert(), operand=operand):
+                operations.are_logical((operand,), self.alias)
+            case ast.Compare(
+                left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[one]
+            ):
+                operations.are_compared(left, one, self.alias)
             case ast.BinOp(left=left, op=op, right=right):
                 self._pair(left, right, isinstance(op, ast.MatMult))
             case ast.Subscript(slice=ast.Constant(value=str())):
@@ -208,6 +226,9 @@ class Evidence:
             if shape and alias and alias.whole and len(shape) == 2:
                 alias.known.call(-1, shape[0])
             return
+        for side in (left, right):
+            if computed := self.alias(side):
+                computed.known.computed = True
         self._added(left, right)
         self._added(right, left)
         if rows := operations.in_pairs(left, right):
@@ -226,8 +247,9 @@ class Evidence:
                 return
         first, second = sides
         if first and second:
-            second.known.follows(first.known, second.extra - first.extra)
-            first.known.follows(second.known, first.extra - second.extra)
+            whole = first.whole == second.whole or first.extra != second.extra
+            second.known.follows(first.known, second.extra - first.extra, whole)
+            first.known.follows(second.known, first.extra - second.extra, whole)
 
     def _added(self, one: ast.expr, other: ast.expr) -> None:
         """An input beside what a layer makes, as in `x + self.layer(y)`: both end in the same axis."""
@@ -284,9 +306,26 @@ class Evidence:
         if own is not None:
             self._enter(own, node)
             return
+        self._scan(node)
         for alias, note in operations.called(node, self.alias, self.scope):
             note(alias.known)
         operations.einsum(node, self.alias, self.scope)
+
+    def _scan(self, node: ast.Call) -> None:
+        """What a step of a scan says of the arrays that it is given the elements of."""
+        found = scanned.elements(node, self.inside)
+        if found is None or self.depth >= _DEPTH:
+            return
+        step, arrays = found
+        given = {name: self.alias(array) for name, array in arrays.items()}
+        inner = Evidence(self.scope, self.depth + 1)
+        parts = {name: Known(name) for name, alias in given.items() if alias}
+        inner.names = {name: Alias(known) for name, known in parts.items()}
+        # The names stand for the elements from where they are bound.
+        inner._body(s for s in step.body if not scanned.binds(s, parts))
+        for name, known in parts.items():
+            if alias := given[name]:
+                scanned.note(alias.known, known)
 
     def _own(self, function: ast.expr) -> ast.FunctionDef | None:
         """The method, or the function beside the definition, that is called."""

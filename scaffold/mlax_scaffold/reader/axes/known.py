@@ -34,6 +34,10 @@ USUAL = (
 """Fields that are the size of an input's last axis, where nothing says what it is."""
 
 
+_INDICES = ("ids", "idx", "index", "indices", "receivers", "senders")
+"""Ends of the names of what is looked up."""
+
+
 @dataclass
 class Known:
     """An input. Axes are counted from 0, and from -1 backwards; what is known first stays."""
@@ -58,8 +62,17 @@ class Known:
     """Whether it is any number of arrays."""
     parts: dict[str, Known] = field(default_factory=dict)
     """The arrays of a dictionary, by the keys that it is read by."""
-    like: tuple[Known, int] | None = None
-    """An input of the same shape, but for so many axes that it has more at the end."""
+    compared: bool = False
+    """Whether it is asked what it equals."""
+    computed: bool = False
+    """Whether something is computed of it."""
+    stretched: bool = False
+    """Whether an axis is added at its end: it has one for each axis of what it goes with but the last."""
+    like: tuple[Known, int, bool] | None = None
+    """An input of the same shape, but for so many axes that it has more at the end.
+
+    The last is whether their last axes are the same.
+    """
 
     def has(self, count: int) -> None:
         """It has so many axes."""
@@ -83,10 +96,19 @@ class Known:
         self.at(axis)
         self.names.setdefault(axis, name)
 
-    def follows(self, other: Known, more: int) -> None:
+    def follows(self, other: Known, more: int, whole: bool = True) -> None:
         """It goes with another input, element by element."""
         if other is not self and other.like is None and not self.told:
-            self.like = other, more
+            self.like = other, more, whole
+
+    def settle(self) -> None:
+        """Its kind by its name and what it is compared with, where nothing else says it."""
+        if self.kind != "Float" or self.computed or self.axes:
+            return
+        if self.compared or self.name.endswith(_INDICES):
+            self.kind = "Int"
+        elif self.name.endswith(("mask", "masks")):
+            self.kind = "Bool"
 
     @property
     def told(self) -> bool:
@@ -128,13 +150,18 @@ class Known:
         named = [self._named(0, -axis, fields) for axis in range(back, 0, -1)]
         return " ".join(["*batch", *named])
 
-    def _of_other(self, other: Known, more: int, fields: Collection[str]) -> str:
-        """The axes of an input that has `more` of them at the end."""
+    def _of_other(
+        self, other: Known, more: int, whole: bool, fields: Collection[str]
+    ) -> str:
+        """The axes of an input that has `more` of them at the end, and of which the last may be another."""
         words = other._shape(fields).split()
         if more < 0 or "..." in words:
             return "..."
         open_ = [word for word in words[:1] if word.startswith("*")]
-        return " ".join(words[: len(words) - more] or open_)
+        words = words[: len(words) - more] or open_
+        if not whole and words and not words[-1].startswith("*"):
+            words[-1] = f"{self.name}_features"
+        return " ".join(words)
 
     def _count(self, back: int) -> int | None:
         """The number of axes, where `back` of them are known from the end; None: any."""

@@ -40,6 +40,12 @@ def layer_of(scope: Scope, node: ast.expr) -> Layer | None:
         index = node.slice
         if isinstance(made, ast.ListComp):
             made = made.elt
+        elif isinstance(made, ast.DictComp):
+            made = made.value
+        elif isinstance(made, ast.Dict):
+            pairs = zip(made.keys, made.values, strict=True)
+            named = [v for k, v in pairs if k and ast.dump(k) == ast.dump(index)]
+            made = named[0] if named else None
         elif isinstance(made, ast.List | ast.Tuple) and isinstance(index, ast.Constant):
             places = range(len(made.elts))
             made = made.elts[index.value] if index.value in places else None  # type: ignore[index]

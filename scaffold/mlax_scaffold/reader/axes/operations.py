@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Protocol
 
@@ -72,7 +72,9 @@ def indexed(known: Known, index: ast.expr, extra: int) -> None:
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     taken = [p for p in parts if not _is_new(p)]
     count = len(taken)
-    if any(isinstance(p, ast.Constant) and p.value is ... for p in parts):
+    if count == 1 < len(parts) and ast.unparse(taken[0]) == "...":
+        known.stretched = True
+    elif any(isinstance(p, ast.Constant) and p.value is ... for p in parts):
         known.at(-max(count - 1 - extra, 1))
     elif len(parts) > 1 and all(map(_is_whole, taken)):
         known.has(count - extra)
@@ -129,6 +131,9 @@ def called(
             if joined and joined.known.name == part.id:
                 yield joined, partial(_reaches, numbers=ends)
         return
+    chooses = _stretched(arguments[0], find) if name == "where" and arguments else None
+    if chooses is not None and alias is None:
+        yield chooses, _booleans
     if name == "where" and alias is not None and len(arguments) == 3:
         yield alias, _booleans
         other = find(arguments[1]) or find(arguments[2])
@@ -167,6 +172,14 @@ def called(
             yield alias, partial(_reaches, numbers=numbers)
 
 
+def _stretched(node: ast.expr, find: Find) -> Alias | None:
+    """The input in `mask[:, None, :]`, and in `~mask`."""
+    match node:
+        case ast.Subscript(value=inner) if expanded(node):
+            return find(inner)
+    return None
+
+
 def _spread(known: Known, shape: list[ast.expr], scope: Scope) -> None:
     """`broadcast_to(x, (n, features))`, where nothing of the shape is that of the input."""
     stars = any(isinstance(part, ast.Starred) for part in shape)
@@ -177,6 +190,25 @@ def _spread(known: Known, shape: list[ast.expr], scope: Scope) -> None:
     known.has(len(shape) - 1)
     for axis, size in enumerate(shape[1:]):
         known.call(axis, scope.size(size))
+
+
+def are_logical(nodes: Iterable[ast.expr], find: Find) -> None:
+    """`~mask`, `a & b[:, None]`: what is true or false."""
+    for node in nodes:
+        alias = find(node) if isinstance(node, ast.Name) else _stretched(node, find)
+        if alias is not None and alias.known.kind == "Float":
+            alias.known.kind = "Bool"
+
+
+def are_compared(left: ast.expr, right: ast.expr, find: Find) -> None:
+    """`labels[:, None] == labels[None]`, `kind == 2`: numbers that are the same, or not."""
+    for one, other in ((left, right), (right, left)):
+        alias = find(one) if isinstance(one, ast.Name) else _stretched(one, find)
+        if alias is None:
+            continue
+        beside = integer(other) is not None or _stretched(other, find)
+        if beside or (isinstance(other, ast.Name) and find(other)):
+            alias.known.compared = True
 
 
 def einsum(node: ast.Call, find: Find, scope: Scope) -> None:

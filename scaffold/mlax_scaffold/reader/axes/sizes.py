@@ -54,11 +54,11 @@ class Scope:
         for node in walk(setup) if setup else ():
             if not isinstance(node, ast.Assign) or len(node.targets) != 1:
                 continue
-            target = node.targets[0]
-            if name := self_attribute(target):
-                found.setdefault(name, node.value)
-            elif isinstance(target, ast.Name):
-                self.locals.setdefault(target.id, node.value)
+            for target, value in _pairs(node.targets[0], node.value):
+                if name := self_attribute(target):
+                    found.setdefault(name, value)
+                elif isinstance(target, ast.Name):
+                    self.locals.setdefault(target.id, value)
         return found
 
     @property
@@ -104,6 +104,16 @@ class Scope:
         if name in self.declared:
             return self.size(self.declared[name], depth + 1)
         return ""
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """What is assigned, and its value: each of `self.q, self.k = Linear(...), Linear(...)`."""
+    match target, value:
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(
+            values
+        ):
+            return [*zip(targets, values, strict=True)]
+    return [(target, value)]
 
 
 def _computed(parts: list[str], operator: str) -> str:

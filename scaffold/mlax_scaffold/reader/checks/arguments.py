@@ -53,10 +53,11 @@ def check_layer_arguments(definition: Definition, library: Library) -> list[Diag
         if not d.members and len(d.references) == 1
     }
     source = source_of(definition)
+    axes = _spatial_axes(definition)
     for method in _methods(definition):
         for call in (n for n in walk(method) if isinstance(n, ast.Call)):
             if method.name == "setup":
-                _check_made(source, call, made, method)
+                _check_made(source, call, made, method, axes)
             else:
                 _check_called(source, call, called)
     own = _in_functions(definition, made)
@@ -74,7 +75,7 @@ def _in_functions(
     for node in source.tree.body if definition.resolved is not None else ():
         if isinstance(node, ast.FunctionDef):
             for call in (n for n in walk(node) if isinstance(n, ast.Call)):
-                _check_made(source, call, made, node)
+                _check_made(source, call, made, node, _spatial_axes(definition))
     return source.diagnostics
 
 
@@ -89,6 +90,7 @@ def _check_made(
     call: ast.Call,
     made: Mapping[str, Definition],
     within: ast.FunctionDef,
+    axes: str,
 ) -> None:
     """`Linear(4, width=3)`; the same where a local `settings = dict(width=3)` is spread into it."""
     layer = made.get(call.func.id) if isinstance(call.func, ast.Name) else None
@@ -101,7 +103,7 @@ def _check_made(
     if not starred:
         needed = [h.name for h in layer.hyperparameters if h.default is None]
         _check_twice(source, call, layer.name, fields, needed)
-        _check_given(source, call, layer, fields, needed)
+        _check_given(source, call, layer, fields, needed, axes)
     if not starred and len(call.args) > len(fields):
         source.report(
             call.args[len(fields)],
@@ -138,6 +140,7 @@ def _check_given(
     layer: Definition,
     fields: list[str],
     needed: list[str],
+    axes: str,
 ) -> None:
     """`Linear(4)`, and `Conv(3, 8, (3, 3))`, whose sizes tell the number of axes."""
     named = [k.arg for k in call.keywords]
@@ -150,7 +153,7 @@ def _check_given(
         call,
         f"{layer.name} is not given {_listed(lacks)}",
         f"It takes {', '.join(fields)}.",
-        fix=_over_axes(source, call, needed),
+        fix=_over_axes(source, call, needed, axes),
     )
 
 
@@ -159,20 +162,49 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _over_axes(source: Source, call: ast.Call, needed: Sequence[str]) -> Fix | None:
-    """The number of spatial axes in its place, where all else is given and sizes along them tell it."""
+def _over_axes(
+    source: Source, call: ast.Call, needed: Sequence[str], axes: str
+) -> Fix | None:
+    """The number of spatial axes in its place, where all else is given and sizes along them tell it.
+
+    One size for all axes does not: those of the input do.
+    """
     first, *others = needed
     if first != "spatial_dims":
         return None
     given = dict(zip(others, call.args, strict=False))
     given |= {k.arg: k.value for k in call.keywords if k.arg in others}
     sizes = given.get("kernel_size", given.get("window"))
-    if len(given) < len(others) or not isinstance(sizes, ast.Tuple | ast.List):
+    if len(given) < len(others):
         return None
-    axes = len(sizes.elts)
+    if isinstance(sizes, ast.Tuple | ast.List):
+        axes = str(len(sizes.elts))
+    if not axes:
+        return None
     if not call.args:
         return Fix((source.insert(call.keywords[0], f"spatial_dims={axes}, "),))
     return Fix((source.insert(call.args[0], f"{axes}, "),))
+
+
+_SPACE = frozenset(("d", "depth", "h", "height", "l", "length", "rows", "t", "time"))
+"""What a first axis is called that is none of a batch."""
+
+
+def _spatial_axes(definition: Definition) -> str:
+    """How many axes of the first array that has some are no batch and no channels; empty for none."""
+    fields = {h.name for h in definition.hyperparameters}
+    method = definition.method("forward")
+    for shape in (s for i in (method.inputs if method else ()) for s in i.type.shapes):
+        words = str(shape).split()
+        if "*spatial" in words and "spatial_dims" in fields:
+            return "self.spatial_dims"
+        first, *rest = words or [""]
+        if first in fields or first in _SPACE:
+            rest = words
+        count = len(rest) - 1
+        if count > 0 and not any(word.startswith(("*", ".")) for word in rest):
+            return str(count)
+    return ""
 
 
 def _check_called(

@@ -20,6 +20,7 @@ from mlax_scaffold.reader.checks.default_values import check_taken
 from mlax_scaffold.reader.remedies.classes import chosen, listed
 from mlax_scaffold.reader.remedies.foreign import known
 from mlax_scaffold.reader.remedies.names import of_jax
+from mlax_scaffold.reader.remedies.numbers_of_math import by_math
 from mlax_scaffold.reader.remedies.own_defaults import function_for_lambda
 from mlax_scaffold.reader.remedies.types import or_none
 from mlax_scaffold.reader.source import Source, is_none
@@ -162,6 +163,7 @@ def _check(
         unknown = _unknown(default, imports)
         if unknown is None:
             fix = listed(source, refused.node)
+            fix = fix or by_math(source, default, imports, check)
             if isinstance(default, ast.Lambda):
                 fix = function_for_lambda(source, default)
             if (number := _not_finite(refused.node)) is not None:

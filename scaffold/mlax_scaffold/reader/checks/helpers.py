@@ -17,6 +17,7 @@ from mlax_scaffold.reader.checks.keys import check_keys
 from mlax_scaffold.reader.checks.uses import UseChecker
 from mlax_scaffold.reader.checks.widening import NARROW, word_of
 from mlax_scaffold.reader.remedies.names import word as import_of
+from mlax_scaffold.reader.remedies.numbers_of_math import by_math
 from mlax_scaffold.reader.remedies.tables import written_down
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
@@ -71,6 +72,7 @@ def check_constant(
         if isinstance(node, ast.Name) and node.id not in imports:
             reason = f"`{node.id}` is not defined above"
         fix = written_down(source, value, imports)
+        fix = fix or by_math(source, value, imports, import_time.check_constant)
         source.report(node, f"the constant `{name}`: {reason}", _CONSTANTS, fix=fix)
         return False
     return True

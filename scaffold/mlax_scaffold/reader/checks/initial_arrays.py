@@ -106,9 +106,10 @@ def _of_exact_dtype(source: Source, call: ast.Call, fix: Fix) -> Fix:
     initializer = call.args[0]
     dtype, imports = _exact_dtype(initializer), fix.imports
     text = unparsed(dtype) if dtype is not None else ""
-    if isinstance(initializer, ast.Constant) and type(initializer.value) is int:
+    if _is_count(initializer):
         jnp = of_jax(source, "jnp")
-        text, imports = f"{jnp.bound}.int32", (*imports, jnp)
+        text = f"{jnp.bound}.int32"
+        imports = tuple(dict.fromkeys((*imports, jnp)))
     if not text:
         return fix
     line, column = source.end(call)
@@ -141,6 +142,13 @@ def _is_array(node: ast.expr, imports: Imports) -> bool:
         case ast.Call(func=function):
             return (qualified(function, imports) or "").startswith(_JNP)
     return False
+
+
+def _is_count(node: ast.expr) -> bool:
+    """Whether it is an integer that is written out."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return isinstance(node, ast.Constant) and type(node.value) is int
 
 
 def is_number(node: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""Finds schedules that are written as functions."""
+"""Finds schedules, and optimizers, that are written as functions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ from mlax_scaffold.reader.source import Source
 
 
 def check_schedule(source: Source, function: ast.FunctionDef) -> bool:
-    """Report a function among the schedules; whether it is one."""
+    """Report a function among the schedules or the optimizers; whether it is one."""
     folder = source.path.rpartition("/")[0].rpartition("/")[2]
+    if SECTIONS.get(folder) is Kind.OPTIMIZER:
+        source.report(
+            function,
+            f"{function.name} is a function, and {folder} holds classes of optimizers",
+            "A schedule, which is called with the step, lives in `schedule`: move the file there, and "
+            "`generate --fix` makes it a class. An optimizer is a `class Name(Optimizer)`.",
+        )
+        return True
     if SECTIONS.get(folder) is not Kind.SCHEDULE:
         return False
     source.report(

@@ -18,10 +18,14 @@ def applied(text: str, fixes: Iterable[Fix]) -> tuple[str, int]:
     chosen: list[Edit] = []
     imports = []
     made = 0
+    alone: list[tuple[int, int]] = []
     for fix in fixes:
         edits = [e for e in fix.edits if e not in chosen]
         if any(_touch(edit, other) for edit in edits for other in chosen):
             continue
+        if any(a <= edit.line <= b for edit in edits for a, b in alone):
+            continue
+        alone.append(fix.alone)
         chosen += edits
         imports += fix.imports
         made += 1

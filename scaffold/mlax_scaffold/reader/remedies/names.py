@@ -146,7 +146,9 @@ def parameters_named(
     if added:
         end = source.end(given[-1])
         edits.append(source.replace(end, end, "".join(f", {name}" for name in added)))
-    return Fix(tuple(edits))
+    # What other edits read would have the name of before.
+    lines = source.start(method)[0], source.end(method)[0]
+    return Fix(tuple(edits), alone=lines if new else (0, 0))
 
 
 def _without_unread(

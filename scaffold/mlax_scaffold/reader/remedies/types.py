@@ -11,9 +11,9 @@ from mlax_scaffold.model.arrays import KINDS
 from mlax_scaffold.model.hyper_types import row_elements
 from mlax_scaffold.model.shapes import ShapeError, parse_shape
 from mlax_scaffold.model.unparsing import unparsed
-from mlax_scaffold.model.walking import walk
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.remedies.names import SPEC
+from mlax_scaffold.reader.remedies.types_of_defaults import of_default
 from mlax_scaffold.reader.source import Source, dotted, is_none
 
 _FIELDS = {
@@ -82,31 +82,11 @@ _ARRAYS = {
 
 def field_type(source: Source, node: ast.expr) -> Fix | None:
     """The annotation of a field as a word; None where it is not clear which."""
-    text = _of_items(source, node) or _field(node)
+    bare = _name(node) in _SEQUENCES and not isinstance(node, ast.Subscript)
+    text = (of_default(source, node) if bare else None) or _field(node)
     if text is None or text == unparsed(node):
         return None
     return _written(source, node, text)
-
-
-def _of_items(source: Source, node: ast.expr) -> str | None:
-    """A bare `tuple` by the items of its default; None where these are sizes, or there is none."""
-    if _name(node) not in _SEQUENCES or isinstance(node, ast.Subscript):
-        return None
-    for part in walk(source.tree):
-        match part:
-            case ast.AnnAssign(
-                annotation=annotation,
-                value=ast.Tuple(elts=items) | ast.List(elts=items),
-            ) if source.same(annotation, node):
-                kinds = {type(i.value) for i in items if isinstance(i, ast.Constant)}
-                plain = len(items) > 0 and all(
-                    isinstance(i, ast.Constant) for i in items
-                )
-                if plain and kinds <= {int, float} and float in kinds:
-                    return "tuple[float, ...]"
-                if plain and kinds in ({str}, {bool}):
-                    return f"tuple[{kinds.pop().__name__}, ...]"
-    return None
 
 
 def array_type(source: Source, node: ast.expr) -> Fix | None:

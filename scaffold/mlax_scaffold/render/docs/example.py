@@ -189,7 +189,7 @@ class _Example:
             if method is None or len(method.positional) != 2:
                 continue
             plain = set(required_values(d)) == {"in_features", "features"}
-            if d.method("initial_carry") is not None and plain:
+            if d.carries and plain:
                 made = f"init({self.key}, in_features=4, features=4)"
                 return f"{d.section}.{d.name}.{made}"
         raise NoExample
@@ -283,10 +283,11 @@ class _Example:
                 part = self._array(array.items[0])
                 return f"({part}, {part})"
             case "tuple":
-                return f"({', '.join(map(self._array, array.items))},)"
+                parts = [self._array(a, f"{name}{at}") for _, at, a in array.parts]
+                return f"({', '.join(parts)},)"
             case "dict":
-                parts = zip(array.keys, map(self._array, array.items), strict=True)
-                return f"{{{', '.join(f'{key!r}: {part}' for key, part in parts)}}}"
+                named = [(k, self._array(a, f"{name}{at}")) for k, at, a in array.parts]
+                return f"{{{', '.join(f'{key!r}: {part}' for key, part in named)}}}"
             case "PyTree":
                 return f"jnp.ones((2, 4), {self.dtype})"
             case "Key":

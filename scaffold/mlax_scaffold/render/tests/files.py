@@ -164,7 +164,7 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
         draws_keys=bool(traits and traits.draws)
         or any(i.type.kind == "Key" for i in definition.entry.positional),
         trains=bool(traits and traits.training),
-        carries=definition.method("initial_carry") is not None,
+        carries=definition.carries,
         stored=bool(traits and traits.stored),
         requirements=tuple(dict.fromkeys(_requirements(definition, library))),
         unsaid=unsaid,

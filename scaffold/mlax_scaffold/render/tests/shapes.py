@@ -52,7 +52,7 @@ def sized_carry(definition: Definition, method: Method) -> tuple[str, str] | Non
 
     `initial_carry` alone says what sizes these have.
     """
-    if definition.method("initial_carry") is None or len(method.positional) != 2:
+    if not definition.carries or len(method.positional) != 2:
         return None
     inputs, carry = method.positional
     if inputs.type.shape is None or carry.type.holds("PyTree"):
