@@ -90,10 +90,11 @@ def _trees(spec: SpecText) -> list[ast.AST]:
 
 
 def _of_haiku(origin: Origin, node: ast.AST) -> bool:
-    return any(
-        origin.qualified(n).startswith("haiku.")
-        for n in ast.walk(node)
-        if isinstance(n, ast.Attribute | ast.Name)
+    """Whether something makes layers of haiku, or the file's own ones that are written with it."""
+    read = [n for n in ast.walk(node) if isinstance(n, ast.Attribute | ast.Name)]
+    own = [origin.classes.get(n.id) for n in read if isinstance(n, ast.Name)]
+    return any(origin.qualified(n).startswith("haiku.") for n in read) or any(
+        made is not None and framework_of(origin, made) == "haiku" for made in own
     )
 
 

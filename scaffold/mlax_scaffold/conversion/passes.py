@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.forms.attention_weights import (
 )
 from mlax_scaffold.conversion.forms.buffer_methods import with_inputs_for_buffers
 from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
+from mlax_scaffold.conversion.forms.call_flags import without_call_flags
 from mlax_scaffold.conversion.forms.called_properties import with_called_properties
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
@@ -120,6 +121,7 @@ from mlax_scaffold.conversion.handed.settled_settings import with_settled_settin
 from mlax_scaffold.conversion.handed.told_arguments import without_told_arguments
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
+from mlax_scaffold.conversion.lists.comprehended_loops import with_comprehended_loops
 from mlax_scaffold.conversion.lists.iterated_dictionaries import (
     without_iterated_dictionaries,
 )
@@ -151,6 +153,7 @@ def with_plain_forms(
         of a configuration.
     """
     with_first_forms(origin, thing, notes)
+    with_comprehended_loops(origin)
     if not run:
         without_parted_sequences(origin)
     without_sampled_images(origin)
@@ -260,6 +263,7 @@ def with_plain_forms(
     without_static_locals(origin)
     without_rule_locals(origin)
     with_own_titles(origin, thing, notes)
+    without_call_flags(origin, thing, notes)
     with_number_inputs(origin, thing, notes)
     without_settled_numbers(origin, thing, notes)
     with_attention_weights(origin)

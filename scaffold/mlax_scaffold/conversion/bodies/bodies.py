@@ -27,10 +27,9 @@ from mlax_scaffold.conversion.shapes.values import (
     Several,
     Shape,
     Value,
+    under_one_name,
 )
-from mlax_scaffold.conversion.source.loop_parts import (
-    stride_of,
-)
+from mlax_scaffold.conversion.source.loop_parts import stride_of
 from mlax_scaffold.conversion.source.requirements import plain_text
 from mlax_scaffold.conversion.source.trees import (
     expression,
@@ -227,7 +226,7 @@ class Bodies(Asserting):
 
     def bind(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, ast.Name):
-            self.env[target.id] = value
+            self.env[target.id] = under_one_name(value)
         elif isinstance(target, ast.Tuple | ast.List):
             parts = self._parts(target, value)
             for one, part in zip(target.elts, parts, strict=True):

@@ -13,9 +13,10 @@ from mlax_scaffold.conversion.shapes.chosen_sizes import (
     chosen_size,
     compares_sizes,
     is_case_of,
+    says_equal,
 )
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
-from mlax_scaffold.conversion.shapes.values import Array, Number, Shape, Value
+from mlax_scaffold.conversion.shapes.values import Array, Number, Several, Shape, Value
 from mlax_scaffold.conversion.source.trees import (
     expression,
     is_none,
@@ -54,6 +55,9 @@ class Choosing(Looping):
         """What a method returns that does so in several places."""
         last = found[-1]
         arrays = [v for v in found if isinstance(v, Array)]
+        several = [v for v in found if isinstance(v, Several)]
+        if several and arrays:
+            return Several(several[-1].items, alone=arrays[-1])
         if not isinstance(last, Array) or len(arrays) != len(found) or last.lead:
             return last
         if any(v.lead or len(v.axes) != len(last.axes) for v in arrays):
@@ -197,6 +201,31 @@ class Choosing(Looping):
                 continue
             for mine, axis in zip(open_.axes, told.axes, strict=True):
                 self.symbols.equal(mine, axis)
+
+    def either(self, test: ast.expr, one: Several, other: Several) -> Value:
+        """One tuple of sizes or another, size by size."""
+        pairs = list(zip(one.items, other.items, strict=False))
+        numbers = all(isinstance(v, Number) for pair in pairs for v in pair)
+        if not numbers or len(one.items) != len(other.items):
+            return one
+        made: list[Value] = []
+        for a, b in pairs:
+            assert isinstance(a, Number)
+            assert isinstance(b, Number)
+            same_ = ast.unparse(a.value) == ast.unparse(b.value)
+            chosen = ast.IfExp(self.static(test), a.value, b.value)
+            made.append(a if same_ else Number(chosen))
+        return Several(made)
+
+    def either_array(self, test: ast.expr, one: Array, other: Array) -> Value:
+        """One array or another; where sizes have to be the same for the one, the shape of the other."""
+        if "self.training" in ast.unparse(test):
+            return one
+        parts = test.values if isinstance(test, ast.BoolOp) else [test]
+        alike = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+        if alike and any(map(says_equal, parts)):
+            return other if len(other.axes) == len(one.axes) else one
+        return self._after_branches(self._condition(test), one, other)
 
     def _after_branches(
         self, condition: ast.expr | None, value: Value, other: Value

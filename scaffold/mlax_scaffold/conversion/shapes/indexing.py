@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mlax_scaffold.conversion.shapes.shape_functions import ShapeFunctions
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
+from mlax_scaffold.conversion.shapes.slice_lengths import told_length
 from mlax_scaffold.conversion.shapes.values import (
     Array,
     Each,
@@ -259,7 +260,9 @@ class Indexing(ShapeFunctions):
                 return None
             axis = rest.pop(0)
             if isinstance(part, ast.Slice):
-                made.append(self._length(axis, part))
+                last = not rest and part is parts[-1]
+                told = told_length(axis, part) if last else None
+                made.append(told or self._length(axis, part))
                 continue
             count = self.symbols.passes.get(getattr(part, "counts", ""))
             if count is not None and is_symbol(self.symbols.find(axis)):
