@@ -222,7 +222,7 @@ def _converted(
                 f"{path}:{node.lineno}: {thing} is a class, which becomes a layer: "
                 f"mlax-scaffold new-layer {thing} --from {path}:{thing}"
             )
-        spec = function_definition(origin, node, notes, name)
+        spec = function_definition(origin, node, notes, name, assumed)
         framework = library_of(origin, node)
     elif kind == "OPTIMIZER":
         from mlax_scaffold.conversion.optimizers.library_rules import library_rule

@@ -211,6 +211,7 @@ class Bodies(Asserting):
         target = self._place(target)
         node.targets = [target]
         self.bind(target, value)
+        self.as_it_begins(target, value)
         if isinstance(value, Module) and isinstance(target, ast.Name):
             return []
         return [node]

@@ -23,6 +23,7 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     name,
     same,
+    self_attribute,
     statement,
     targets,
 )
@@ -217,6 +218,18 @@ class Choosing(Looping):
             made.append(a if same_ else Number(chosen))
         return Several(made)
 
+    def as_it_begins(self, target: ast.expr, value: Value) -> None:
+        """What a state becomes has the axes that it begins with."""
+        known = self.builder.attributes.get(self_attribute(target) or "")
+        if known is None or known.kind != "state" or not isinstance(value, Array):
+            return
+        _, begun = self.value(ast.Attribute(name("self"), self_attribute(target) or ""))
+        if not value.lead or not isinstance(begun, Array) or begun.lead:
+            return
+        if begun.axes and self.symbols.ranked(value, ["_"] * len(begun.axes)):
+            for mine, axis in zip(value.axes, begun.axes, strict=True):
+                self.symbols.equal(mine, axis)
+
     def either_array(self, test: ast.expr, one: Array, other: Array) -> Value:
         """One array or another; where sizes have to be the same for the one, the shape of the other."""
         if "self.training" in ast.unparse(test):
@@ -225,6 +238,12 @@ class Choosing(Looping):
         alike = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
         if alike and any(map(says_equal, parts)):
             return other if len(other.axes) == len(one.axes) else one
+        open_, told = (one, other) if one.lead else (other, one)
+        absent = _of_absent(test) and open_.lead and not told.lead and told.axes
+        if absent and self.symbols.ranked(open_, ["_"] * len(told.axes)):
+            # What stands for an input that is not given is like the input.
+            for mine, axis in zip(open_.axes, told.axes, strict=True):
+                self.symbols.equal(mine, axis)
         return self._after_branches(self._condition(test), one, other)
 
     def _after_branches(
@@ -256,6 +275,16 @@ class Choosing(Looping):
             return False
         pair = [list(map(self.symbols.find, a.axes)) for a in (value, general)]
         return len(pair[0]) == len(pair[1]) and is_case_of(condition, *pair)
+
+
+def _of_absent(test: ast.expr) -> bool:
+    """Whether a condition asks whether an input is given."""
+    match test:
+        case ast.Compare(
+            left=ast.Name(), ops=[ast.Is() | ast.IsNot()], comparators=[n]
+        ):
+            return is_none(n)
+    return False
 
 
 def as_branches(node: ast.Assign, target: ast.Name) -> ast.If:

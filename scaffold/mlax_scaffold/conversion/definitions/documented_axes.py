@@ -30,25 +30,29 @@ _CALLS = ("forward", "__call__")
 
 
 def documented_inputs(text: str, thing: str, name: str) -> Assumed:
-    """The axes of inputs of the classes of a file, by definition and input.
+    """The axes of inputs of the classes of a file, or of a function, by definition and input.
 
     Args:
         text: the file.
-        thing: the class that is converted.
+        thing: the class or the function that is converted.
         name: what it is called then.
     """
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     lines = text.split("\n")
     for node in ast.parse(text).body:
-        if not isinstance(node, ast.ClassDef):
+        of_function = isinstance(node, ast.FunctionDef) and node.name == thing
+        if not isinstance(node, ast.ClassDef) and not of_function:
             continue
-        for method in node.body:
-            if not isinstance(method, ast.FunctionDef) or method.name not in _CALLS:
+        for method in [node] if of_function else node.body:
+            if not isinstance(method, ast.FunctionDef) or not (
+                of_function or method.name in _CALLS
+            ):
                 continue
             own = "\n".join(lines[method.lineno - 1 : method.end_lineno])
             texts = [ast.get_docstring(method) or "", *_comments(own)]
             texts += [ast.get_docstring(node) or ""]
-            given = [a.arg for a in method.args.args if a.arg != "self"]
+            every = (*method.args.args, *method.args.kwonlyargs)
+            given = [a.arg for a in every if a.arg != "self"]
             for argument in given:
                 others = [g for g in given if g != argument]
                 axes = next((a for t in texts if (a := _axes(t, argument, others))), ())
@@ -81,7 +85,9 @@ def _axes(text: str, argument: str, others: list[str]) -> tuple[str, ...]:
         )
         for group in _GROUP.finditer(part[:end]):
             tokens = [t.strip() for t in _BETWEEN.split(group[1])]
-            single = len(tokens) == 1
+            # `labels: [batch]`
+            direct = part[: group.start()].strip() == ":" and group[0].startswith("[")
+            single = len(tokens) == 1 and not direct
             tokens = [t for t in tokens if t]
             words = {w.lower() for t in tokens for w in re.findall(r"[A-Za-z]+", t)}
             if single or len(tokens) > 5 or words & _NO_AXES:

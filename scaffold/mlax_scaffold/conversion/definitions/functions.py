@@ -9,6 +9,11 @@ import os
 from mlax_scaffold.conversion.bodies.bodies import Bodies
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.words import is_exponent, word_of
+from mlax_scaffold.conversion.definitions.assumed_axes import (
+    NOTHING,
+    Assumed,
+    with_assumed_axes,
+)
 from mlax_scaffold.conversion.definitions.programs import carried
 from mlax_scaffold.conversion.examples.trials import trial
 from mlax_scaffold.conversion.forms.own_derivatives import with_rule_apart
@@ -42,9 +47,21 @@ _NUMBERS = (
 
 
 def function_definition(
-    origin: Origin, node: ast.FunctionDef, notes: Notes, name: str
+    origin: Origin,
+    node: ast.FunctionDef,
+    notes: Notes,
+    name: str,
+    assumed: Assumed = NOTHING,
 ) -> SpecText:
-    """The spec of a function: arrays are inputs, what has a number as its default a hyperparameter."""
+    """The spec of a function: arrays are inputs, what has a number as its default a hyperparameter.
+
+    Args:
+        origin: the file.
+        node: the function.
+        notes: where to tell what is no part of it.
+        name: what it is called.
+        assumed: axes of inputs that nothing in the code tells.
+    """
     node = with_rule_apart(origin, node)
     framework = "torch" if library_of(origin, node) == "torch" else "plain"
     builder = Builder(origin, node, framework, notes, {}, name)
@@ -60,6 +77,7 @@ def function_definition(
     bodies.arrays.divides = True
     given = [a.arg for a, _ in inputs if not is_key(node, a.arg)]
     env: dict[str, Value] = {a: Array([], True, "Float") for a in given}
+    with_assumed_axes(symbols, assumed, name, env)
     for argument, hints in _ranks(builder, body, given).items():
         # What is read of a shape above the line that tells the rank is known, too.
         symbols.ranked(env[argument], hints)  # type: ignore[arg-type]

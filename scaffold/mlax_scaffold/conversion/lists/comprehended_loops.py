@@ -1,4 +1,4 @@
-"""Loops in loops that fill a list with layers, as one list: `[Block(2**i) for _ in range(n) for i in range(m)]`
+"""Loops in loops that fill a list with layers, as one list: `[Block(2**i) for _ in range(2) for i in sizes]`.
 
 layers = []
 for _ in range(stacks):
