@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.shapes.values import Number, Value
-from mlax_scaffold.conversion.source.trees import expression, folded
+from mlax_scaffold.conversion.source.trees import expression, folded, literal
 
 
 def tell_bound(part: ast.Slice, side: str, value: Value) -> None:
@@ -38,3 +38,17 @@ def _from_start(bound: ast.expr, axis: ast.expr) -> ast.expr:
         case ast.UnaryOp(op=ast.USub(), operand=number):
             return folded(expression("a - b", a=axis, b=number))
     return bound
+
+
+def is_shift(index: ast.expr) -> bool:
+    """Whether an index leaves out the first or the last step, `x[:, :-1]`."""
+    match index:
+        case ast.Tuple(elts=[ast.Slice() as first, ast.Slice() as second]):
+            ends = [literal(e) for e in (second.lower, second.upper) if e is not None]
+            return is_whole(first) and ends in ([1], [-1])
+    return False
+
+
+def is_whole(part: ast.Slice) -> bool:
+    """Whether a slice takes all of an axis."""
+    return part.lower is None and part.upper is None and part.step is None
