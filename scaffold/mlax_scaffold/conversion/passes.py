@@ -93,6 +93,7 @@ from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameter
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.forms.unpacked_parts import with_unpacked_parts
+from mlax_scaffold.conversion.forms.unrolled_calls import without_nested_calls
 from mlax_scaffold.conversion.forms.weightless_layers import without_weightless_layers
 from mlax_scaffold.conversion.forms.written_norms import without_unusual_norms
 from mlax_scaffold.conversion.handed.called_parts import with_called_parts
@@ -190,6 +191,7 @@ def with_plain_forms(
         # What a constructor is run with may be a setting.
         configured += [with_settings(origin), with_settings(origin)]
         without_passed_keywords(origin, thing, notes)
+        without_nested_calls(origin, thing, notes)
         without_small_helpers(origin)
         without_default_functions(origin)
         with_settled_loops(origin, thing, notes)
