@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.changes.changed_buffers import without_changed_buf
 from mlax_scaffold.conversion.changes.changed_weights import without_changed_weights
 from mlax_scaffold.conversion.changes.in_place import without_in_place
 from mlax_scaffold.conversion.first_forms import with_first_forms
+from mlax_scaffold.conversion.forms.absent_inputs import with_absent_inputs
 from mlax_scaffold.conversion.forms.absent_layers import without_absent_layers
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
@@ -48,6 +49,7 @@ from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_lambdas import without_mapped_lambdas
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
+from mlax_scaffold.conversion.forms.mask_methods import with_boolean_masks
 from mlax_scaffold.conversion.forms.merged_layers import with_merged_layers
 from mlax_scaffold.conversion.forms.mode_branches import without_mode_branches
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
@@ -266,12 +268,14 @@ def with_plain_forms(
     without_rule_locals(origin)
     with_own_titles(origin, thing, notes)
     without_call_flags(origin, thing, notes)
+    with_absent_inputs(origin, thing)
     with_number_inputs(origin, thing, notes)
     without_settled_numbers(origin, thing, notes)
     with_attention_weights(origin)
     with_given_inputs(origin, thing)
     with_static_products(origin)
     with_unpacked_parts(origin)
+    with_boolean_masks(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)
     before = len(notes.found)
