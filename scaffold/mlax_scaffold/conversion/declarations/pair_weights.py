@@ -74,15 +74,18 @@ class MadeWeights:
 
     def _kept(self, node: ast.stmt) -> None:
         """A statement that stands before all weights, which still read what a size was before it."""
-        made = with_names(copy.deepcopy(node), self.renamed)
+        made = copy.deepcopy(node)
         match made:
-            case ast.Assign(targets=[ast.Name(id=local) as target]) if local in {
-                t for part in self.rest for t in targets(part)
-            } and not splits(self.origin, made.value):
-                count = sum(local in targets(part) for part in self.rest)
-                target.id = f"{local}_{count + 1 + (local in self.renamed)}"
-                self.renamed[local] = ast.Name(target.id, ast.Load())
-                self.known[local] = self.renamed[local]
+            case ast.Assign(targets=[ast.Name(id=local) as target]):
+                made.value = replaced(made.value, self.renamed)
+                before = [t for part in self.rest for t in targets(part)]
+                if local in before and not splits(self.origin, made.value):
+                    count = sum(t.rpartition("_")[0] == local for t in before)
+                    target.id = f"{local}_{count + 2}"
+                    self.renamed[local] = ast.Name(target.id, ast.Load())
+                    self.known[local] = self.renamed[local]
+            case _:
+                made = with_names(made, self.renamed)
         self.rest.append(made)
 
     def _assigned(self, target: ast.expr, value: ast.expr) -> bool:

@@ -8,6 +8,7 @@ import copy
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, name, self_attribute
+from mlax_scaffold.reader.specs import module_name
 
 _RUNS = ("flax.linen.RNN", "flax.nnx.RNN")
 _BOTH = ("flax.linen.Bidirectional", "flax.nnx.Bidirectional")
@@ -16,7 +17,7 @@ _OPTIONS = ("cell", "reverse", "keep_order", "time_major", "return_carry")
 _LEFT_OUT = ("rngs", "unroll", "name")
 _SCAN = """
 def step_{n}(carry, x):
-    return cell_{n}(carry, x)
+    return {cell}(carry, x)
 carry_{n}, y_{n} = {lax}.scan(step_{n}, START, STEPS, reverse={reverse})
 """
 
@@ -297,8 +298,13 @@ class _Runs(ast.NodeTransformer):
             start = _expression(text, layer, **parts)
         turn = "{}" if axis else f"{jnp}.swapaxes({{}}, 0, 1)"
         steps = _expression(turn.format("x"), layer, x=given)
-        body = ast.parse(_SCAN.format(n=number, lax=lax, reverse=reverse)).body
-        local = ast.Name(f"cell_{number}", ast.Store())
+        title = f"cell_{number}"
+        if own is not None:
+            # What flax calls it tells it from the other cells.
+            title = f"{module_name(ast.unparse(cell.func))}_{number}"
+        text = _SCAN.format(n=number, cell=title, lax=lax, reverse=reverse)
+        body = ast.parse(text).body
+        local = ast.Name(title, ast.Store())
         given_cell = options["cell"] if held in self.widths else copy.deepcopy(cell)
         made = [ast.Assign([local], given_cell), *body]
         if held in self.widths:
