@@ -194,23 +194,6 @@ class Thing(nn.Module):
     assert "Linear(self.sizes[-1], 3)" in text
 
 
-def test_an_array_that_is_made_an_array_of_wide_numbers_keeps_its_dtype():
-    text = converted(
-        """\
-class Thing(nn.Module):
-    dtype: Any = jnp.float32
-
-    @nn.compact
-    def __call__(self, x):
-        wide = jnp.asarray(x, jnp.float32)
-        wide = wide * jax.lax.rsqrt(jnp.mean(wide * wide, axis=-1, keepdims=True) + 1e-6)
-        return jnp.asarray(wide, self.dtype)
-""",
-        LINEN,
-    ).text
-    assert "float32" not in text
-
-
 def test_loops_in_loops_that_fill_a_list_are_one_list():
     text = converted(
         """\

@@ -2,8 +2,6 @@
 
 dtype = jnp.float32                     becomes        x = x.astype(jnp.float32) / 255
 x = x.astype(dtype) / 255
-
-What makes an array of an array, `jnp.asarray(x, jnp.float32)`, is written as a cast of it.
 """
 
 from __future__ import annotations
@@ -14,10 +12,6 @@ from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, with_names
 
 _CASTS = ("typing.cast", "typing_extensions.cast")
-_MAKING = ("jax.numpy.asarray", "jax.numpy.array", "jax.lax.convert_element_type")
-_FLOATING = tuple(
-    f"jax.numpy.{title}" for title in ("float16", "bfloat16", "float32", "float64")
-)
 _DTYPES = tuple(
     f"{module}.{title}"
     for module in ("jax.numpy", "numpy")
@@ -36,10 +30,6 @@ def without_type_casts(origin: Origin) -> None:
         for method in node.body:
             if isinstance(method, ast.FunctionDef):
                 _without_locals(origin, method)
-    for function in ast.walk(origin.tree):
-        if isinstance(function, ast.FunctionDef):
-            _Arrays(origin, function).visit(function)
-    ast.fix_missing_locations(origin.tree)
 
 
 def _without_locals(origin: Origin, method: ast.FunctionDef) -> None:
@@ -58,41 +48,6 @@ def _without_locals(origin: Origin, method: ast.FunctionDef) -> None:
                     rest = [s for s in method.body if s is not part]
                     made = [with_names(s, {local: value}) for s in rest]
                     method.body = made or [ast.copy_location(ast.Pass(), part)]
-
-
-class _Arrays(ast.NodeTransformer):
-    """Writes casts where arrays of a method are made arrays of a floating dtype."""
-
-    def __init__(self, origin: Origin, function: ast.FunctionDef):
-        self.origin = origin
-        given = function.args
-        required = given.args[: len(given.args) - len(given.defaults)]
-        computed = {
-            t.id
-            for part in ast.walk(function)
-            if isinstance(part, ast.Assign) and isinstance(part.value, ast.BinOp)
-            for t in part.targets
-            if isinstance(t, ast.Name)
-        }
-        self.arrays = {a.arg for a in required} | computed
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        match node:
-            case (
-                ast.Call(
-                    func=func, args=[ast.Name(id=local) as array, dtype], keywords=[]
-                )
-                | ast.Call(
-                    func=func,
-                    args=[ast.Name(id=local) as array],
-                    keywords=[ast.keyword(arg="dtype", value=dtype)],
-                )
-            ) if local in self.arrays and self.origin.qualified(func) in _MAKING:
-                if self.origin.qualified(dtype) in _FLOATING:
-                    cast = ast.Attribute(array, "astype", ast.Load())
-                    return ast.copy_location(ast.Call(cast, [dtype], []), node)
-        return node
 
 
 class _Casts(ast.NodeTransformer):
