@@ -19,10 +19,7 @@ from mlax_scaffold.conversion.source.known_values import Known
 from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import (
-    literal,
-    names,
-)
+from mlax_scaffold.conversion.source.trees import is_name, literal, names
 from mlax_scaffold.conversion.source.vocabulary import flags
 
 _FRAMEWORKS = ("flax", "nnx", "equinox", "haiku")
@@ -42,7 +39,8 @@ def without_call_flags(origin: Origin, thing: str, notes: Notes) -> None:
             if argument.arg in bound:
                 continue
             if node.name == thing:
-                hyperparameter(node, call, argument, default, notes)
+                if not _is_handed_on(call, argument.arg):
+                    hyperparameter(node, call, argument, default, notes)
                 continue
             calls = [c for _, c in calls_of(origin, node.name, used)]
             told = [given_at(c, call, argument.arg) for c in calls]
@@ -68,6 +66,16 @@ def _flags_of(call: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr]]:
         for a, d in pairs
         if isinstance(literal(d), bool) and not flags([a.arg]) and a.arg in names(call)
     ]
+
+
+def _is_handed_on(call: ast.FunctionDef, parameter: str) -> bool:
+    """Whether a call gives it to another one, which decides it by what it is by default."""
+    return any(
+        is_name(given, parameter)
+        for part in ast.walk(call)
+        if isinstance(part, ast.Call)
+        for given in (*part.args, *(k.value for k in part.keywords))
+    )
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
