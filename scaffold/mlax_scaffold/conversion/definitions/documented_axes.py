@@ -40,14 +40,13 @@ def documented_inputs(text: str, thing: str, name: str) -> Assumed:
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     lines = text.split("\n")
     for node in ast.parse(text).body:
-        of_function = isinstance(node, ast.FunctionDef) and node.name == thing
-        if not isinstance(node, ast.ClassDef) and not of_function:
+        methods = [node] if isinstance(node, ast.FunctionDef) else []
+        if isinstance(node, ast.ClassDef):
+            parts = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+            methods = [m for m in parts if m.name in _CALLS]
+        elif not isinstance(node, ast.FunctionDef) or node.name != thing:
             continue
-        for method in [node] if of_function else node.body:
-            if not isinstance(method, ast.FunctionDef) or not (
-                of_function or method.name in _CALLS
-            ):
-                continue
+        for method in methods:
             own = "\n".join(lines[method.lineno - 1 : method.end_lineno])
             texts = [ast.get_docstring(method) or "", *_comments(own)]
             texts += [ast.get_docstring(node) or ""]

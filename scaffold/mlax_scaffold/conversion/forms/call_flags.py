@@ -45,9 +45,9 @@ def without_call_flags(origin: Origin, thing: str, notes: Notes) -> None:
             calls = [c for _, c in calls_of(origin, node.name, used)]
             told = [given_at(c, call, argument.arg) for c in calls]
             given = {literal(v if v is not None else default) for v in told}
-            if len(given) != 1 or not isinstance(next(iter(given)), bool):
+            if given not in ({True}, {False}):
                 continue
-            _decide(call, argument, given.pop())
+            _decide(call, argument, value=True in given)
             for part in calls:
                 _leave_out(part, call, argument.arg)
             without(call, argument.arg)
@@ -84,7 +84,7 @@ def _bound(node: ast.AST) -> Iterator[str]:
             yield part.id
 
 
-def _decide(call: ast.FunctionDef, argument: ast.arg, value: object) -> None:
+def _decide(call: ast.FunctionDef, argument: ast.arg, *, value: bool) -> None:
     """Write the value in the call, without what is not reached then."""
     decided = Decided(Known({argument.arg: ast.Constant(value)}, {}))
     call.body = decided.statements(call.body)

@@ -257,5 +257,6 @@ def is_asked_early(values: Iterable[Value]) -> bool:
 
 def under_one_name(value: Value) -> Value:
     """What a name stands for that is bound to a value: one array, where some option returns it alone."""
-    one = isinstance(value, Several) and value.alone is not None
-    return value.alone if one else value
+    if isinstance(value, Several) and value.alone is not None:
+        return value.alone
+    return value
