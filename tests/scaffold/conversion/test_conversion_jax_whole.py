@@ -585,3 +585,19 @@ def thing(learning_rate=0.1):
     made = convert("thing.py", OPTAX + code, "thing", "FromThing", "OPTIMIZER")
     assert made.whole, made.notes
     assert "self.v = moment(zeros, param.shape)" in made.text
+
+
+def test_a_dictionary_that_is_read_by_names_is_one_of_arrays():
+    code = """\
+class Thing(eqx.Module):
+    embed: eqx.nn.Embedding
+
+    def __init__(self, size: int, dim: int, key):
+        self.embed = eqx.nn.Embedding(size, dim, key=key)
+
+    def __call__(self, batch: dict[str, jax.Array]):
+        return jax.vmap(self.embed)(batch["ids"]) * batch["weights"][:, None]
+"""
+    text = converted(code, EQUINOX).text
+    assert "def forward(self, batch: dict[str, jax.Array])" in text
+    assert "'batch':" not in text
