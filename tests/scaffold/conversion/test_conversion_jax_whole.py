@@ -601,3 +601,30 @@ class Thing(eqx.Module):
     text = converted(code, EQUINOX).text
     assert "def forward(self, batch: dict[str, jax.Array])" in text
     assert "'batch':" not in text
+
+
+def test_a_schedule_that_is_none_by_default_is_left_out():
+    code = """\
+from typing import NamedTuple, Optional
+
+
+class State(NamedTuple):
+    step: jnp.ndarray
+
+
+def thing(lr: float = 1e-3, schedule: Optional[optax.Schedule] = None):
+    def init(params):
+        return State(jnp.zeros([], jnp.int32))
+
+    def update(grads, state, params=None):
+        rate = lr if schedule is None else lr * schedule(state.step)
+        return jax.tree.map(lambda g: -rate * g, grads), State(state.step + 1)
+
+    return optax.GradientTransformation(init, update)
+"""
+    made = convert("thing.py", OPTAX + code, "thing", "FromThing", "OPTIMIZER")
+    assert made.whole, made.notes
+    assert "schedule" not in made.text
+    assert any(
+        "the optimizer is the one for `schedule=None`" in n.what for n in made.notes
+    )
