@@ -628,3 +628,37 @@ def thing(lr: float = 1e-3, schedule: Optional[optax.Schedule] = None):
     assert any(
         "the optimizer is the one for `schedule=None`" in n.what for n in made.notes
     )
+
+
+def test_loops_of_linen_over_records_are_written_out():
+    made = converted(
+        """\
+from typing import NamedTuple
+
+
+class Args(NamedTuple):
+    features: int
+    repeats: int
+    stride: int = 1
+
+
+DEFAULT = (Args(8, 1), Args(12, 2, stride=2))
+
+
+class Thing(nn.Module):
+    blocks: Sequence[Args] = DEFAULT
+
+    @nn.compact
+    def __call__(self, x):
+        for args in self.blocks:
+            for i in range(args.repeats):
+                strides = (args.stride if i == 0 else 1,) * 2
+                x = nn.Conv(args.features, (3, 3), strides=strides)(x)
+        return x
+""",
+        LINEN,
+    )
+    assert "Conv(2, 8, 12, (3, 3), strides=(2, 2), " in made.text
+    assert "Conv(2, 12, 12, (3, 3), strides=(1, 1), " in made.text
+    assert "Args" not in made.text
+    assert any("`blocks` of Thing is always" in n.what for n in made.notes)

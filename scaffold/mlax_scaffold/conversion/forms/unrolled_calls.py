@@ -5,7 +5,8 @@ for depth in self.depths:                          x = Layer(features)(x)
         x = Layer(features)(x)
         features += self.growth
 
-The sequences that they go over are those that the class has by default.
+The sequences that they go over are those that the class has by default. So are loops over records,
+`BlockArgs(features=8, repeats=2)`, which no hyperparameter holds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.source.arguments_of import method_of
-from mlax_scaffold.conversion.source.kinds import framework_of
+from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.known_values import Known, items_of, truth
 from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
@@ -38,10 +39,11 @@ def without_nested_calls(origin: Origin, thing: str, notes: Notes) -> None:
         if node is None or framework_of(origin, node) != "flax":
             continue
         call = method_of(node, "__call__")
-        if call is None or not any(map(_carries, call.body)):
+        defaults = _sequences(origin, node) if call is not None else {}
+        held = any(_fields_of(origin, v) for v in defaults.values())
+        if call is None or not (held or any(map(_carries, call.body))):
             continue
-        defaults = _sequences(node)
-        made = _Passes(defaults).run(copy.deepcopy(call.body))
+        made = _Passes(origin, defaults).run(copy.deepcopy(call.body))
         if made is None:
             continue
         call.body = made
@@ -72,22 +74,53 @@ def _carries(node: ast.stmt) -> bool:
     return called and carried
 
 
-def _sequences(node: ast.ClassDef) -> dict[str, ast.expr]:
-    """The fields that are sequences by default."""
-    return {
-        part.target.id: part.value
-        for part in node.body
-        if isinstance(part, ast.AnnAssign)
-        and isinstance(part.target, ast.Name)
-        and part.value is not None
-        and isinstance(literal(part.value), tuple | list)
+def _sequences(origin: Origin, node: ast.ClassDef) -> dict[str, ast.expr]:
+    """The fields that are sequences by default, of literals or of records."""
+    found: dict[str, ast.expr] = {}
+    for part in node.body:
+        if not isinstance(part, ast.AnnAssign) or not isinstance(part.target, ast.Name):
+            continue
+        value = part.value
+        if isinstance(value, ast.Name) and value.id in origin.assigned:
+            value = origin.assigned[value.id].value
+        if value is None:
+            continue
+        if isinstance(literal(value), tuple | list) or _fields_of(origin, value):
+            found[part.target.id] = value
+    return found
+
+
+def _fields_of(origin: Origin, value: ast.expr) -> list[dict[str, ast.expr]]:
+    """The fields of each record of a sequence; nothing where some element is none."""
+    elements = items_of(value) or []
+    found = [_record(origin, e) for e in elements]
+    return [f for f in found if f] if all(found) else []
+
+
+def _record(origin: Origin, node: ast.expr) -> dict[str, ast.expr]:
+    """The fields of a record that is written out, of a NamedTuple or a dataclass of the file."""
+    owner = origin.classes.get(getattr(getattr(node, "func", None), "id", ""))
+    if not isinstance(node, ast.Call) or owner is None or is_layer_class(origin, owner):
+        return {}
+    fields = [p for p in owner.body if isinstance(p, ast.AnnAssign)]
+    titles = [p.target.id for p in fields if isinstance(p.target, ast.Name)]
+    made = {
+        p.target.id: p.value
+        for p in fields
+        if isinstance(p.target, ast.Name) and p.value is not None
     }
+    made |= dict(zip(titles, node.args, strict=False))
+    made |= {k.arg: k.value for k in node.keywords if k.arg}
+    return made if set(made) == set(titles) else {}
 
 
 class _Passes:
     """Writes loops out, with the numbers that locals are in each pass."""
 
-    def __init__(self, defaults: dict[str, ast.expr]):
+    def __init__(self, origin: Origin, defaults: dict[str, ast.expr]):
+        self.origin = origin
+        self.records: dict[str, dict[str, ast.expr]] = {}
+        """The fields of records that names stand for."""
         self.known: dict[str, ast.expr] = {}
         self.defaults = defaults
         self.made: list[ast.stmt] = []
@@ -146,6 +179,11 @@ class _Passes:
 
     def _bind(self, target: ast.expr, value: ast.expr) -> bool:
         if isinstance(target, ast.Name):
+            self.known.pop(target.id, None)
+            self.records.pop(target.id, None)
+            if record := _record(self.origin, value):
+                self.records[target.id] = record
+                return True
             self.known[target.id] = value
             return _is_static(value)
         parts = items_of(value)
@@ -157,7 +195,10 @@ class _Passes:
         )
 
     def _visitor(self) -> Known:
-        return Known(dict(self.known), self.defaults)
+        def read(node: ast.Attribute) -> ast.expr | None:
+            return self.records.get(getattr(node.value, "id", ""), {}).get(node.attr)
+
+        return Known(dict(self.known), self.defaults, read=read)
 
     def _value(self, node: ast.expr) -> ast.expr:
         return self._visitor().value(node)
