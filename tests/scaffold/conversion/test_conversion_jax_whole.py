@@ -662,3 +662,15 @@ class Thing(nn.Module):
     assert "Conv(2, 12, 12, (3, 3), strides=(1, 1), " in made.text
     assert "Args" not in made.text
     assert any("`blocks` of Thing is always" in n.what for n in made.notes)
+
+
+def test_a_function_that_slices_by_a_size_is_compared_on_longer_axes():
+    code = """\
+def thing(x, y, window: int = 5):
+    parts = [(x * y)[..., i : x.shape[-1] - window + 1 + i] for i in range(window)]
+    return jnp.stack(parts, axis=-1).mean(axis=-1)
+"""
+    made = convert("thing.py", PLAIN + code, "thing", "from_thing", "FUNCTION", axes=2)
+    assert made.trial is not None
+    sizes = [size for _, shape in made.trial.inputs for size in shape]
+    assert all(isinstance(size, int) and size > 5 for size in sizes)

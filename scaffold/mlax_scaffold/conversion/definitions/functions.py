@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import copy
 import os
+import re
+from collections.abc import Iterable
+from dataclasses import replace
 
 from mlax_scaffold.conversion.bodies.bodies import Bodies
 from mlax_scaffold.conversion.declarations.building import Builder
@@ -17,7 +20,7 @@ from mlax_scaffold.conversion.definitions.assumed_axes import (
 from mlax_scaffold.conversion.definitions.programs import carried
 from mlax_scaffold.conversion.examples.trials import trial
 from mlax_scaffold.conversion.forms.own_derivatives import with_rule_apart
-from mlax_scaffold.conversion.output.description import Field, Function, SpecText
+from mlax_scaffold.conversion.output.description import Field, Function, SpecText, Trial
 from mlax_scaffold.conversion.shapes.annotations import annotated, symbols_named
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Number, Value
@@ -121,8 +124,31 @@ def function_definition(
     if not drawn:
         same = {f.name: f.name for f in fields}
         tried = trial(symbols, fields, env, (), [made], same, (), single=False)
+        tried = _with_room(tried, fields, made) if tried is not None else None
     described = Function(name, doc, made, tuple(fields), tried)
     return SpecText((described,), tuple(beside))
+
+
+def _with_room(tried: Trial, fields: Iterable[Field], made: ast.FunctionDef) -> Trial:
+    """What both are run with, whose axes have room for windows: hyperparameters that slices go by."""
+    cut = {
+        n for part in ast.walk(made) if isinstance(part, ast.Slice) for n in names(part)
+    }
+    numbers = [literal(f.default) for f in fields if f.name in cut]
+    windows = [n for n in numbers if type(n) is int]
+    typed = " ".join(
+        ast.unparse(a) for a in ast.walk(made.args) if isinstance(a, ast.arg)
+    )
+    if not windows or re.search(r"[' ]\d", typed):
+        return tried
+    more = max(windows)
+    inputs: list[tuple[str, tuple[object, ...]]] = []
+    for title, shape in tried.inputs:
+        sizes = [size for size in shape if isinstance(size, int)]
+        if len(sizes) < len(shape):
+            return tried
+        inputs.append((title, tuple(size + more for size in sizes)))
+    return replace(tried, inputs=tuple(inputs))
 
 
 _REAL = ("float", "Decay", "Positive", "NonNegative", "Probability")
