@@ -90,10 +90,11 @@ def _trees(spec: SpecText) -> list[ast.AST]:
 
 
 def _of_haiku(origin: Origin, node: ast.AST) -> bool:
-    return any(
-        origin.qualified(n).startswith("haiku.")
-        for n in ast.walk(node)
-        if isinstance(n, ast.Attribute | ast.Name)
+    """Whether something makes layers of haiku, or the file's own ones that are written with it."""
+    read = [n for n in ast.walk(node) if isinstance(n, ast.Attribute | ast.Name)]
+    own = [origin.classes.get(n.id) for n in read if isinstance(n, ast.Name)]
+    return any(origin.qualified(n).startswith("haiku.") for n in read) or any(
+        made is not None and framework_of(origin, made) == "haiku" for made in own
     )
 
 
@@ -221,7 +222,7 @@ def _converted(
                 f"{path}:{node.lineno}: {thing} is a class, which becomes a layer: "
                 f"mlax-scaffold new-layer {thing} --from {path}:{thing}"
             )
-        spec = function_definition(origin, node, notes, name)
+        spec = function_definition(origin, node, notes, name, assumed)
         framework = library_of(origin, node)
     elif kind == "OPTIMIZER":
         from mlax_scaffold.conversion.optimizers.library_rules import library_rule

@@ -34,6 +34,7 @@ from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
 from mlax_scaffold.conversion.forms.lifted_functions import without_inner_helpers
 from mlax_scaffold.conversion.forms.listed_ranges import without_listed_ranges
+from mlax_scaffold.conversion.forms.mapped_trees import without_mapped_trees
 from mlax_scaffold.conversion.forms.masked_rows import without_masked_rows
 from mlax_scaffold.conversion.forms.merged_settings import without_merged_settings
 from mlax_scaffold.conversion.forms.module_functions import without_module_functions
@@ -106,6 +107,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_called_texts(origin, thing)
     with_begun_attributes(origin)
     without_type_casts(origin)
+    without_mapped_trees(origin)
     with_placed_arguments(origin)
     without_named_values(origin)
     without_shardings(origin, thing, notes)

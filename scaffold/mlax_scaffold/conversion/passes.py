@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.changes.changed_buffers import without_changed_buf
 from mlax_scaffold.conversion.changes.changed_weights import without_changed_weights
 from mlax_scaffold.conversion.changes.in_place import without_in_place
 from mlax_scaffold.conversion.first_forms import with_first_forms
+from mlax_scaffold.conversion.forms.absent_inputs import with_absent_inputs
 from mlax_scaffold.conversion.forms.absent_layers import without_absent_layers
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
@@ -19,6 +20,7 @@ from mlax_scaffold.conversion.forms.attention_weights import (
 )
 from mlax_scaffold.conversion.forms.buffer_methods import with_inputs_for_buffers
 from mlax_scaffold.conversion.forms.call_attributes import with_call_attributes
+from mlax_scaffold.conversion.forms.call_flags import without_call_flags
 from mlax_scaffold.conversion.forms.called_properties import with_called_properties
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
@@ -47,6 +49,7 @@ from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
 from mlax_scaffold.conversion.forms.mapped_functions import without_mapped_functions
 from mlax_scaffold.conversion.forms.mapped_lambdas import without_mapped_lambdas
 from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
+from mlax_scaffold.conversion.forms.mask_methods import with_boolean_masks
 from mlax_scaffold.conversion.forms.merged_layers import with_merged_layers
 from mlax_scaffold.conversion.forms.mode_branches import without_mode_branches
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
@@ -93,6 +96,7 @@ from mlax_scaffold.conversion.forms.truth_parameters import with_truth_parameter
 from mlax_scaffold.conversion.forms.tuple_paddings import with_tuple_paddings
 from mlax_scaffold.conversion.forms.uniform_sizes import with_uniform_sizes
 from mlax_scaffold.conversion.forms.unpacked_parts import with_unpacked_parts
+from mlax_scaffold.conversion.forms.unrolled_calls import without_nested_calls
 from mlax_scaffold.conversion.forms.weightless_layers import without_weightless_layers
 from mlax_scaffold.conversion.forms.written_norms import without_unusual_norms
 from mlax_scaffold.conversion.handed.called_parts import with_called_parts
@@ -121,6 +125,7 @@ from mlax_scaffold.conversion.handed.settled_settings import with_settled_settin
 from mlax_scaffold.conversion.handed.told_arguments import without_told_arguments
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
+from mlax_scaffold.conversion.lists.comprehended_loops import with_comprehended_loops
 from mlax_scaffold.conversion.lists.iterated_dictionaries import (
     without_iterated_dictionaries,
 )
@@ -152,6 +157,7 @@ def with_plain_forms(
         of a configuration.
     """
     with_first_forms(origin, thing, notes)
+    with_comprehended_loops(origin)
     if not run:
         without_parted_sequences(origin)
     without_sampled_images(origin)
@@ -188,6 +194,7 @@ def with_plain_forms(
         # What a constructor is run with may be a setting.
         configured += [with_settings(origin), with_settings(origin)]
         without_passed_keywords(origin, thing, notes)
+        without_nested_calls(origin, thing, notes)
         without_small_helpers(origin)
         without_default_functions(origin)
         with_settled_loops(origin, thing, notes)
@@ -262,12 +269,15 @@ def with_plain_forms(
     without_static_locals(origin)
     without_rule_locals(origin)
     with_own_titles(origin, thing, notes)
+    without_call_flags(origin, thing, notes)
+    with_absent_inputs(origin, thing)
     with_number_inputs(origin, thing, notes)
     without_settled_numbers(origin, thing, notes)
     with_attention_weights(origin)
     with_given_inputs(origin, thing)
     with_static_products(origin)
     with_unpacked_parts(origin)
+    with_boolean_masks(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)
     before = len(notes.found)

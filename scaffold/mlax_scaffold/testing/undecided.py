@@ -31,20 +31,29 @@ def as_declared(mapping: Mapping) -> Mapping:
 def as_made_in_loops(mapping: Mapping) -> Mapping:
     """The same, where the layers of lists beside each other were made in turn, as a loop makes them."""
     order: list[Weight] = []
-    for looped, group in groupby(mapping.weights, lambda w: _number(w) is not None):
+    for holder, group in groupby(mapping.weights, _holder_of):
         weights = list(group)
-        order += sorted(weights, key=_number_of) if looped else weights
+        order += sorted(weights, key=_number_of) if holder is not None else weights
     return _taken(mapping, order)
 
 
-def _number(weight: Weight) -> int | None:
-    """The place in its list of the layer that a weight is one of."""
-    _, *below = weight.leaf.path.split("/")
-    return int(below[0]) if below and below[0].isdigit() else None
+def _place(weight: Weight) -> tuple[str, int] | None:
+    """What holds the first list that a weight is in, and the place there of the layer that it is one of."""
+    parts = weight.leaf.path.split("/")
+    for at, part in enumerate(parts):
+        if part.isdigit() and at:
+            return "/".join(parts[: at - 1]), int(part)
+    return None
+
+
+def _holder_of(weight: Weight) -> str | None:
+    place = _place(weight)
+    return place[0] if place is not None else None
 
 
 def _number_of(weight: Weight) -> int:
-    return _number(weight) or 0
+    place = _place(weight)
+    return place[1] if place is not None else 0
 
 
 def _taken(mapping: Mapping, order: Sequence[Weight]) -> Mapping:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mlax_scaffold.testing.undecided import as_declared, as_made_in_loops, moved
@@ -34,6 +36,17 @@ def test_what_is_open_is_taken_as_it_was_declared():
 
 def test_layers_of_a_loop_are_made_in_turn():
     assert places(as_made_in_loops(mapping())) == [
+        *("Dense_0", "Dense_1", "Dense_3", "Dense_2", "Dense_4"),
+    ]
+
+
+def test_layers_of_a_loop_of_a_layer_within_are_made_in_turn():
+    inner = mapping()
+    weights = tuple(
+        replace(w, leaf=replace(w.leaf, path=f"model/{w.leaf.path}"))
+        for w in inner.weights
+    )
+    assert places(as_made_in_loops(replace(inner, weights=weights))) == [
         *("Dense_0", "Dense_1", "Dense_3", "Dense_2", "Dense_4"),
     ]
 

@@ -27,9 +27,7 @@ from mlax_scaffold.conversion.shapes.values import (
     Several,
     Shape,
     Value,
-)
-from mlax_scaffold.conversion.source.loop_parts import (
-    stride_of,
+    under_one_name,
 )
 from mlax_scaffold.conversion.source.requirements import plain_text
 from mlax_scaffold.conversion.source.trees import (
@@ -212,6 +210,7 @@ class Bodies(Asserting):
         target = self._place(target)
         node.targets = [target]
         self.bind(target, value)
+        self.as_it_begins(target, value)
         if isinstance(value, Module) and isinstance(target, ast.Name):
             return []
         return [node]
@@ -227,7 +226,7 @@ class Bodies(Asserting):
 
     def bind(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, ast.Name):
-            self.env[target.id] = value
+            self.env[target.id] = under_one_name(value)
         elif isinstance(target, ast.Tuple | ast.List):
             parts = self._parts(target, value)
             for one, part in zip(target.elts, parts, strict=True):
@@ -338,29 +337,6 @@ class Bodies(Asserting):
                 )
         return [node]
 
-    def _condition(self, test: ast.expr) -> ast.expr | None:
-        """A condition on hyperparameters, as it is to stand in setup; None for others."""
-        if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            _, left = self.value(copy.deepcopy(test.left))
-            _, right = self.value(copy.deepcopy(test.comparators[0]))
-            if isinstance(left, Shape) and isinstance(right, Shape):
-                return self._differ(left, right, isinstance(test.ops[0], ast.NotEq))
-        made = self.static(test)
-        free = names(made) - {"self"}
-        if any(not n.startswith("@") for n in free) or "self.training" in ast.unparse(
-            made
-        ):
-            return None
-        if any(isinstance(n, ast.Call) for n in ast.walk(made)):
-            return None
-        for part in ast.walk(made):
-            attribute = self_attribute(part)
-            if attribute is not None and attribute not in self.builder.fields:
-                known = self.builder.attributes.get(attribute)
-                if known is None or known.kind != "derived":
-                    return None
-        return made
-
     def _told_in_setup(self, test: ast.expr) -> ast.expr | None:
         """A condition on what a loop goes over, as it is to stand in setup; None for others."""
         made = self.static(copy.deepcopy(test))
@@ -370,31 +346,6 @@ class Bodies(Asserting):
         known = free <= bound and read <= {*self.builder.fields}
         calls = any(isinstance(part, ast.Call) for part in ast.walk(made))
         return made if known and not calls else None
-
-    def _differ(self, left: Shape, right: Shape, unequal: bool) -> ast.expr | None:
-        found: list[ast.expr] = []
-        pairs = zip(reversed(left.array.axes), reversed(right.array.axes), strict=False)
-        for a, b in [(self.symbols.find(a), self.symbols.find(b)) for a, b in pairs]:
-            if ast.unparse(a) == ast.unparse(b):
-                continue
-            stride = stride_of(a, b) or stride_of(b, a)
-            known = self.builder.fields.get(self_attribute(stride or a) or "")
-            several = known is not None and known.word.startswith("Sizes")
-            made = (
-                expression("max(s) != 1" if several else "s != 1", s=stride)
-                if stride
-                else expression("a != b", a=a, b=b)
-            )
-            if ast.unparse(made) not in [ast.unparse(f) for f in found]:
-                found.append(made)
-        if not found:
-            return None
-        test = found[0] if len(found) == 1 else ast.BoolOp(ast.Or(), found[::-1])
-        return test if unequal else negated(test)
-
-    # Expressions.
-
-    # Declarations.
 
 
 __all__ = ["Bodies", "Signature", "statement"]

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.shapes.helper_dtypes import (
 )
 from mlax_scaffold.conversion.shapes.layer_shapes import FIELDS, arguments
 from mlax_scaffold.conversion.shapes.places import names_of
+from mlax_scaffold.conversion.shapes.slice_lengths import tell_bound
 from mlax_scaffold.conversion.shapes.static_arrays import (
     array_of,
     static_shape,
@@ -89,6 +90,13 @@ class Calling(Helping):
                     index.kind = "Int"
                     _ = weight or self.symbols.ranked(index, ("items",))
                 return node, self.arrays.item(value, node.slice, index)
+            case ast.Slice():
+                for side in ("lower", "upper", "step"):
+                    if (bound := getattr(node, side)) is not None:
+                        bound, value = self.value(bound)
+                        setattr(node, side, bound)
+                        tell_bound(node, side, value)
+                return node, None
             case ast.IfExp():
                 node.test, _ = self.value(node.test)
                 node.body, value = self.side(node.test, node.body, ast.Eq)
@@ -102,7 +110,9 @@ class Calling(Helping):
                     test = self.static(node.test)
                     return node, Number(ast.IfExp(test, value.value, other.value))
                 if isinstance(value, Several) and isinstance(other, Several):
-                    return node, self._either(node.test, value, other)
+                    return node, self.either(node.test, value, other)
+                if isinstance(value, Array) and isinstance(other, Array):
+                    return node, self.either_array(node.test, value, other)
                 return node, value if value is not None else other
             case ast.BoolOp(op=ast.Or(), values=[_, _]):
                 made = [self.value(v) for v in node.values]
@@ -154,21 +164,6 @@ class Calling(Helping):
         known = self.builder.attributes.get(attribute)
         plain = known is not None and known.kind == "layers"
         return attribute if plain and isinstance(loop.target, ast.Name) else ""
-
-    def _either(self, test: ast.expr, one: Several, other: Several) -> Value:
-        """One tuple of sizes or another, size by size."""
-        pairs = list(zip(one.items, other.items, strict=False))
-        numbers = all(isinstance(v, Number) for pair in pairs for v in pair)
-        if not numbers or len(one.items) != len(other.items):
-            return one
-        made: list[Value] = []
-        for a, b in pairs:
-            assert isinstance(a, Number)
-            assert isinstance(b, Number)
-            same_ = ast.unparse(a.value) == ast.unparse(b.value)
-            chosen = ast.IfExp(self.static(test), a.value, b.value)
-            made.append(a if same_ else Number(chosen))
-        return Several(made)
 
     def _in_dtype(
         self, node: ast.Call, array: ast.expr, owner: Array

@@ -9,13 +9,7 @@ from collections.abc import Sequence
 from mlax_scaffold.conversion.bodies.looping import Looping
 from mlax_scaffold.conversion.declarations.parted_inputs import ends
 from mlax_scaffold.conversion.declarations.reading import Environment
-from mlax_scaffold.conversion.shapes.chosen_sizes import (
-    chosen_size,
-    compares_sizes,
-    is_case_of,
-)
-from mlax_scaffold.conversion.shapes.size_equations import is_symbol
-from mlax_scaffold.conversion.shapes.values import Array, Number, Shape, Value
+from mlax_scaffold.conversion.shapes.values import Array, Number, Several, Shape, Value
 from mlax_scaffold.conversion.source.trees import (
     expression,
     is_none,
@@ -54,6 +48,9 @@ class Choosing(Looping):
         """What a method returns that does so in several places."""
         last = found[-1]
         arrays = [v for v in found if isinstance(v, Array)]
+        several = [v for v in found if isinstance(v, Several)]
+        if several and arrays:
+            return Several(several[-1].items, alone=arrays[-1])
         if not isinstance(last, Array) or len(arrays) != len(found) or last.lead:
             return last
         if any(v.lead or len(v.axes) != len(last.axes) for v in arrays):
@@ -197,36 +194,6 @@ class Choosing(Looping):
                 continue
             for mine, axis in zip(open_.axes, told.axes, strict=True):
                 self.symbols.equal(mine, axis)
-
-    def _after_branches(
-        self, condition: ast.expr | None, value: Value, other: Value
-    ) -> Value:
-        """A value that is one where a condition on hyperparameters holds, and another one elsewhere."""
-        if condition is None or value is other:
-            return value
-        if compares_sizes(condition):
-            # That says by itself which of them are the same, but of a case that needs no work.
-            return other if self._is_case(condition, value, other) else value
-        if not isinstance(value, Array) or not isinstance(other, Array):
-            return value
-        if len(value.axes) != len(other.axes):
-            return value
-        axes = list(value.axes)
-        for place, pair in enumerate(zip(value.axes, other.axes, strict=True)):
-            a, b = (self.symbols.find(axis) for axis in pair)
-            if same(a, b):
-                continue
-            chosen = chosen_size(copy.deepcopy(condition), a, b)
-            open_ = any(is_symbol(n) for s in (a, b) for n in ast.walk(s))
-            if not open_ or not isinstance(chosen, ast.IfExp):
-                axes[place] = chosen
-        return value if axes == value.axes else value.like(axes)
-
-    def _is_case(self, condition: ast.expr, value: Value, general: Value) -> bool:
-        if not isinstance(value, Array) or not isinstance(general, Array):
-            return False
-        pair = [list(map(self.symbols.find, a.axes)) for a in (value, general)]
-        return len(pair[0]) == len(pair[1]) and is_case_of(condition, *pair)
 
 
 def as_branches(node: ast.Assign, target: ast.Name) -> ast.If:

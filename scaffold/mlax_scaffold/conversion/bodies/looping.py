@@ -61,8 +61,15 @@ class Looping(Repeating):
         iterated, source = self.value(node.iter)
         node.iter = iterated
         self._bind_items(node.target, iterated, source)
+        bound = node.target
+        match node.target, iterated:
+            case (
+                ast.Tuple(elts=[_, inner]),
+                ast.Call(func=ast.Name(id="enumerate"), args=[counted, *_]),
+            ):
+                bound, source = inner, self.value(counted)[1]
         if isinstance(source, Each):
-            self.bind(node.target, source.first)
+            self.bind(bound, source.first)
         outer, self.loop = self.loop, node
         assigned = {t for part in node.body for t in targets(part)}
         varying: dict[str, tuple[ast.Name, ast.expr]] = {}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.declarations.declaring import Declaring
+from mlax_scaffold.conversion.bodies.deciding import Deciding
 from mlax_scaffold.conversion.shapes.annotations import flattened
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import self_attribute
 
 
-class Scanning(Declaring):
+class Scanning(Deciding):
     """Reads them once, with what is known of a step."""
 
     def scanned(self, title: str, carry: Value, x: Value) -> Value:

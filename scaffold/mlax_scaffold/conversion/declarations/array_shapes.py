@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mlax_scaffold.conversion.declarations.convolved_shapes import ConvolvedShapes
 from mlax_scaffold.conversion.shapes.annotations import flattened
 from mlax_scaffold.conversion.shapes.array_kinds import told_by_operator
+from mlax_scaffold.conversion.shapes.fourier_shapes import FOURIER, fourier
 from mlax_scaffold.conversion.shapes.loss_shapes import loss_shape
 from mlax_scaffold.conversion.shapes.products import is_matmul
 from mlax_scaffold.conversion.shapes.sizes import Symbols
@@ -320,6 +321,11 @@ class ArrayShapes(ConvolvedShapes):
             if len(values) == 1 and isinstance(values[0], Several):
                 values = values[0].items
             return self.reshaped(first, node.args[1:], values)
+        if last in FOURIER:
+            told = next((k.value for k in node.keywords if k.arg == "n"), None)
+            length = bodies.value(copy.deepcopy(told))[1] if told is not None else None
+            number = length.value if isinstance(length, Number) else None
+            return fourier(self.symbols, last, first, node, number)
         if last in ("split", "array_split"):
             return self._split(first, node, given[1:])
         if last == "unstack":

@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.declarations.modules import (
     chained,
     is_layer,
 )
+from mlax_scaffold.conversion.lists.key_loops import number_of_keys
 from mlax_scaffold.conversion.source.trees import (
     both,
     expression,
@@ -166,7 +167,7 @@ class Lists(FilledLists, ListLoops):
         """A loop over keys as a loop over their number; keys that are zipped, left out."""
         source = generator.iter
         if isinstance(source, ast.Call) and "split" in ast.unparse(source.func):
-            number = source.args[1] if len(source.args) > 1 else ast.Constant(2)
+            number = number_of_keys(source)
             generator.iter = ast.Call(name("range"), [number], [])
             generator.target = ast.Name("_", ast.Store())
         if isinstance(source, ast.Subscript) and _is_one_of(source.value, self.keys):

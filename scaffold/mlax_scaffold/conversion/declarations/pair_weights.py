@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.declarations.carried_sizes import carried_size
 from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
 from mlax_scaffold.conversion.lists.key_loops import (
     holds_keys,
@@ -14,14 +15,12 @@ from mlax_scaffold.conversion.lists.key_loops import (
 from mlax_scaffold.conversion.source.known_values import Known, truth
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
-    expression,
-    is_name,
     is_none,
     literal,
     names,
     replaced,
-    same,
     targets,
+    with_names,
     without_docstring,
 )
 
@@ -38,6 +37,8 @@ class MadeWeights:
         """Locals that hold arrays, or containers of them."""
         self.rest: list[ast.stmt] = []
         """Statements that make neither: sizes, and keys."""
+        self.renamed: dict[str, ast.expr] = {}
+        """Sizes that are others from some statement on, under names of their own."""
 
     def returned(self, function: ast.FunctionDef) -> ast.expr | None:
         """What it returns; None where that is not to be told."""
@@ -51,21 +52,41 @@ class MadeWeights:
         match node:
             case ast.Assign(targets=[target], value=value):
                 if not self._assigned(target, value):
-                    self.rest.append(copy.deepcopy(node))
+                    self._kept(node)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 if not self._assigned(target, value):
-                    self.rest.append(copy.deepcopy(node))
+                    self._kept(node)
+            case ast.AugAssign(target=ast.Name() as target, op=op, value=value):
+                read = ast.Name(target.id, ast.Load())
+                made = ast.Assign([target], ast.BinOp(read, op, value))
+                self._kept(ast.copy_location(made, node))
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append"))):
                 if not self._appended(node.value, None):  # type: ignore[arg-type]
-                    self.rest.append(copy.deepcopy(node))
+                    self._kept(node)
             case ast.For():
                 if not self._looped(node):
-                    self.rest.append(copy.deepcopy(node))
+                    self._kept(node)
             case ast.If() if (holds := truth(self._decided(node.test))) is not None:
                 for part in node.body if holds else node.orelse:
                     self._statement(part)
             case _:
-                self.rest.append(copy.deepcopy(node))
+                self._kept(node)
+
+    def _kept(self, node: ast.stmt) -> None:
+        """A statement that stands before all weights, which still read what a size was before it."""
+        made = copy.deepcopy(node)
+        match made:
+            case ast.Assign(targets=[ast.Name(id=local) as target]):
+                made.value = replaced(made.value, self.renamed)
+                before = [t for part in self.rest for t in targets(part)]
+                if local in before and not splits(self.origin, made.value):
+                    count = sum(t.rpartition("_")[0] == local for t in before)
+                    target.id = f"{local}_{count + 2}"
+                    self.renamed[local] = ast.Name(target.id, ast.Load())
+                    self.known[local] = self.renamed[local]
+            case _:
+                made = with_names(made, self.renamed)
+        self.rest.append(made)
 
     def _assigned(self, target: ast.expr, value: ast.expr) -> bool:
         if splits(self.origin, value):
@@ -144,18 +165,22 @@ class MadeWeights:
         """Whether a loop only appends to a list of weights, once in each pass."""
         inner = MadeWeights(self.origin, self.depth)
         inner.known = dict(self.known)
-        loop = self._with_size(node) or ast.comprehension(node.target, node.iter, [], 0)
+        begun = [p for p in self.rest if isinstance(p, ast.Assign)]
+        carried = carried_size(node, begun)
+        loop = ast.comprehension(node.target, node.iter, [], 0)
+        body = node.body
+        if carried is not None:
+            loop, body = carried.loop, body[:-1]
+            inner.known.pop(carried.local, None)
         appended = 0
-        for part in node.body:
+        for part in body:
             match part:
                 case ast.Assign(value=value) if splits(self.origin, value):
                     pass
-                case ast.Assign(targets=[ast.Name() as target]) if same(
-                    target, loop.target
-                ):
-                    pass
                 case ast.Assign(targets=[target], value=value):
-                    if not inner._assigned(target, value):
+                    if not inner._assigned(target, value) and not self._counts(
+                        inner, body, part
+                    ):
                         return False
                 case ast.Expr(
                     value=ast.Call(func=ast.Attribute(attr="append")) as call
@@ -167,33 +192,25 @@ class MadeWeights:
             return False
         own = {t for part in node.body for t in targets(part)}
         self.known = {k: v for k, v in inner.known.items() if k not in own}
+        if carried is not None:
+            target = ast.Name(carried.local, ast.Store())
+            self._kept(ast.copy_location(ast.Assign([target], carried.after), node))
         return True
 
-    def _with_size(self, node: ast.For) -> ast.comprehension | None:
-        """What a loop goes over whose last line says what a size is from the second pass on: `d = width`."""
+    def _counts(
+        self, inner: MadeWeights, body: list[ast.stmt], node: ast.Assign
+    ) -> bool:
+        """Whether a pass computes a number for itself, which is written where it is read."""
         match node:
-            case ast.For(
-                target=ast.Name(id="_"),
-                iter=ast.Call(func=func, args=[count]),
-                body=[
-                    *_,
-                    ast.Assign(targets=[ast.Name(id=local) as target], value=later),
-                ],
-            ) if is_name(func, "range"):
-                pass
-            case _:
-                return None
-        bound = {t for part in node.body for t in targets(part)}
-        begun = [
-            part.value
-            for part in self.rest
-            if isinstance(part, ast.Assign) and is_name(part.targets[0], local)
-        ]
-        if len(begun) != 1 or names(later) & bound or _holds(later):
-            return None
-        text = "(first, *[later] * (count - 1))"
-        over = expression(text, first=begun[0], later=later, count=count)
-        return ast.comprehension(copy.deepcopy(target), over, [], 0)
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                before = body[: body.index(node)]
+                known = {n for p in before for n in names(p)} | names(value)
+                bound = {t for p in self.rest for t in targets(p)}
+                if local in known | bound or holds_keys(self.origin, value):
+                    return False
+                inner.known[local] = inner._settled(value)
+                return True
+        return False
 
     def _is_size(self, node: ast.expr) -> bool:
         """Whether a function that another one calls computes a number, which is written where it is read."""

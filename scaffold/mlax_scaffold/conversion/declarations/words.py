@@ -17,6 +17,10 @@ NUMBERED = re.compile(
     r"(layer|block|stage|level)_?(id|idx|index|num|number)$|^(i|idx|index)$"
 )
 """Numbers of layers, which begin at zero."""
+_TOKENS = re.compile(
+    r"(pad|padding|mask|unk|bos|eos|cls|sep|start|stop|blank)_?(token|id|idx|index|token_id)$"
+)
+"""Numbers of words, which begin at zero, too."""
 WINDOW = re.compile(r"(kernel|window|stride|dilation|patch)\w*$")
 """Sizes of windows: they have as many axes as by default."""
 _POSITIVE = re.compile(r"(^|_)(eps|epsilon|temperature|tau|base|theta)$")
@@ -195,7 +199,8 @@ def _by_default(parameter: str, default: ast.expr | None) -> str:
 def _by_name(parameter: str) -> str:
     if parameter.endswith(("_init", "_initializer")):
         return "Initializer"
-    if NUMBERED.search(parameter) or parameter in ("padding", "pad"):
+    tokens = _TOKENS.search(parameter)
+    if NUMBERED.search(parameter) or tokens or parameter in ("padding", "pad"):
         # No padding is one, too.
         return "Count"
     if _FUNCTIONS.search(parameter):
@@ -221,6 +226,7 @@ def _integer(parameter: str, value: object) -> str:
     if parameter in ("axis", "dim") and isinstance(value, int) and value < 1:
         return "int"
     counted = parameter in ("padding", "pad") or NUMBERED.search(parameter)
+    counted = counted or _TOKENS.search(parameter)
     return "Count" if value == 0 or counted else "Size"
 
 

@@ -36,17 +36,15 @@ NOTHING: Final[Assumed] = MappingProxyType({})
 
 
 def unknown_inputs(text: str, axes: int) -> dict[tuple[str, str], tuple[str, ...]]:
-    """The inputs of layers of a spec with axes of any number, with axes to try.
+    """The inputs of definitions of a spec with axes of any number, with axes to try.
 
     Indices have one axis fewer where there are other inputs: they say one of the last axis's places.
     """
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     for layer in ast.parse(text).body:
-        if not isinstance(layer, ast.ClassDef):
+        if not isinstance(layer, ast.ClassDef | ast.FunctionDef):
             continue
-        for method in layer.body:
-            if not isinstance(method, ast.FunctionDef) or method.name != "forward":
-                continue
+        for method in _methods(layer):
             kinds = {
                 a.arg: ast.unparse(a.annotation or ast.Name("_"))
                 for a in (*method.args.args, *method.args.kwonlyargs)
@@ -61,6 +59,15 @@ def unknown_inputs(text: str, axes: int) -> dict[tuple[str, str], tuple[str, ...
                 names = _OF_INDICES[index_axes] if indices else _NAMES[axes]
                 found[layer.name, given] = names
     return found
+
+
+def _methods(node: ast.ClassDef | ast.FunctionDef) -> list[ast.FunctionDef]:
+    """What is called with inputs: `forward`, or the function itself."""
+    if isinstance(node, ast.FunctionDef):
+        told = [ast.unparse(d) for d in node.decorator_list]
+        return [node] if "function" in told else []
+    methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+    return [m for m in methods if m.name == "forward"]
 
 
 def with_assumed_axes(

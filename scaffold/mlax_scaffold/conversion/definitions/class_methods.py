@@ -249,6 +249,10 @@ class ClassMethods(AddedFields):
     def _cleaned(self, node: ast.stmt) -> ast.stmt | None:
         """A statement; None where it is about keys and flags alone."""
         around = self.builder.translator.around
+        if isinstance(node, ast.For | ast.If):
+            for body in (node.body, node.orelse):
+                body[:] = [s for s in body if not self._chooses_keys(s)]
+            node.body = node.body or [ast.Pass()]
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             text = ast.unparse(node.value)
             target = node.targets[0]
@@ -267,6 +271,13 @@ class ClassMethods(AddedFields):
             if isinstance(target, ast.Name):
                 return self._of_mode(node, target.id)
         return node
+
+    def _chooses_keys(self, node: ast.stmt) -> bool:
+        """Whether a statement splits a key where one is given, and names nothing where none is."""
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.IfExp):
+            return False
+        chosen = holds_keys(self.builder.origin, node.value)
+        return chosen and self._cleaned(node) is None
 
     def _of_mode(self, node: ast.Assign, local: str) -> ast.stmt | None:
         """A statement; None where it names the mode, which is then written where the name stands."""

@@ -78,7 +78,7 @@ from mlax_scaffold.conversion.shapes.examples_of_one import (
 from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.shapes.indexed_inputs import with_indexed_inputs
-from mlax_scaffold.conversion.shapes.listed_inputs import listed_inputs
+from mlax_scaffold.conversion.shapes.listed_inputs import keyed_inputs, listed_inputs
 from mlax_scaffold.conversion.shapes.named_sizes import with_values
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.sizes import Symbols
@@ -221,7 +221,8 @@ class ClassReader(ClassMethods):
         carried |= pairs_given(builder.recurrences, forward)
         env = with_edges(self.symbols, env)
         env |= {k: v for k, v in (taken_apart(forward) | carried).items() if k in env}
-        env |= listed_inputs(forward, inputs) if self.framework == "torch" else {}
+        of_torch = self.framework == "torch"
+        env |= (listed_inputs if of_torch else keyed_inputs)(forward, inputs)
         if self.framework == "equinox":
             open_ = {n for n, v in env.items() if isinstance(v, Array) and v.lead}
             env |= {s: Array([], False) for s in scalars_given(forward) & open_}

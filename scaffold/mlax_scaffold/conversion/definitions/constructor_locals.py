@@ -7,6 +7,7 @@ import copy
 
 from mlax_scaffold.conversion.definitions.builder_methods import BuilderMethods
 from mlax_scaffold.conversion.forms.rebound_names import BEFORE
+from mlax_scaffold.conversion.lists.key_loops import number_of_keys
 from mlax_scaffold.conversion.rows.array_leaves import draws
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
 from mlax_scaffold.conversion.source.arguments_of import stored_names
@@ -124,8 +125,7 @@ class ConstructorLocals(BuilderMethods):
             around.keys.add(bound)
             around.locals[bound] = ast.Constant(None)
         if isinstance(value, ast.Call):
-            number = value.args[1] if len(value.args) > 1 else ast.Constant(2)
-            number = self.translator.expression(number)
+            number = self.translator.expression(number_of_keys(value))
             match target:
                 case ast.Name(id=local):
                     self.lists.keys[local] = number

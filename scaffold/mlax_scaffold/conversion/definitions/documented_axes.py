@@ -30,25 +30,28 @@ _CALLS = ("forward", "__call__")
 
 
 def documented_inputs(text: str, thing: str, name: str) -> Assumed:
-    """The axes of inputs of the classes of a file, by definition and input.
+    """The axes of inputs of the classes of a file, or of a function, by definition and input.
 
     Args:
         text: the file.
-        thing: the class that is converted.
+        thing: the class or the function that is converted.
         name: what it is called then.
     """
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     lines = text.split("\n")
     for node in ast.parse(text).body:
-        if not isinstance(node, ast.ClassDef):
+        methods = [node] if isinstance(node, ast.FunctionDef) else []
+        if isinstance(node, ast.ClassDef):
+            parts = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+            methods = [m for m in parts if m.name in _CALLS]
+        elif not isinstance(node, ast.FunctionDef) or node.name != thing:
             continue
-        for method in node.body:
-            if not isinstance(method, ast.FunctionDef) or method.name not in _CALLS:
-                continue
+        for method in methods:
             own = "\n".join(lines[method.lineno - 1 : method.end_lineno])
             texts = [ast.get_docstring(method) or "", *_comments(own)]
             texts += [ast.get_docstring(node) or ""]
-            given = [a.arg for a in method.args.args if a.arg != "self"]
+            every = (*method.args.args, *method.args.kwonlyargs)
+            given = [a.arg for a in every if a.arg != "self"]
             for argument in given:
                 others = [g for g in given if g != argument]
                 axes = next((a for t in texts if (a := _axes(t, argument, others))), ())
@@ -81,7 +84,9 @@ def _axes(text: str, argument: str, others: list[str]) -> tuple[str, ...]:
         )
         for group in _GROUP.finditer(part[:end]):
             tokens = [t.strip() for t in _BETWEEN.split(group[1])]
-            single = len(tokens) == 1
+            # `labels: [batch]`
+            direct = part[: group.start()].strip() == ":" and group[0].startswith("[")
+            single = len(tokens) == 1 and not direct
             tokens = [t for t in tokens if t]
             words = {w.lower() for t in tokens for w in re.findall(r"[A-Za-z]+", t)}
             if single or len(tokens) > 5 or words & _NO_AXES:

@@ -5,14 +5,22 @@ from __future__ import annotations
 import ast
 import copy
 import os
+import re
+from collections.abc import Iterable
+from dataclasses import replace
 
 from mlax_scaffold.conversion.bodies.bodies import Bodies
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.words import is_exponent, word_of
+from mlax_scaffold.conversion.definitions.assumed_axes import (
+    NOTHING,
+    Assumed,
+    with_assumed_axes,
+)
 from mlax_scaffold.conversion.definitions.programs import carried
 from mlax_scaffold.conversion.examples.trials import trial
 from mlax_scaffold.conversion.forms.own_derivatives import with_rule_apart
-from mlax_scaffold.conversion.output.description import Field, Function, SpecText
+from mlax_scaffold.conversion.output.description import Field, Function, SpecText, Trial
 from mlax_scaffold.conversion.shapes.annotations import annotated, symbols_named
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Number, Value
@@ -42,9 +50,21 @@ _NUMBERS = (
 
 
 def function_definition(
-    origin: Origin, node: ast.FunctionDef, notes: Notes, name: str
+    origin: Origin,
+    node: ast.FunctionDef,
+    notes: Notes,
+    name: str,
+    assumed: Assumed = NOTHING,
 ) -> SpecText:
-    """The spec of a function: arrays are inputs, what has a number as its default a hyperparameter."""
+    """The spec of a function: arrays are inputs, what has a number as its default a hyperparameter.
+
+    Args:
+        origin: the file.
+        node: the function.
+        notes: where to tell what is no part of it.
+        name: what it is called.
+        assumed: axes of inputs that nothing in the code tells.
+    """
     node = with_rule_apart(origin, node)
     framework = "torch" if library_of(origin, node) == "torch" else "plain"
     builder = Builder(origin, node, framework, notes, {}, name)
@@ -60,6 +80,7 @@ def function_definition(
     bodies.arrays.divides = True
     given = [a.arg for a, _ in inputs if not is_key(node, a.arg)]
     env: dict[str, Value] = {a: Array([], True, "Float") for a in given}
+    with_assumed_axes(symbols, assumed, name, env)
     for argument, hints in _ranks(builder, body, given).items():
         # What is read of a shape above the line that tells the rank is known, too.
         symbols.ranked(env[argument], hints)  # type: ignore[arg-type]
@@ -103,8 +124,31 @@ def function_definition(
     if not drawn:
         same = {f.name: f.name for f in fields}
         tried = trial(symbols, fields, env, (), [made], same, (), single=False)
+        tried = _with_room(tried, fields, made) if tried is not None else None
     described = Function(name, doc, made, tuple(fields), tried)
     return SpecText((described,), tuple(beside))
+
+
+def _with_room(tried: Trial, fields: Iterable[Field], made: ast.FunctionDef) -> Trial:
+    """What both are run with, whose axes have room for windows: hyperparameters that slices go by."""
+    cut = {
+        n for part in ast.walk(made) if isinstance(part, ast.Slice) for n in names(part)
+    }
+    numbers = [literal(f.default) for f in fields if f.name in cut]
+    windows = [n for n in numbers if type(n) is int]
+    typed = " ".join(
+        ast.unparse(a) for a in ast.walk(made.args) if isinstance(a, ast.arg)
+    )
+    if not windows or re.search(r"[' ]\d", typed):
+        return tried
+    more = max(windows)
+    inputs: list[tuple[str, tuple[object, ...]]] = []
+    for title, shape in tried.inputs:
+        sizes = [size for size in shape if isinstance(size, int)]
+        if len(sizes) < len(shape):
+            return tried
+        inputs.append((title, tuple(size + more for size in sizes)))
+    return replace(tried, inputs=tuple(inputs))
 
 
 _REAL = ("float", "Decay", "Positive", "NonNegative", "Probability")

@@ -19,7 +19,7 @@ from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import is_none, literal, self_attribute
 
 _SMALL = re.compile(
-    r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|^k$|^N$|bottleneck)"
+    r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|modes|^k$|^N$|bottleneck)"
 )
 _COUNTS = re.compile(r"^(num_|n_)|blocks$|depths$|stage_sizes$")
 """Sizes that count what is made, one after the other."""
@@ -262,7 +262,9 @@ def _value(field: Field, text: str) -> object:
             return 3 if "patch" not in name else 2
         if _VOCABULARY.search(name):
             return 16
-        if _SMALL.search(name) and not _WIDTH.search(name):
+        small = _SMALL.search(name) and not _WIDTH.search(name)
+        if small or re.search(rf":\s*self\.{name}\s*[\],]", text):
+            # Few, or what takes so many of the first elements of an axis.
             return 2
         return 8
     if word.startswith(("Sizes", "Shape", "tuple[int")):

@@ -38,16 +38,28 @@ def with_number_inputs(origin: Origin, thing: str, notes: Notes) -> None:
                 continue
             if framework_of(origin, node) == "haiku" and "__init__" not in methods:
                 methods["__init__"] = _begun(node)
-            if _takes(node, methods.get("__init__"), argument, default):
-                without(call, argument.arg)
-                _reads(call, argument.arg)
-                if node.name in used:
-                    notes.remark(
-                        argument,
-                        f"`{argument.arg}` of the call is a hyperparameter",
-                        "give it when the layer is made",
-                    )
-                ast.fix_missing_locations(node)
+            hyperparameter(
+                node, call, argument, default, notes if node.name in used else Notes()
+            )
+
+
+def hyperparameter(
+    node: ast.ClassDef,
+    call: ast.FunctionDef,
+    argument: ast.arg,
+    default: ast.expr,
+    notes: Notes,
+) -> None:
+    """Let a class be made with what its call is given, in place, where no other has that name."""
+    if _takes(node, method_of(node, "__init__"), argument, default):
+        without(call, argument.arg)
+        _reads(call, argument.arg)
+        notes.remark(
+            argument,
+            f"`{argument.arg}` of the call is a hyperparameter",
+            "give it when the layer is made",
+        )
+        ast.fix_missing_locations(node)
 
 
 def _without_unread(origin: Origin, thing: str, notes: Notes) -> None:

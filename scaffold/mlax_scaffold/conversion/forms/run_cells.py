@@ -5,17 +5,19 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, name, self_attribute
+from mlax_scaffold.reader.specs import module_name
 
 _RUNS = ("flax.linen.RNN", "flax.nnx.RNN")
 _BOTH = ("flax.linen.Bidirectional", "flax.nnx.Bidirectional")
 _CELLS = ("LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell")
 _OPTIONS = ("cell", "reverse", "keep_order", "time_major", "return_carry")
-_LEFT_OUT = ("rngs", "unroll")
+_LEFT_OUT = ("rngs", "unroll", "name")
 _SCAN = """
 def step_{n}(carry, x):
-    return cell_{n}(carry, x)
+    return {cell}(carry, x)
 carry_{n}, y_{n} = {lax}.scan(step_{n}, START, STEPS, reverse={reverse})
 """
 
@@ -184,7 +186,11 @@ class _Runs(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         layer = self._named(node.func)
-        if not isinstance(layer, ast.Call) or len(node.args) != 1 or node.keywords:
+        if not isinstance(layer, ast.Call) or len(node.args) != 1:
+            return node
+        given_carry = {k.arg: k.value for k in node.keywords}
+        begins = given_carry.pop("initial_carry", None)
+        if given_carry or (begins is not None and not _is_one(self.origin, layer)):
             return node
         if self.origin.qualified(layer.func) in _BOTH and len(layer.args) == 2:
             ahead, back = (self._named(a) for a in layer.args)
@@ -201,7 +207,8 @@ class _Runs(ast.NodeTransformer):
             return _expression(text, node, a=first, b=second)
         if self.origin.qualified(layer.func) not in _RUNS:
             return node
-        made = self._run(layer, self._bound(node.args[0]), back=False)
+        given = self._bound(node.args[0])
+        made = self._run(layer, given, back=False, begins=begins)
         return node if made is None else made
 
     def _named(self, node: ast.expr) -> ast.expr:
@@ -220,7 +227,16 @@ class _Runs(ast.NodeTransformer):
         full = self.origin.qualified(node.func)
         known = full.startswith(("flax.linen.", "flax.nnx."))
         known = known and full.rpartition(".")[2] in _CELLS
-        return node if known else None
+        return node if known or self._own(node) is not None else None
+
+    def _own(self, node: ast.Call) -> ast.FunctionDef | None:
+        """The call of a cell that is a class of the file."""
+        owner = self.origin.classes.get(getattr(node.func, "id", ""))
+        if owner is None or not any(
+            base.endswith(".RNNCellBase") for base in self.origin.bases(owner)
+        ):
+            return None
+        return method_of(owner, "__call__")
 
     def _bound(self, node: ast.expr) -> ast.Name:
         """The input under a name, as it is used more than once."""
@@ -231,8 +247,22 @@ class _Runs(ast.NodeTransformer):
         self.before.append(ast.copy_location(assign, node))
         return ast.copy_location(name(local), node)
 
-    def _run(self, layer: ast.Call, given: ast.Name, *, back: bool) -> ast.expr | None:
-        """The statements that run a cell, and the name of what they make."""
+    def _run(
+        self,
+        layer: ast.Call,
+        given: ast.Name,
+        *,
+        back: bool,
+        begins: ast.expr | None = None,
+    ) -> ast.expr | None:
+        """The statements that run a cell, and the name of what they make.
+
+        Args:
+            layer: what runs it.
+            given: the input.
+            back: whether it begins with the last one.
+            begins: what it carries at first; None for zeros.
+        """
         if self.origin.qualified(layer.func) not in _RUNS:
             return None
         options = {
@@ -247,7 +277,10 @@ class _Runs(ast.NodeTransformer):
         reverse = flags["reverse"] is True or back
         held = self_attribute(options["cell"])
         features = self.widths.get(held or "", _features(cell))
-        if features is None or (
+        own = self._own(cell)
+        if own is not None and begins is None:
+            return None
+        if (features is None and begins is None) or (
             reverse and not back and flags["keep_order"] is not True
         ):
             return None
@@ -256,12 +289,22 @@ class _Runs(ast.NodeTransformer):
         jnp, lax = self.called["jax.numpy"], self.called["jax.lax"]
         zeros = f"{jnp}.zeros((x.shape[{axis}], n), x.dtype)"
         lstm = "LSTM" in ast.unparse(cell.func)
-        parts = {"x": given, "n": features}
-        start = _expression(f"({zeros}, {zeros})" if lstm else zeros, layer, **parts)
+        if begins is not None:
+            start = begins
+        else:
+            assert features is not None
+            parts = {"x": given, "n": features}
+            text = f"({zeros}, {zeros})" if lstm else zeros
+            start = _expression(text, layer, **parts)
         turn = "{}" if axis else f"{jnp}.swapaxes({{}}, 0, 1)"
         steps = _expression(turn.format("x"), layer, x=given)
-        body = ast.parse(_SCAN.format(n=number, lax=lax, reverse=reverse)).body
-        local = ast.Name(f"cell_{number}", ast.Store())
+        title = f"cell_{number}"
+        if own is not None:
+            # What flax calls it tells it from the other cells.
+            title = f"{module_name(ast.unparse(cell.func))}_{number}"
+        text = _SCAN.format(n=number, cell=title, lax=lax, reverse=reverse)
+        body = ast.parse(text).body
+        local = ast.Name(title, ast.Store())
         given_cell = options["cell"] if held in self.widths else copy.deepcopy(cell)
         made = [ast.Assign([local], given_cell), *body]
         if held in self.widths:
@@ -273,9 +316,27 @@ class _Runs(ast.NodeTransformer):
         placed = _Placed({"START": start, "STEPS": steps})
         self.before += [placed.visit(s) for s in made]
         y = _expression(turn.format(f"y_{number}"), layer)
+        count = _results(own) if own is not None else 0
+        if count:
+            places = [turn.format(f"y_{number}[{i}]") for i in range(count)]
+            y = _expression(f"({', '.join(places)},)", layer)
         if flags["return_carry"] is True:
             y = ast.Tuple([name(f"carry_{number}"), y], ast.Load())
         return ast.copy_location(y, layer)
+
+
+def _is_one(origin: Origin, layer: ast.Call) -> bool:
+    """Whether a layer runs one cell, in one direction."""
+    return origin.qualified(layer.func) in _RUNS
+
+
+def _results(call: ast.FunctionDef) -> int:
+    """How many arrays a cell makes beside what it carries; 0 for one, which is no tuple."""
+    for part in ast.walk(call):
+        match part:
+            case ast.Return(value=ast.Tuple(elts=[_, ast.Tuple(elts=made)])):
+                return len(made)
+    return 0
 
 
 def _features(cell: ast.Call) -> ast.expr | None:

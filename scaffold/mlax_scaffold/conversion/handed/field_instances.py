@@ -1,4 +1,4 @@
-"""Layers that fields of flax are given, `TwoTower(query=Tower(32))`, as parts that the class makes.
+"""Layers that fields of flax and haiku are given, `TwoTower(query=Tower(32))`, as parts that the class makes.
 
 What is converted has those that the first call of the file gives it.
 """
@@ -40,7 +40,7 @@ def with_field_instances(
     """
     given: dict[str, str] = {}
     for node in list(origin.classes.values()):
-        if not is_layer_class(origin, node) or framework_of(origin, node) != "flax":
+        if not is_layer_class(origin, node) or not _of_fields(origin, node):
             continue
         found = _instances(origin, node, layers)
         places = [_title(f) for f in _fields(node)]
@@ -57,6 +57,13 @@ def with_field_instances(
             _leave_out(origin, node, places, found)
     ast.fix_missing_locations(origin.tree)
     return given
+
+
+def _of_fields(origin: Origin, node: ast.ClassDef) -> bool:
+    """Whether a class is made with its fields: one of flax, or a dataclass of haiku."""
+    framework = framework_of(origin, node)
+    told = any("dataclass" in ast.unparse(d) for d in node.decorator_list)
+    return framework == "flax" or (framework == "haiku" and told)
 
 
 def _fields(node: ast.ClassDef) -> list[ast.AnnAssign]:

@@ -33,6 +33,12 @@ def is_split(origin: Origin, node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and origin.qualified(node.func) == _SPLIT
 
 
+def number_of_keys(call: ast.Call) -> ast.expr:
+    """How many keys a call of `split` makes."""
+    named = [k.value for k in call.keywords if k.arg == "num"]
+    return next(iter([*call.args[1:], *named]), ast.Constant(2))
+
+
 def holds_keys(origin: Origin, node: ast.expr) -> bool:
     """Whether a value is a key, or several, and nothing that is computed of them."""
     match node:

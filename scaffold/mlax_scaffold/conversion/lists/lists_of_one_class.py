@@ -12,7 +12,11 @@ import ast
 import copy
 from collections.abc import Collection, Iterator
 
-from mlax_scaffold.conversion.lists.key_loops import holds_keys
+from mlax_scaffold.conversion.lists.key_loops import (
+    holds_keys,
+    is_split,
+    number_of_keys,
+)
 from mlax_scaffold.conversion.lists.list_sources import Piece, Sources
 from mlax_scaffold.conversion.rows.rows import places_of
 from mlax_scaffold.conversion.rows.tables import LAYERS
@@ -103,10 +107,9 @@ class OneClass:
             match part:
                 case ast.Assign(
                     targets=[ast.Name(id=local)],
-                    value=ast.Call(args=[_, *more]) as call,
-                ) if origin.qualified(call.func) == "jax.random.split":
-                    given = more or [k.value for k in call.keywords if k.arg == "num"]
-                    self.splits[local] = given[0] if given else ast.Constant(2)
+                    value=ast.Call() as call,
+                ) if is_split(origin, call):
+                    self.splits[local] = number_of_keys(call)
 
     def _read(self) -> bool:
         """Whether the constructor does nothing to the list but fill it."""

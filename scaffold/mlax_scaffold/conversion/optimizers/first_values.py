@@ -23,6 +23,7 @@ from mlax_scaffold.conversion.source.trees import (
     visited,
 )
 
+_COPIES = ("copy", "array", "asarray", "stop_gradient")
 _ARRAYS = ("zeros", "ones", "full", "asarray", "array", "int32", "float32", "bool_")
 KEYS = ("PRNGKey", "key", "canonicalize_key")
 
@@ -217,9 +218,12 @@ def _filled(translator: Translator, body: ast.expr) -> _Filled | ast.Name | None
         return None
     full = translator.origin.qualified(body.func) or ast.unparse(body.func)
     last, first = full.rpartition(".")[2], body.args[0]
-    copies = last in ("copy", "array", "asarray", "stop_gradient")
-    if copies and is_name(first, "param"):
-        return name("param")
+    if last in _COPIES:
+        if is_name(first, "param"):
+            return name("param")
+        inner = _filled(translator, first)
+        if inner is not None:
+            return inner
     alike = last.endswith("_like")
     if alike and not is_name(first, "param"):
         return None

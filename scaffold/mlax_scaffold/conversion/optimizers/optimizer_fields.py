@@ -101,6 +101,10 @@ def refuse_foreign(made: Optimizer, methods: list[ast.FunctionDef]) -> None:
                 )
 
 
+_RATES = ("learning_rate", "lr", "step_size", "weight_decay", "learning_rate_fn")
+"""Parameters that may be schedules."""
+
+
 def hyperparameters(
     translator: Translator, node: ast.FunctionDef
 ) -> tuple[list[Field], dict[str, ast.expr]]:
@@ -126,7 +130,9 @@ def hyperparameters(
             )
             parameters[given] = default
             continue
-        if isinstance(default, ast.Constant) and isinstance(default.value, str):
+        text = isinstance(default, ast.Constant) and isinstance(default.value, str)
+        if text or _is_no_function(argument, default):
+            assert default is not None
             translator.notes.remark(
                 argument,
                 f"the optimizer is the one for `{given}={ast.unparse(default)}`",
@@ -147,14 +153,15 @@ def hyperparameters(
     return fields, parameters
 
 
+def _is_no_function(argument: ast.arg, default: ast.expr | None) -> bool:
+    """Whether a parameter is a function that is left out: `schedule: Optional[optax.Schedule] = None`."""
+    typed = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+    told = any(t in typed for t in ("Schedule", "Callable"))
+    return told and argument.arg not in _RATES and is_none(default)
+
+
 def _word(given: str, annotation: ast.expr | None, value: ast.expr | None) -> str:
-    if given in (
-        "learning_rate",
-        "lr",
-        "step_size",
-        "weight_decay",
-        "learning_rate_fn",
-    ):
+    if given in _RATES:
         return "Scheduled"
     maybe = " | None" if is_none(value) else ""
     number = literal(value)

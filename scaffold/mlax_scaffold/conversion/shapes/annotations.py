@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
-from mlax_scaffold.conversion.shapes.values import Array, Each, Several, Value
+from mlax_scaffold.conversion.shapes.values import Array, Each, Record, Several, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
 from mlax_scaffold.errors import did_you_mean
 
@@ -96,6 +96,9 @@ def annotated(
         made = _of_tuple(symbols, value, texts, fields)
     elif isinstance(value, Each) and isinstance(value.first, Array):
         made = _of_list(symbols, value.first, texts, fields)
+    elif isinstance(value, Record):
+        # Each array that is read becomes a field of its type.
+        made = "dict[str, _module_jax.Array]"
     elif not isinstance(value, Array):
         made = text if text in ("int", "float", "bool", "str") else "@word:PyTree"
     elif re.match(r"['\"]?(dict|Dict|PyTree|tuple|Tuple|list|List)\b", text):
@@ -141,6 +144,8 @@ def annotated(
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and part.id.startswith("_word_"):
             part.id = "@word:" + part.id[6:]
+        if isinstance(part, ast.Name) and part.id == "_module_jax":
+            part.id = "@module:jax"
     return node
 
 

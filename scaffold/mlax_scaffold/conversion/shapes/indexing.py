@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING
 
 from mlax_scaffold.conversion.shapes.shape_functions import ShapeFunctions
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
+from mlax_scaffold.conversion.shapes.slice_lengths import (
+    is_shift,
+    is_whole,
+    told_length,
+)
 from mlax_scaffold.conversion.shapes.values import (
     Array,
     Each,
@@ -155,6 +160,10 @@ class Indexing(ShapeFunctions):
                 # Some of an example of which nothing else is known.
                 found = Array([], True, value.kind)
                 found.parts, found.cut = [value], True
+            if found is None and value.lead and not value.axes and is_shift(index_node):
+                # All but some steps of sequences of which nothing else is known.
+                found = Array([], True, value.kind)
+                found.parts, found.along, found.cut = [value], 1, True
             if isinstance(found, Array) and found is not value:
                 found.source = found.source or value
             return found
@@ -232,7 +241,7 @@ class Indexing(ShapeFunctions):
             # `x[:, ::2]`: every other column.
             names = ("batch", "features")
             return self.symbols.ranked(array, names)
-        whole = all(isinstance(p, ast.Slice) and _is_whole(p) for p in old)
+        whole = all(isinstance(p, ast.Slice) and is_whole(p) for p in old)
         if self.examples and whole and _new(parts[0]) and len(old) == len(array.axes):
             # `query[None, :]`: of one example there are no other axes.
             return self.symbols.ranked(array, ["_"] * len(old))
@@ -259,7 +268,9 @@ class Indexing(ShapeFunctions):
                 return None
             axis = rest.pop(0)
             if isinstance(part, ast.Slice):
-                made.append(self._length(axis, part))
+                last = not rest and part is parts[-1]
+                told = told_length(axis, part) if last else None
+                made.append(told or self._length(axis, part))
                 continue
             count = self.symbols.passes.get(getattr(part, "counts", ""))
             if count is not None and is_symbol(self.symbols.find(axis)):
@@ -306,10 +317,6 @@ class Indexing(ShapeFunctions):
         told = expression("(a + c) // b", a=axis, b=ast.Constant(step), c=more)
         self.symbols.halves.append((length, told))
         return length
-
-
-def _is_whole(part: ast.Slice) -> bool:
-    return part.lower is None and part.upper is None and part.step is None
 
 
 def _names_all(parts: Sequence[ast.expr]) -> bool:

@@ -74,6 +74,10 @@ class LayerShapes:
         if layer in _LAST or layer in ("MLP", "FeedForward", "GLU", "SwiGLU", "GEGLU"):
             return self._mapped(given, x)
         if layer in _SAME:
+            together = literal(given.get("broadcast_axis"))
+            for axis in together if isinstance(together, tuple) else ():
+                if isinstance(axis, int) and axis < 0:
+                    self.symbols.axis(x, axis)
             return x
         if layer == "Embed":
             x.of_integers()

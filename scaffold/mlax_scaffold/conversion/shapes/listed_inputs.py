@@ -11,7 +11,7 @@ import copy
 import re
 from collections.abc import Iterable
 
-from mlax_scaffold.conversion.shapes.values import Array, Each, Several, Value
+from mlax_scaffold.conversion.shapes.values import Array, Each, Record, Several, Value
 from mlax_scaffold.conversion.source.trees import (
     folded,
     is_name,
@@ -47,6 +47,24 @@ def listed_inputs(
         _WrittenOut(given, count).visit(forward)
         found[given] = Several([Array([], True) for _ in range(count)])
     ast.fix_missing_locations(forward)
+    return found
+
+
+def keyed_inputs(
+    forward: ast.FunctionDef, inputs: Iterable[ast.arg]
+) -> dict[str, Value]:
+    """Inputs that are dictionaries, of which a method reads arrays by their names alone."""
+    found: dict[str, Value] = {}
+    for argument in inputs:
+        given = argument.arg
+        typed = ast.unparse(argument.annotation) if argument.annotation else ""
+        if not re.match(r"['\"]?(typing\.)?(dict|Dict|Mapping)\b", typed):
+            continue
+        parts = [p for p in ast.walk(forward) if isinstance(p, ast.Subscript)]
+        read = {id(p.value): literal(p.slice) for p in parts if is_name(p.value, given)}
+        every = [p for s in forward.body for p in ast.walk(s) if is_name(p, given)]
+        if every and all(isinstance(read.get(id(p)), str) for p in every):
+            found[given] = Record({})
     return found
 
 

@@ -59,7 +59,7 @@ class Signature:
                     return _behind(symbols, first, self._known(), axes)
                 return Array(axes, value.lead, value.kind)
             if isinstance(value, Several):
-                return Several([made(i) for i in value.items])
+                return Several([made(i) for i in value.items], made(value.alone))
             return None
 
         pairs = list(_paired(self.inputs, given))
@@ -127,7 +127,7 @@ class Signature:
 
         def many(value: Value) -> Value:
             if isinstance(value, Several):
-                return Several([many(i) for i in value.items])
+                return Several([many(i) for i in value.items], many(value.alone))
             if isinstance(value, Array) and batch is not None:
                 return Array([batch, *value.axes], value.lead, value.kind)
             return value
@@ -194,7 +194,8 @@ def _frozen(
             made.against = frozen if isinstance(frozen, Array) else None
         return made
     if isinstance(value, Several):
-        return Several([_frozen(told, i, prefixes) for i in value.items])
+        items = [_frozen(told, i, prefixes) for i in value.items]
+        return Several(items, _frozen(told, value.alone, prefixes))
     return None
 
 

@@ -61,6 +61,17 @@ def without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]
             ast.BinOp(left=other_whole, op=ast.FloorDiv(), right=other_by),
         ) if same(by, other_by) and (is_symbol(whole) or is_symbol(other_whole)):
             return whole, other_whole
+        case (
+            ast.BinOp(left=whole, op=ast.Sub(), right=by),
+            ast.BinOp(left=other_whole, op=ast.Sub(), right=other_by),
+        ) if same(by, other_by):
+            return without_common(whole, other_whole)
+        case (ast.BinOp() as told, ast.IfExp(body=first)) | (
+            ast.IfExp(body=first),
+            ast.BinOp() as told,
+        ) if any(map(is_symbol, ast.walk(told))):
+            # Of what is one or the other it is the one that shapes follow.
+            return without_common(told, first)
     one, other = _factors(left), _factors(right)
     if len(one) > 1 and len(other) > 1:
         for factor in list(one):

@@ -188,6 +188,8 @@ class Several:
     """A tuple or a list of values."""
 
     items: list[Value]
+    alone: Value = None
+    """The one array that some option returns in their place."""
 
 
 @dataclass
@@ -252,3 +254,10 @@ def is_asked_early(values: Iterable[Value]) -> bool:
     return any(a.asked_early and not a.lead for a in arrays) and all(
         a.kind != "Bool" and a.against is None for a in arrays
     )
+
+
+def under_one_name(value: Value) -> Value:
+    """What a name stands for that is bound to a value: one array, where some option returns it alone."""
+    if isinstance(value, Several) and value.alone is not None:
+        return value.alone
+    return value
