@@ -46,7 +46,7 @@ def with_last_channels(
     said = made_of(source, name, layers) & _last_axes(maker)
     if not (failure.always or failure.axes or said):
         return []
-    fix = channels_last(source, name, layers)
+    fix = channels_last(source, layers)
     if fix is not None:
         end = fix.edits[0]
         source.report(

@@ -17,6 +17,8 @@ T = TypeVar("T")
 C = TypeVar("C")
 _SEEDS = 60
 """So many values of what has no default are tried."""
+_WHOLE = (8, 16, 12)
+"""Sizes that 2 and 4 heads divide, with an even number for each, as rotations have it."""
 _NUMBERS = re.compile(r"\bgot .*\d")
 """What a refusal says of the values that it is about."""
 
@@ -107,7 +109,9 @@ class _Default:
     def __call__(self, name: str, domain: Domain[T]) -> T:
         if name in self.defaults:
             return self.defaults[name]
-        beyond = domain.beyond if self.larger else ()
+        beyond: tuple[tuple[Any, ...], ...] = domain.beyond if self.larger else ()
+        if self.larger and all(type(value) is int for value in domain.values):
+            beyond = (*beyond, _WHOLE)
         values = tuple(itertools.chain(domain.values, *beyond))
         chosen = random.Random(f"{self.seed}/{name}").choice(values)
         self.values[name] = chosen

@@ -253,6 +253,7 @@ def test_beside_a_batch_that_is_written_there_is_one():
         ("x: scores (n)", "..."),
         ("x: (n, n)", "n n"),
         ("x: tokens (Smith, 2017)", "..."),
+        ("x: (batch * heads, time, dim)", "batch time dim"),
         ("x, y: (b, t, d)", "b t d"),
         ("y, `x` and z have shape (b, n)", "b n"),
         ("x and so on: (b, t, d)", "..."),
@@ -261,6 +262,11 @@ def test_beside_a_batch_that_is_written_there_is_one():
 def test_a_docstring_says_the_axes_of_an_input(said, shape):
     body = f'"""Does something.\n\n{said}\n"""\nreturn jnp.exp(x)'
     assert guessed(body, "x") == [f'Float["{shape}"]']
+
+
+def test_a_mask_that_is_cast_is_true_or_false():
+    body = '"""mask: (b, t)"""\nm = mask.astype(x.dtype)\nreturn x * m + (1 - m)'
+    assert guessed(body, "x", "mask")[1] == 'Bool["b t"]'
 
 
 def test_what_goes_with_an_input_of_any_shape_has_any_shape():

@@ -8,7 +8,9 @@ from collections.abc import Collection, Sequence
 
 from mlax_scaffold.reader.axes.known import Known
 
-_AXIS = r"(?:[A-Za-z_]\w*|\d+|\.\.\.)"
+_ONE = r"(?:[A-Za-z_]\w*|\d+|\.\.\.)"
+_AXIS = rf"{_ONE}(?:\s*[-+*]\s*{_ONE})*"
+_COMPUTED = re.compile(r"[-+*]")
 _LISTED = rf"[\[(]\s*(?P<listed>{_AXIS}(?:(?:\s*,\s*{_AXIS})+\s*,?|\s*,))\s*[\])]"
 _CROSSED = rf"(?P<crossed>{_AXIS}(?: x {_AXIS})+)(?!\w)"
 _NO_AXES = frozenset(
@@ -36,9 +38,10 @@ def describe(
         at = place if place < dots else place - len(axes)
         if place == dots or (place == len(axes) - 1 and not whole):
             continue
-        if axis.isdigit() or axis in fields:
+        parts = _COMPUTED.split(axis)
+        if all(part.isdigit() or part in fields for part in parts):
             known.call(at, axis)
-        else:
+        elif len(parts) == 1:
             known.name_axis(at, axis)
 
 
@@ -61,8 +64,10 @@ def _axes(
     if found is None or re.search("[:;=]", found["between"]):
         return None, ""
     axes = re.findall(_AXIS, (found["listed"] or found["crossed"]).replace(" x ", ","))
-    named = [a if a in fields else a.lower() for a in axes]
-    plain = [a for a in named if a != "..." and not a.isdigit()]
+    axes = ["".join(a.split()) for a in axes]
+    named = [a if a in fields or _COMPUTED.search(a) else a.lower() for a in axes]
+    plain = [a for a in named if a != "..." and not _COMPUTED.search(a)]
+    plain = [a for a in plain if not a.isdigit()]
     cited = any(re.fullmatch("(?:19|20)[0-9]{2}", a) for a in named)
     if cited or _NO_AXES.intersection(plain) or named.count("...") > 1:
         return None, ""

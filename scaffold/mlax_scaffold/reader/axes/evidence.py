@@ -181,6 +181,7 @@ class Evidence:
                 self._inside([*inner.args, *inner.kwonlyargs], [ast.Expr(body)])
                 return
             case ast.Call():
+                operations.cast(node, self.alias)
                 self._call(node)
             case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
                 operations.are_logical((left, right), self.alias)

@@ -10,7 +10,9 @@ from functools import cache
 from mlax_scaffold.model.shapes import ShapeError, parse_shape
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.sizes import Scope, arguments, fields_of, functions_in
+from mlax_scaffold.reader.axes.spatial import LAST, channels_are_last, with_axes
 from mlax_scaffold.reader.files import library_text
+from mlax_scaffold.reader.homes import home
 from mlax_scaffold.reader.source import parsed, self_attribute
 
 _SPATIAL = {1: ("length",), 2: ("height", "width"), 3: ("depth", "height", "width")}
@@ -54,7 +56,9 @@ def layer_of(scope: Scope, node: ast.expr) -> Layer | None:
     found = _class(scope, made.func.id)
     if found is None:
         return None
-    return Layer(*found, arguments(made, fields_of(found[0])))
+    fields = fields_of(found[0])
+    whole = ast.Call(made.func, with_axes(scope.module, made, fields), made.keywords)
+    return Layer(*found, arguments(whole, fields))
 
 
 def _class(scope: Scope, name: str) -> tuple[ast.ClassDef, ast.Module] | None:
@@ -66,6 +70,8 @@ def _class(scope: Scope, name: str) -> tuple[ast.ClassDef, ast.Module] | None:
         for alias in statement.names:
             if (alias.asname or alias.name) == name:
                 place = tuple((statement.module or "").split(".")[-2:])
+                if place[-1] == "spec" and (module_of := home(alias.name)):
+                    place = tuple(module_of.split(".")[-2:])
                 module = _library(*place) if len(place) == 2 else None
                 found = module and Scope(module).classes.get(alias.name)
                 return (found, module) if found and module else None
@@ -116,6 +122,8 @@ def dims(scope: Scope, layer: Layer, text: str) -> list[str] | None:
         yes, _, rest = text.partition(" if ")
         field, _, no = rest.partition(" else ")
         chosen = layer.given.get(field, fields.get(field))
+        if field == LAST and field not in layer.given:
+            chosen = ast.Constant(channels_are_last(scope.module))
         if not isinstance(chosen, ast.Constant):
             return None
         text = yes if chosen.value else no

@@ -200,6 +200,15 @@ def are_logical(nodes: Iterable[ast.expr], find: Find) -> None:
             alias.known.kind = "Bool"
 
 
+def cast(call: ast.Call, find: Find) -> None:
+    """`mask.astype(x.dtype)`: what is called a mask, and made floating, is true or false."""
+    match call.func:
+        case ast.Attribute(value=ast.Name() as one, attr="astype"):
+            alias = find(one)
+            if alias and alias.known.name.endswith(("mask", "masks")):
+                alias.known.kind = "Bool"
+
+
 def are_compared(left: ast.expr, right: ast.expr, find: Find) -> None:
     """`labels[:, None] == labels[None]`, `kind == 2`: numbers that are the same, or not."""
     for one, other in ((left, right), (right, left)):

@@ -10,6 +10,7 @@ from mlax_scaffold.model.definition import Definition, Kind, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.axes.spatial import axes_of_layers
 from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.remedies.channels import FIELD, by_place_of_channels
 from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
@@ -179,6 +180,7 @@ def _over_axes(
         return None
     if isinstance(sizes, ast.Tuple | ast.List):
         axes = str(len(sizes.elts))
+    axes = axes or axes_of_layers(source.tree)
     if not axes:
         return None
     if not call.args:

@@ -235,13 +235,15 @@ class _Places:
             *(["changes state"] if effect.changes else []),
             *(["draws keys"] if effect.draws else []),
         ]
+        parent = self._parent(node)
         self.source.report(
             node,
             f"`{unparsed(called)}` {' and '.join(what)}, and cannot be called in {context}",
             "Its state and keys must be threaded in order: call it in a "
             "statement of its own and use the result.",
-            fix=in_dictionary(self.source, node, self._parent(node))
-            or unrolled(self.source, called),
+            fix=in_dictionary(self.source, node, parent)
+            or unrolled(self.source, called)
+            or as_method(self.source, node, parent),
         )
 
     def _parent(self, node: ast.AST) -> ast.AST | None:

@@ -13,12 +13,12 @@ from mlax_scaffold.reader.source import Source, self_attribute
 FIELD = "channel_last"
 
 
-def channels_last(source: Source, owner: str, layers: Collection[str]) -> Fix | None:
-    """The class of that name with `channel_last=True` at each layer of these names; None where it has none.
+def channels_last(source: Source, layers: Collection[str]) -> Fix | None:
+    """The classes of a file with `channel_last=True` at each layer of these names; None where it has none.
 
     One that says where its channels are keeps it, and so does one whose arguments are not written down.
     """
-    edits = [_added(source, call) for call in _calls(source, owner, layers)]
+    edits = [_added(source, call) for call in _calls(source, layers)]
     return Fix(tuple(edits)) if edits else None
 
 
@@ -26,17 +26,20 @@ def made_of(source: Source, owner: str, layers: Collection[str]) -> set[str]:
     """The attributes of self that a class makes such layers with."""
     return {
         name
-        for call in _calls(source, owner, layers)
+        for call in _calls(source, layers, owner)
         for argument in (*call.args, *(k.value for k in call.keywords))
         if (name := self_attribute(argument))
     }
 
 
-def _calls(source: Source, owner: str, layers: Collection[str]) -> list[ast.Call]:
+def _calls(
+    source: Source, layers: Collection[str], owner: str | None = None
+) -> list[ast.Call]:
+    """Those that make such layers; of one class where it is named."""
     return [
         call
         for part in source.tree.body
-        if isinstance(part, ast.ClassDef) and part.name == owner
+        if isinstance(part, ast.ClassDef) and owner in (None, part.name)
         for call in walk(part)
         if isinstance(call, ast.Call) and _takes(call, layers)
     ]

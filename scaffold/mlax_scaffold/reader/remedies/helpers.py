@@ -53,49 +53,117 @@ def _uses(node: ast.AST, name: str) -> Iterator[ast.Name]:
 
 
 def as_method(source: Source, layer: ast.AST, parent: ast.AST | None) -> Fix | None:
-    """A function beside a class that is given a layer of it, as a method that calls the layer itself."""
+    """A function that is given a layer, as a method that calls the layer itself; one for each layer.
+
+    It stands beside the class, or in the method that calls it and reads none of its locals.
+    """
     if not isinstance(parent, ast.Call) or not isinstance(parent.func, ast.Name):
         return None
     name = parent.func.id
-    functions = [*_named(source.tree, name)]
     owner = next((c for c in _classes(source.tree) if _within(parent, c)), None)
-    calls = [
-        n
-        for n in ast.walk(owner or source.tree)
-        if isinstance(n, ast.Call)
-        and isinstance(n.func, ast.Name)
-        and n.func.id == name
+    if owner is None:
+        return None
+    around = [
+        m for m in owner.body if isinstance(m, ast.FunctionDef) and _within(parent, m)
     ]
+    functions = [
+        *_named(source.tree, name),
+        *(f for m in around for f in _inside(m, name)),
+    ]
+    calls = _calls_of(owner, name)
     uses = [
         n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == name
     ]
     match functions:
-        case [ast.FunctionDef(decorator_list=[]) as function] if owner is not None:
+        case [ast.FunctionDef(decorator_list=[]) as function]:
             pass
         case _:
             return None
-    if len(uses) != len(calls) or name in _attributes(source.tree):
+    if len(uses) != len(calls):
         return None
-    places = [_place(call, function, unparsed(layer)) for call in calls]
-    place = places[0]
-    if place is None or any(p != place for p in places) or _binds(function, place):
+    places = {_place(c, function, unparsed(layer)) for c in calls} - {None}
+    if len(places) != 1 or _binds(
+        function, place := max(p for p in places if p is not None)
+    ):
         return None
-    method = next(
+    layers = [_layer(call, place) for call in calls]
+    names = {text: name for text in layers if text}
+    if len(names) > 1:
+        names = {text: f"{name}_{text.rpartition('.')[2]}" for text in names}
+    if (
+        None in layers
+        or not all(n.isidentifier() for n in names.values())
+        or {*names.values()} & _attributes(source.tree)
+        or (function not in source.tree.body and _reads_locals(function, around[0]))
+    ):
+        return None
+    first = next(
         m
         for m in owner.body
-        if isinstance(m, ast.FunctionDef) and calls[0] in ast.walk(m)
+        if isinstance(m, ast.FunctionDef) and any(_within(c, m) for c in calls)
     )
     parameter = function.args.args[place].arg
-    text = _method(source, function, place, parameter, unparsed(layer))
-    edits = [source.replace((method.lineno, 1), (method.lineno, 1), text)]
+    texts = [
+        _method(source, function, place, parameter, layer, called)
+        for layer, called in names.items()
+    ]
+    edits = [source.replace((first.lineno, 1), (first.lineno, 1), "".join(texts))]
     last = function.end_lineno or function.lineno
     while last < len(source.lines) and not source.lines[last].strip():
         last += 1
     edits.append(source.replace((function.lineno, 1), (last + 1, 1), ""))
-    for call in calls:
-        edits.append(source.edit(call.func, f"self.{name}"))
+    for call, layer_text in zip(calls, layers, strict=True):
+        edits.append(source.edit(call.func, f"self.{names[layer_text or '']}"))
         edits.append(_without(source, call.args, place))
     return Fix(tuple(edits))
+
+
+def _calls_of(node: ast.AST, name: str) -> list[ast.Call]:
+    return [
+        n
+        for n in ast.walk(node)
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Name)
+        and n.func.id == name
+    ]
+
+
+def _inside(method: ast.FunctionDef, name: str) -> Iterator[ast.FunctionDef]:
+    """The functions of a name that are statements of a method."""
+    for node in method.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            yield node
+
+
+def _layer(call: ast.Call, place: int) -> str | None:
+    """The attribute of self that a call is given at a place; None for anything else."""
+    starred = any(isinstance(a, ast.Starred) for a in call.args)
+    if starred or len(call.args) <= place or not self_attribute(call.args[place]):
+        return None
+    return unparsed(call.args[place])
+
+
+def _reads_locals(function: ast.FunctionDef, method: ast.FunctionDef) -> bool:
+    """Whether a function inside of a method reads what that binds, or holds texts of several lines."""
+    inside = [*ast.walk(function)]
+    outside = [n for n in ast.walk(method) if n not in inside]
+    bound = {n.arg for n in outside if isinstance(n, ast.arg)} - {"self"}
+    bound |= {
+        n.id
+        for n in outside
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    bound |= {n.name for n in outside if isinstance(n, ast.FunctionDef)}
+    own = {n.arg for n in inside if isinstance(n, ast.arg)}
+    own |= {
+        n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+    read = {n.id for n in inside if isinstance(n, ast.Name)} - own
+    long = any(
+        isinstance(n, ast.Constant | ast.JoinedStr) and n.lineno != n.end_lineno
+        for n in inside
+    )
+    return long or bool(read & bound)
 
 
 def moved_into_class(source: Source, call: ast.Call) -> Fix | None:
@@ -200,9 +268,14 @@ def _without(
 
 
 def _method(
-    source: Source, function: ast.FunctionDef, place: int, parameter: str, layer: str
+    source: Source,
+    function: ast.FunctionDef,
+    place: int,
+    parameter: str,
+    layer: str,
+    name: str,
 ) -> str:
-    """The text of the function as a method that reads the layer."""
+    """The text of the function as a method of that name which reads the layer."""
     given = function.args.args
     changed = {source.start(given[0]): (source.start(given[0]), "self, ")}
     removed = _without(source, given, place)
@@ -218,6 +291,9 @@ def _method(
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and node.id == parameter:
             edits.append((source.start(node), source.end(node), layer))
+    line, column = source.start(function)
+    start = line, column + len("def ")
+    edits.append((start, (line, start[1] + len(function.name)), name))
     lines = list(source.lines)
     for (line, column), (end_line, end), text in sorted(edits, reverse=True):
         tail = lines[end_line - 1][end - 1 :]
@@ -225,4 +301,6 @@ def _method(
             ""
         ] * (end_line - line)
     body = lines[function.lineno - 1 : function.end_lineno]
-    return "".join(f"    {line}\n" if line.strip() else "\n" for line in body) + "\n"
+    deeper = " " * 4
+    texts = (f"{deeper}{line[function.col_offset :]}" for line in body)
+    return "".join(f"{text.rstrip()}\n" for text in texts) + "\n"

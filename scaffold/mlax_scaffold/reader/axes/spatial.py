@@ -1,0 +1,73 @@
+"""How many spatial axes the layers of a file have, and where their channels are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.source import dotted
+
+FIELD = "spatial_dims"
+LAST = "channel_last"
+_SAYS_LAST = re.compile(
+    r"\bN(?:D?H)?WC\b|channels?[- _]last|(?:height|\bh)\W+(?:width|w)\W+(?:channels?|c)\b",
+    re.IGNORECASE,
+)
+_JOINED = ("concat", "concatenate")
+_REDUCED = ("max", "mean", "sum")
+_SIZED = frozenset(
+    [
+        *("AvgPool", "Conv", "ConvTranspose", "LpPool", "MaxPool", "MinPool"),
+        *("DepthwiseConv", "SeparableConv"),
+    ]
+)
+"""Layers whose sizes along axes tell how many there are."""
+
+
+def axes_of_layers(tree: ast.AST) -> str:
+    """The number of axes of the layers of a file that give sizes along them, where it is one."""
+    found = {
+        len(given.elts)
+        for call in walk(tree)
+        if isinstance(call, ast.Call) and dotted(call.func) in _SIZED
+        for given in (*call.args, *(k.value for k in call.keywords))
+        if isinstance(given, ast.Tuple | ast.List) and all(map(_is_size, given.elts))
+    }
+    return str(*found) if len(found) == 1 else ""
+
+
+def _is_size(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def with_axes(
+    tree: ast.AST, call: ast.Call, names: Mapping[str, object]
+) -> list[ast.expr]:
+    """The arguments of a call by place, with the number of axes of other layers where it is left out."""
+    order, given = [*names], [*call.args]
+    named = {k.arg for k in call.keywords}
+    sized = [n for n in ("kernel_size", "window") if n in order]
+    if order[:1] != [FIELD] or FIELD in named or not sized or named & {*sized}:
+        return given
+    axes = axes_of_layers(tree) if len(given) <= order.index(sized[0]) else ""
+    return [ast.Constant(int(axes)), *given] if axes else given
+
+
+def channels_are_last(tree: ast.Module) -> bool:
+    """Whether a file says that images have their channels last, or joins their channels there."""
+    for node in walk(tree):
+        match node:
+            case ast.Module() | ast.ClassDef() | ast.FunctionDef():
+                if _SAYS_LAST.search(ast.get_docstring(node) or ""):
+                    return True
+            case ast.Call(func=function, args=args, keywords=named):
+                name = (dotted(function) or "").rpartition(".")[2]
+                axes = [*args[1:2], *(k.value for k in named if k.arg == "axis")]
+                text = "".join(map(ast.unparse, axes))
+                if (name in _JOINED and text == "-1") or (
+                    name in _REDUCED and text == "(1, 2)"
+                ):
+                    return True
+    return False
