@@ -75,6 +75,8 @@ class Diagnostic:
     source_line: str = ""
     width: int = 1
     fix: Fix | None = field(default=None, compare=False)
+    inherited: bool = field(default=False, compare=False)
+    """Whether it is about what a class takes from its base, and stands at the line before that."""
 
     def __str__(self) -> str:
         lines = [f"{self.location}: {self.message}"]

@@ -45,6 +45,9 @@ from mlax_scaffold.conversion.handed.optimizer_settings import with_optimizer_se
 from mlax_scaffold.conversion.output.builtin_sums import without_builtin_sums
 from mlax_scaffold.conversion.output.choices import with_choices
 from mlax_scaffold.conversion.output.description import Described, SpecText, Trial
+from mlax_scaffold.conversion.output.held_requirements import (
+    without_held_requirements,
+)
 from mlax_scaffold.conversion.output.leftovers import refuse_leftovers
 from mlax_scaffold.conversion.output.printing import Printer, renamed_locals
 from mlax_scaffold.conversion.passes import with_plain_forms
@@ -245,7 +248,7 @@ def _converted(
             f"arrays is converted by `mlax-scaffold new-function NAME --from {path}:{thing}`"
         )
     refuse_leftovers(origin, notes, spec)
-    spec = with_choices(spec)
+    spec = with_choices(without_held_requirements(spec))
     without_builtin_sums(_trees(spec))
     for part in spec.beside:
         if isinstance(part, ast.FunctionDef):

@@ -108,7 +108,7 @@ def read_library(
         diagnostics += _cycles(definitions)
         diagnostics += _same_modules(definitions.values())
     if diagnostics:
-        raise SpecError(diagnostics)
+        raise SpecError(_told_once(diagnostics))
     library = Library(definitions)
     # Definitions of one file may tell the same of what stands beside them.
     found = (
@@ -121,6 +121,14 @@ def read_library(
     if diagnostics:
         raise SpecError(diagnostics)
     return library
+
+
+def _told_once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Findings without those of what is inherited that are told of the base itself."""
+    told = {(d.message, d.hint) for d in diagnostics if not d.inherited}
+    return [
+        d for d in diagnostics if not d.inherited or (d.message, d.hint) not in told
+    ]
 
 
 def _said_by_its_code(definition: Definition) -> Definition:

@@ -12,8 +12,12 @@ from mlax_scaffold.reader.source import Source, dotted
 
 
 def read_requirement(scope: Scope, call: ast.Call, method: str) -> Requirement | None:
-    """`require(condition, message)`; None, with a finding, where it is malformed."""
+    """`require(condition, message)`; None, with a finding, where it is malformed, and where it is True."""
     match call:
+        case ast.Call(args=[ast.Constant(value=True), told], keywords=[]) if _message(
+            told
+        ):
+            return None
         case ast.Call(args=[condition, told], keywords=[]) if message := _message(told):
             return Requirement(scope.expression(condition), message, method)
     scope.source.report(

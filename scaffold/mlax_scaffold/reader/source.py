@@ -195,6 +195,7 @@ class Source:
         width: int,
         fix: Fix | None = None,
     ) -> None:
+        inherited = self.resolved is not None and not self.resolved.number(line)
         end = self._before(line, column + width)
         line, column = self._before(line, column)
         width = end[1] - column if end[0] == line else width
@@ -208,7 +209,7 @@ class Source:
         if fix is not None and not fix.shown:
             lines = shown_edit(self.written, fix)
             fix = replace(fix, shown=lines) if lines else None
-        self.diagnostics.append(Diagnostic(place, *told, shown, width, fix))
+        self.diagnostics.append(Diagnostic(place, *told, shown, width, fix, inherited))
 
     def location(self, node: ast.AST) -> Location:
         line = getattr(node, "lineno", 1)

@@ -26,6 +26,7 @@ from mlax_scaffold.reader.remedies.mappings import as_pairs
 from mlax_scaffold.reader.remedies.types import (
     array_type,
     field_type,
+    is_bare,
     row_of,
     shape_text,
 )
@@ -93,12 +94,20 @@ def read_hyper_type(
         f"`{given}` is not a word of the vocabulary",
         "Settings are fields of the layers that read them."
         if fix
+        else _BARE
+        if is_bare(node)
         else _of_plugin(imports.get(given))
         or close
         or f"Hyperparameters are annotated with one of {', '.join(vocabulary)}.",
         fix=fix,
     )
     return None
+
+
+_BARE = (
+    "It holds values of one kind, `tuple[int, ...]`, one for each of several words, or rows of these "
+    "that are all as long: write a field for each of those that differ."
+)
 
 
 def _classes(source: Source) -> list[ast.ClassDef]:

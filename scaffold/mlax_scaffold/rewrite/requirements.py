@@ -1,6 +1,7 @@
 """`require(condition, message)` becomes a check that says whose it is, and what was given.
 
-An `if` of the spec that raises a ValueError stays, and its error names the layer, too.
+One of True is left out. An `if` of the spec that raises a ValueError stays, and its error names the layer,
+too.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
     if not {"require", "ValueError"} & context.method.names:
         return function
-    return cst.ensure_type(function.visit(_Require(context)), cst.FunctionDef)
+    function = cst.ensure_type(function.visit(_Require(context)), cst.FunctionDef)
+    if function.body.body:
+        return function
+    return function.with_changes(body=cst.IndentedBlock([statement("pass")]))
 
 
 class _Require(Transformer):
@@ -41,8 +45,16 @@ class _Require(Transformer):
         self,
         original_node: cst.SimpleStatementLine,
         updated_node: cst.SimpleStatementLine,
-    ) -> cst.BaseStatement:
+    ) -> cst.BaseStatement | cst.RemovalSentinel:
         match updated_node.body:
+            case [
+                cst.Expr(
+                    value=cst.Call(
+                        func=cst.Name("require"), args=[cst.Arg(cst.Name("True")), _]
+                    )
+                )
+            ] if not missing_comments(updated_node, []):
+                return cst.RemoveFromParent()
             case [cst.Expr(value=cst.Call(func=cst.Name("require")) as call)]:
                 condition, message = (argument.value for argument in call.args)
                 new = statement(

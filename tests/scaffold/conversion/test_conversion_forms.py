@@ -188,6 +188,23 @@ class Thing(eqx.Module):
     assert "key" not in text
 
 
+def test_what_is_asserted_of_nothing_is_left_out():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        assert True, "always"
+        self.layer = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        assert True, "always"
+        if self.layer is not None:
+            assert True, "always"
+        return self.layer(x)
+""").text
+    assert "require" not in text
+
+
 def test_a_text_that_is_asserted_to_be_one_of_some_is_a_choice():
     text = converted(
         """\

@@ -87,6 +87,19 @@ def test_a_local_is_another_name_than_the_attribute(definition: Definition):
     assert first.condition.text == "not size > 8"
 
 
+def test_what_always_holds_is_no_requirement():
+    text = (
+        "from mlax_scaffold.spec import Float, Layer, require\n\n\n"
+        'class Example(Layer):\n    """A spec."""\n\n'
+        '    def setup(self):\n        require(True, "always")\n\n'
+        '    def forward(self, x: Float["..."]) -> Float["..."]:\n'
+        '        require(True, "always")\n        return x\n'
+    )
+    definition, problems = read_spec("specs/nn/example.py", text, [])
+    assert definition is not None, problems
+    assert not definition.requirements
+
+
 def test_the_tests_before_an_elif_did_not_hold(definition: Definition):
     violation = definition.requirements[1].violation
     assert violation is not None

@@ -245,6 +245,23 @@ def test_inputs_that_are_handed_on_are_those_of_the_base(given, handed, inputs, 
     assert definitions[-1].entry.returns == definitions[0].entry.returns
 
 
+def test_a_block_hands_the_keyword_inputs_of_its_layers_to_the_base():
+    head = "from mlax_scaffold.spec import Block, PyTree, SubLayer\n\n\n"
+    inputs = "    def forward(self, x: PyTree, **inputs: PyTree) -> PyTree:\n"
+    text = (
+        f"{head}class First(Block):\n    'A block.'\n\n    layer: SubLayer  #: a layer\n\n"
+        f"{inputs}        return self.layer(x, **inputs)\n\n\n"
+        f"class Second(First):\n    'A block.'\n\n"
+        f"{inputs}        return super().forward(x, **inputs)\n"
+    )
+    definitions, problems = read_specs("specs/block/second.py", text, foreign=True)
+    assert not problems
+    assert "self._forward_of_first(x, **inputs)" in definitions[-1].core
+    wrong = text.replace("super().forward(x, **inputs)", "super().forward(x, inputs)")
+    _, problems = read_specs("specs/block/second.py", wrong, foreign=True)
+    assert [p.location.line for p in problems] == [17]
+
+
 def test_classes_that_are_based_on_each_other_are_read():
     chain = "".join(
         f"\n\nclass Deep{i}({f'Deep{i - 1}' if i else 'Layer'}):\n    'A layer.'\n\n"

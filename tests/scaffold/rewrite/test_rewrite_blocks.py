@@ -182,6 +182,19 @@ BLOCKS = {
             return x
         """,
 }
+PASSES = """
+        layer: SubLayer  #: what takes an input by its name
+        layers: SubLayers  #: some that take it, and some that do not
+
+        def _each(self, x, **inputs):
+            for layer in self.layers:
+                x = layer(x, **inputs)
+            return self.layer(x, **inputs)
+
+        def forward(self, x: PyTree, **inputs: PyTree) -> PyTree:
+            y = self._each(x, **inputs)
+            return self._each(y, **inputs)
+        """
 WHOLE = """
         def forward(self, x: PyTree) -> PyTree:
             return x
@@ -239,7 +252,7 @@ def examples(
         text = text.replace("SubLayer,", "Stacked, SubLayer,", 1)
         path = own.path.replace("example", name)
         specs[path] = SpecFile(path, "block", text)
-    for name, body in (("trees", TREES), ("whole", WHOLE)):
+    for name, body in (("trees", TREES), ("whole", WHOLE), ("passes", PASSES)):
         text = example_files(body, "Block")[0].text
         path = f"specs/block/{name}.py"
         text = text.replace("class Example(", f"class {name.title()}(")
@@ -343,6 +356,23 @@ def test_a_tree_says_the_dtype(dtype: str, training: bool, examples: Examples):
     floating = "float32" if dtype == "int32" else dtype
     assert y["a"].dtype == floating
     assert state.calls.dtype == jnp.float32
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_methods_hand_on_the_inputs_of_layers(training: bool, examples: Examples):
+    module: Any = examples.module("block", "passes")
+    plain = examples.module("nn", "plain").init(jax.random.key(2), features=3)
+    counter = examples.module("nn", "counter").init(jax.random.key(1))
+    given = {"layer": plain, "layers": [counter, plain]}
+    made = created(module, **given)
+    block = examples.oracle("block", "passes")(**given)
+    trainables, state, hyperparams = made
+    block.load(trainables, state)
+    x, shift = rows(), 3.0 * rows() ** 2
+    y, state = module.fwd(x, trainables, state, hyperparams, not training, shift=shift)
+    assert_same(y, block(x, training=training, shift=shift))
+    assert_same(as_dict(state), block.non_trainables)
+    assert_same(y, x + 1.0 + 2.0 + 4.0 * shift)
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -68,6 +68,20 @@ LAYERS = {
                 x = p(x)
             return q * k + rows[0] - 2.0 * rows[1] * rows[2] + drawn[0] * drawn[1] - drawn[2] + x
         """,
+    "places_and_layers_that_are_listed": """
+        def setup(self):
+            self.parts = {"a": Plain(3), "b": Plain(3)}
+            self.row = [Plain(3) for _ in range(2)]
+            self.one = Plain(3)
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            a, b = [layer(x) for layer in (self.parts["a"], self.one)]
+            for layer in [self.one, self.parts["b"], self.row[1]]:
+                a = layer(a) + 1.0
+            for i, (layer, s) in enumerate(((self.row[0], 2.0), (self.one, 3.0))):
+                a = layer(a) * s - b * i
+            return a * b
+        """,
     "what_a_lambda_is_called_with": """
         def setup(self):
             self.layers = [Plain(3) for _ in range(3)]

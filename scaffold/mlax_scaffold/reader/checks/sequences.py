@@ -12,6 +12,7 @@ from mlax_scaffold.reader.looping import is_part, loop_layers, looped
 from mlax_scaffold.reader.remedies.bodies import whole_list
 from mlax_scaffold.reader.source import (
     Source,
+    class_of,
     dotted,
     indexed_attribute,
     self_attribute,
@@ -95,7 +96,8 @@ class Sequences:
                     return
         self.source.report(
             node,
-            f"`{PASSED}` can be handed to the layers of a block, and nothing else",
+            f"`{PASSED}` can be handed to the layers of a block, and to methods that take "
+            f"`**{PASSED}`, and nothing else",
             f"Write `self.layer(x, **{PASSED})`.",
         )
 
@@ -109,7 +111,18 @@ class Sequences:
                     p for loop in loops for p in loop_layers(loop, self.attributes)
                 ]
                 return (name, "layers") in pairs
-        return self.attributes.get(self_attribute(called) or "") == "layer"
+        name = self_attribute(called) or ""
+        kind = self.attributes.get(name)
+        return kind == "layer" or (kind in ("own", "entry") and self._passes_on(name))
+
+    def _passes_on(self, name: str) -> bool:
+        """Whether a method of the class takes the inputs by their name, and hands them on itself."""
+        outer = class_of(self.source.tree, self.method)
+        methods = (
+            (n for n in outer.body if isinstance(n, ast.FunctionDef)) if outer else ()
+        )
+        kept = next((m.args.kwarg for m in methods if m.name == name), None)
+        return kept is not None and kept.arg == PASSED
 
     def _in_place_of_one(self, node: ast.expr, parent: ast.AST) -> bool:
         """Whether a container is indexed, counted, searched or looped over, or is one layer."""

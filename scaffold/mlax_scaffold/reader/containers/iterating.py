@@ -20,6 +20,11 @@ class Iterating(Entering, ast.NodeVisitor):
         self.method = method
         self.variables: dict[str, Place] = {}
         names = {n.id for n in walk(method) if isinstance(n, ast.Name)}
+        loops = (n for n in walk(method) if isinstance(n, ast.For | ast.comprehension))
+        self.passing = {
+            n.id for g in loops for n in walk(g.target) if isinstance(n, ast.Name)
+        }
+        """The variables of loops."""
         self.taken = names | {a.arg for a in walk(method) if isinstance(a, ast.arg)}
 
     def fresh(self, name: str) -> str:
@@ -85,8 +90,22 @@ class Iterating(Entering, ast.NodeVisitor):
                 return None, False
         if (items := self._listed(node)) is not None:
             return items, True
-        self.visit(node)
+        self._values(node)
         return None, False
+
+    def _values(self, node: ast.expr) -> None:
+        """Visit what is gone over: layers in it are functions, where no loop reads anything else."""
+        several = isinstance(node, ast.Tuple | ast.List)
+        read = {n.value for n in walk(self.method) if isinstance(n, ast.Attribute)}
+        named = {n.id for n in read if isinstance(n, ast.Name)} & self.passing
+        if not several or named:
+            self.visit(node)
+            return
+        for item in node.elts:
+            if isinstance(item, ast.Tuple | ast.List):
+                self._values(item)
+            elif not self.is_handed_on(item):
+                self.visit(item)
 
     def _listed(self, node: ast.expr) -> Any:
         """What `(self.parts["a"], self.parts["b"])` stands for, which runs over the keys then."""

@@ -202,6 +202,8 @@ def as_field(
             kind = type(value).__name__
         case ast.Constant(value=None) if argument.annotation is not None:
             kind = _or_none(argument.annotation)
+        case ast.Constant(value=None) if number := _in_place(source, method, name):
+            kind = number
         case _:
             return None
     plain = argument.annotation is None or unparsed(argument.annotation) == kind
@@ -223,6 +225,36 @@ def as_field(
     end = fields[-1].end_lineno or fields[-1].lineno
     text = f"    {name}: {kind} = {source.text_of(default)}\n"
     return Fix((*read.edits, source.replace((end + 1, 1), (end + 1, 1), text)))
+
+
+_NUMBERS = ("bool", "float", "int", "str", "Positive", "NonNegative", "Probability")
+
+
+def _in_place(source: Source, method: ast.FunctionDef, name: str) -> str:
+    """The type of what is only read as `scale or self.scale`: no array is asked whether it is true.
+
+    It is that of what stands there in its place; empty where this is no number, and no text.
+    """
+    owner = class_of(source.tree, method)
+    fields = [n for n in owner.body if isinstance(n, ast.AnnAssign)] if owner else []
+    types = {f"self.{unparsed(f.target)}": unparsed(f.annotation) for f in fields}
+    kinds = set()
+    asked = 0
+    for node in ast.walk(method):
+        match node:
+            case ast.BoolOp(op=ast.Or(), values=[ast.Name(id=first), other]) if (
+                first == name
+            ):
+                asked += 1
+                known = isinstance(other, ast.Constant)
+                kinds.add(
+                    type(other.value).__name__ if known else types.get(unparsed(other))
+                )
+    reads = [n for n in ast.walk(method) if isinstance(n, ast.Name) and n.id == name]
+    if len(kinds) > 1 and kinds <= {*_NUMBERS} - {"bool", "str"}:
+        kinds = {"float"}
+    kind = kinds.pop() if len(kinds) == 1 and len(reads) == asked else None
+    return f"{kind} | None" if kind in _NUMBERS else ""
 
 
 def _or_none(annotation: ast.expr) -> str:

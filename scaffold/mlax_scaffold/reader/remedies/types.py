@@ -82,11 +82,16 @@ _ARRAYS = {
 
 def field_type(source: Source, node: ast.expr) -> Fix | None:
     """The annotation of a field as a word; None where it is not clear which."""
-    bare = _name(node) in _SEQUENCES and not isinstance(node, ast.Subscript)
-    text = (of_default(source, node) if bare else None) or _field(node)
-    if text is None or text == unparsed(node):
+    told = of_default(source, node) if is_bare(node) else None
+    text = _field(node) if told is None else told
+    if not text or text == unparsed(node):
         return None
     return _written(source, node, text)
+
+
+def is_bare(node: ast.expr) -> bool:
+    """Whether an annotation is `tuple` or `list`, which says nothing of the items."""
+    return _name(node) in _SEQUENCES and not isinstance(node, ast.Subscript)
 
 
 def array_type(source: Source, node: ast.expr) -> Fix | None:

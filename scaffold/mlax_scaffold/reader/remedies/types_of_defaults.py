@@ -10,7 +10,10 @@ from mlax_scaffold.reader.source import Source
 
 
 def of_default(source: Source, node: ast.expr) -> str | None:
-    """A bare `tuple` by the items of its default; None where these are sizes, or there is none."""
+    """A bare `tuple` by the items of its default; None where these are sizes, or there is none.
+
+    Nothing, `""`, where no type has such items: None among them, or rows of several lengths.
+    """
     for part in walk(source.tree):
         match part:
             case ast.AnnAssign(
@@ -22,7 +25,7 @@ def of_default(source: Source, node: ast.expr) -> str | None:
 
 
 def _of_items(items: Sequence[ast.expr]) -> str | None:
-    """Of values of one kind, of several, or of rows with one number of columns: `(10, 0.5, "cosine")`."""
+    """The type of values of one kind, of several, `(10, 0.5, "cosine")`, or of rows that are all as long."""
     try:
         values = [ast.literal_eval(item) for item in items]
     except (ValueError, TypeError):
@@ -30,15 +33,16 @@ def _of_items(items: Sequence[ast.expr]) -> str | None:
     if values and all(isinstance(v, tuple | list) for v in values):
         lengths = {len(v) for v in values}
         columns = [_kind(column) for column in zip(*values, strict=False)]
-        if len(lengths) > 1 or None in columns:
-            return None
+        if len(lengths) > 1 or None in columns or not columns:
+            return ""
         return f"tuple[tuple[{', '.join(map(str, columns))}], ...]"
     if kind := _kind(values):
         sizes = kind == "int" and min(values) >= 1
         return None if sizes else f"tuple[{kind}, ...]"
     kinds = [_kind([v]) for v in values]
-    known = bool(kinds) and None not in kinds
-    return f"tuple[{', '.join(map(str, kinds))}]" if known else None
+    if not kinds:
+        return None
+    return "" if None in kinds else f"tuple[{', '.join(map(str, kinds))}]"
 
 
 def _kind(values: Sequence[object]) -> str | None:
