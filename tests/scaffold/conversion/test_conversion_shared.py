@@ -144,6 +144,90 @@ def test_weights_that_two_layers_share_are_one(case: str):
         assert text in made.text, made.text
 
 
+PARTS = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Tables(nn.Module):
+    def __init__(self, n, width=8):
+        super().__init__()
+        self.words = nn.Embedding(n, width)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x):
+        return self.norm(self.words(x))
+
+
+class Body(nn.Module):
+    def __init__(self, n, dim):
+        super().__init__()
+        self.tables = Tables(n, dim)
+        self.parts = nn.ModuleDict({{"fc": nn.Linear(dim, dim, bias=False)}})
+
+    def forward(self, x):
+        return self.parts["fc"](self.tables(x))
+
+
+class Thing(nn.Module):
+    def __init__(self, n, dim):
+        super().__init__()
+        self.body = Body(n, dim)
+        self.head = nn.Linear(dim, n, bias=False)
+        {setup}
+
+    def forward(self, x):
+        return {body}
+"""
+WORDS = "self.body.tables.words"
+HEADED = "self.body(x) @ self.body.tables.words.embedding.T"
+IN_PARTS = {
+    "the head has the weight of the part's table": (
+        f"self.head.weight = {WORDS}.weight",
+        "self.head(self.body(x))",
+        HEADED,
+        "n",
+    ),
+    "the part's table has the weight of the head": (
+        f"{WORDS}.weight = self.head.weight",
+        "self.head(self.body(x))",
+        HEADED,
+        "n",
+    ),
+    "a map of a part": (
+        "self.head.weight = self.body.parts.fc.weight",
+        "self.head(self.body(x))",
+        "self.body(x) @ self.body.parts_fc.kernel",
+        "dim",
+    ),
+    "a map of a part has the weight of the head": (
+        "self.body.parts['fc'].weight = self.head.weight",
+        "self.head(self.body(x))",
+        "self.body(x) @ self.body.parts_fc.kernel",
+        "dim",
+    ),
+    "a part's table is read": (
+        "pass",
+        f"F.linear(self.head(self.body(x)), {WORDS}.weight.t())",
+        "self.head(self.body(x)) @ self.body.tables.words.embedding.T.T",
+        "dim",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", IN_PARTS)
+def test_weights_of_parts_are_read_by_their_path(case: str):
+    setup, body, wanted, width = IN_PARTS[case]
+    text = PARTS.format(setup=setup, body=body)
+    made = convert("thing.py", text, "Thing", "Thing")
+    assert made.whole, made.notes
+    thing = made.text.partition("class Thing(Layer)")[2]
+    assert f"return {wanted}\n" in thing, thing
+    assert f" {width}']:" in thing, thing
+    assert ("self.head = " in thing) == (setup == "pass"), thing
+
+
 @pytest.mark.parametrize(
     "line", ["self.conv.weight = self.fc.weight", "self.fc.bias = None"]
 )

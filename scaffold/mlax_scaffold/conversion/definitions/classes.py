@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.declarations.carried_pairs import (
 )
 from mlax_scaffold.conversion.declarations.dividing_rates import with_dividing_rates
 from mlax_scaffold.conversion.declarations.initializer_defaults import with_initializers
+from mlax_scaffold.conversion.declarations.inner_layers import inner_layers
 from mlax_scaffold.conversion.declarations.recurrences import pairs_given
 from mlax_scaffold.conversion.declarations.weight_dtypes import (
     dtypes_kept,
@@ -369,6 +370,7 @@ class ClassReader(ClassMethods):
             builder.fixed,
             decays=frozenset(f.name for f in fields if f.word == "Decay"),
             weight=weight_of(builder.attributes, builder.own),
+            layers=inner_layers(builder, fields),
         )
         self.fitted = Fitted(builder, self.symbols, tuple(fields), env)
         self.results[builder.name] = Signature(
