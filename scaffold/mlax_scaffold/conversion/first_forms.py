@@ -73,6 +73,7 @@ from mlax_scaffold.conversion.handed.always_functions import without_always_func
 from mlax_scaffold.conversion.handed.called_flags import without_called_flags
 from mlax_scaffold.conversion.handed.filled_layers import without_filled_layers
 from mlax_scaffold.conversion.handed.given_spaces import without_given_spaces
+from mlax_scaffold.conversion.handed.handed_weights import with_handed_weights
 from mlax_scaffold.conversion.handed.shared_sequentials import (
     without_shared_sequentials,
 )
@@ -137,6 +138,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_counted_sizes(origin)
     without_called_bases(origin)
     without_weight_names(origin)
+    with_handed_weights(origin)
     with_single_results(origin)
     with_kept_weights(origin, notes)
     with_drawn_weights(origin)

@@ -228,6 +228,100 @@ def test_weights_of_parts_are_read_by_their_path(case: str):
     assert ("self.head = " in thing) == (setup == "pass"), thing
 
 
+LOGITS = """\
+import torch
+import torch.nn as nn
+
+
+class Logits(nn.Module):
+    def __init__(self, dim, n):
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        self.decoder = nn.Linear(dim, n{bias})
+        {given}
+
+    def forward(self, x):
+        return self.decoder(self.norm(x))
+
+
+class Heads(nn.Module):
+    def __init__(self, dim, n):
+        super().__init__()
+        self.words = nn.Embedding(n, dim)
+        self.logits = Logits(dim, n)
+
+    def forward(self, x):
+        return self.logits(x)
+
+
+class Other(nn.Module):
+    def __init__(self, dim, n):
+        super().__init__()
+        self.logits = Logits(dim, n)
+
+    def forward(self, x):
+        return self.logits(x)
+
+
+class Thing(nn.Module):
+    def __init__(self, n, dim):
+        super().__init__()
+        self.words = nn.Embedding(n, dim)
+        self.heads = Heads(dim, n)
+        {tied}
+
+    def forward(self, x):
+        return self.heads(self.words(x))
+"""
+ACROSS = "self.heads.logits.decoder.weight = self.words.weight"
+NO_BIAS = ", bias=False"
+SHARED_BIAS = (
+    "self.bias = nn.Parameter(torch.zeros(n))\n        self.decoder.bias = self.bias"
+)
+HANDED = {
+    "a table and a map of a part's part": (
+        (NO_BIAS, "pass", ACROSS),
+        [
+            "return self.norm(x) @ decoder_weight.T\n",
+            "        return self.logits(x, decoder_weight=decoder_weight)\n",
+            "self.heads(self.words(x), decoder_weight=self.words.embedding)",
+        ],
+    ),
+    "with a bias": (
+        ("", "pass", ACROSS),
+        [
+            "self.decoder_bias = trainable(zeros, (self.n,))",
+            "return self.norm(x) @ decoder_weight.T + self.decoder_bias\n",
+        ],
+    ),
+    "with a bias that has a name": (
+        (NO_BIAS, SHARED_BIAS, ACROSS),
+        ["return self.norm(x) @ decoder_weight.T + self.bias\n"],
+    ),
+    "inside of the part": (
+        (NO_BIAS, "pass", "self.heads.logits.decoder.weight = self.heads.words.weight"),
+        ["return self.logits(x, decoder_weight=self.words.embedding)"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HANDED)
+def test_a_part_that_maps_by_a_weight_outside_of_it_is_handed_it(case: str):
+    (bias, given, tied), wanted = HANDED[case]
+    text = LOGITS.format(bias=bias, given=given, tied=tied)
+    made = convert("thing.py", text, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "self.decoder = " not in made.text, made.text
+    for line in wanted:
+        assert line in made.text, made.text
+    # The same part maps by a weight of its own elsewhere.
+    other = convert(
+        "thing.py", LOGITS.format(bias=bias, given="pass", tied=tied), "Other", "Other"
+    )
+    assert other.whole, other.notes
+    assert "return self.decoder(self.norm(x))" in other.text, other.text
+
+
 @pytest.mark.parametrize(
     "line", ["self.conv.weight = self.fc.weight", "self.fc.bias = None"]
 )
