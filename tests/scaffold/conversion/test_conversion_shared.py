@@ -144,6 +144,38 @@ def test_weights_that_two_layers_share_are_one(case: str):
         assert text in made.text, made.text
 
 
+METHODS = """\
+import torch.nn as nn
+
+
+class Thing(nn.Module):
+    def __init__(self, n, dim, tie=True):
+        super().__init__()
+        self.embed = nn.Embedding(n, dim)
+        self.head = nn.Linear(dim, n, bias=False)
+        self.tie = tie
+        self.start()
+
+    def start(self):
+        if self.tie:
+            self.tie_weights()
+
+    def tie_weights(self):
+        self.head.weight = self.embed.weight
+
+    def forward(self, x):
+        return self.head(self.embed(x))
+"""
+
+
+def test_a_method_that_the_constructor_runs_under_a_condition_is_no_method_of_the_layer():
+    made = convert("thing.py", METHODS, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "if not self.tie else None" in made.text, made.text
+    assert "return x @ self.embed.embedding.T" in made.text, made.text
+    assert "weight" not in made.text, made.text
+
+
 PARTS = """\
 import torch
 import torch.nn as nn
