@@ -260,6 +260,43 @@ def test_weights_of_parts_are_read_by_their_path(case: str):
     assert ("self.head = " in thing) == (setup == "pass"), thing
 
 
+TABLES = """\
+import torch.nn as nn
+
+
+class Coder(nn.Module):
+    def __init__(self, n, dim):
+        super().__init__()
+        self.words = nn.Embedding(n, dim)
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return self.fc(self.words(x))
+
+
+class Thing(nn.Module):
+    def __init__(self, n, dim):
+        super().__init__()
+        self.encoder = Coder(n, dim)
+        self.decoder = Coder(n, dim)
+        self.decoder.words.weight = self.encoder.words.weight
+
+    def forward(self, x, y):
+        return self.encoder(x) + self.decoder(y)
+"""
+
+
+def test_a_part_that_looks_up_in_the_table_of_another_one_is_handed_it():
+    made = convert("thing.py", TABLES, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "self.decoder(y, words_weight=self.encoder.words.embedding)" in made.text
+    assert made.text.count("self.words = Embed(") == 1, made.text
+    assert "words_weight: Float['entries dim']) -> Float['*shape dim']:" in made.text, (
+        made.text
+    )
+    assert "return self.fc(take_rows(words_weight, x))" in made.text, made.text
+
+
 LOGITS = """\
 import torch
 import torch.nn as nn

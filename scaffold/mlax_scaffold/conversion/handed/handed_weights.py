@@ -84,9 +84,10 @@ def _handed(
     if any(way.kind == "map" and len(way.steps) == 1 for way in (one, other)):
         # What the class itself maps by is written where it does so.
         return False
-    if one.kind != "map":
+    looks_up = one.kind == other.kind == "table"
+    if len(one.steps) == 1 if looks_up else one.kind != "map":
         one, other = other, one
-    if one.kind != "map":
+    if len(one.steps) == 1:
         return False
     owners = [node]
     for made in one.made[:-1]:
@@ -111,7 +112,10 @@ def _handed(
         forward.args.kwonlyargs.append(ast.arg(title))
         forward.args.kw_defaults.append(None)
         given = ast.Name(title, ast.Load())
-    _mapped(node, one.steps[-1], title)
+    if looks_up:
+        _looked_up(node, one.steps[-1], title)
+    else:
+        _mapped(node, one.steps[-1], title)
     ast.fix_missing_locations(origin.tree)
     return True
 
@@ -209,7 +213,7 @@ def _alone(origin: Origin, node: ast.ClassDef, step: str) -> ast.ClassDef:
     copied = copy.deepcopy(owner)
     copied.name = title
     if not docstring(copied):
-        text = f"{owner.name}, which is handed a weight that it maps by."
+        text = f"{owner.name}, which is handed a weight of another layer."
         copied.body.insert(0, ast.Expr(ast.Constant(text)))
     origin.lift(copied)
     made.value.func = ast.Name(title, ast.Load())
@@ -245,6 +249,17 @@ def _mapped(node: ast.ClassDef, attribute: str, weight: str) -> None:
         start.body[at] = statement(line, **parts)
         text += f", self.{bias}"
     _Mapping(attribute, text + ")").visit(forward)
+
+
+def _looked_up(node: ast.ClassDef, attribute: str, weight: str) -> None:
+    """Write a table of a class as the one that it is handed."""
+    [made] = _makes(node, attribute)
+    start, forward = method_of(node, "__init__"), method_of(node, "forward")
+    assert start is not None
+    assert forward is not None
+    start.body[start.body.index(made)] = ast.Pass()
+    text = f"{_TORCH}.nn.functional.embedding(x, {weight})"
+    _Mapping(attribute, text).visit(forward)
 
 
 class _Giving(ast.NodeTransformer):
