@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.forms.chosen_classes import without_chosen_classes
 from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_functions
 from mlax_scaffold.conversion.forms.counted_sizes import without_counted_sizes
 from mlax_scaffold.conversion.forms.counted_whiles import without_counted_whiles
+from mlax_scaffold.conversion.forms.cut_fractions import with_cut_fractions
 from mlax_scaffold.conversion.forms.decode_caches import without_decode_caches
 from mlax_scaffold.conversion.forms.derived_linen import without_derived_linen
 from mlax_scaffold.conversion.forms.device_code import without_device_code
@@ -73,6 +74,7 @@ from mlax_scaffold.conversion.handed.always_functions import without_always_func
 from mlax_scaffold.conversion.handed.called_flags import without_called_flags
 from mlax_scaffold.conversion.handed.filled_layers import without_filled_layers
 from mlax_scaffold.conversion.handed.given_spaces import without_given_spaces
+from mlax_scaffold.conversion.handed.handed_weights import with_handed_weights
 from mlax_scaffold.conversion.handed.shared_sequentials import (
     without_shared_sequentials,
 )
@@ -99,6 +101,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     """
     without_library_decoders(origin)
     without_device_code(origin)
+    with_cut_fractions(origin)
     without_other_lists(origin)
     without_merged_settings(origin)
     before = len(notes.found)
@@ -137,6 +140,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_counted_sizes(origin)
     without_called_bases(origin)
     without_weight_names(origin)
+    with_handed_weights(origin)
     with_single_results(origin)
     with_kept_weights(origin, notes)
     with_drawn_weights(origin)

@@ -144,6 +144,253 @@ def test_weights_that_two_layers_share_are_one(case: str):
         assert text in made.text, made.text
 
 
+METHODS = """\
+import torch.nn as nn
+
+
+class Thing(nn.Module):
+    def __init__(self, n, dim, tie=True):
+        super().__init__()
+        self.embed = nn.Embedding(n, dim)
+        self.head = nn.Linear(dim, n, bias=False)
+        self.tie = tie
+        self.start()
+
+    def start(self):
+        if self.tie:
+            self.tie_weights()
+
+    def tie_weights(self):
+        self.head.weight = self.embed.weight
+
+    def forward(self, x):
+        return self.head(self.embed(x))
+"""
+
+
+def test_a_method_that_the_constructor_runs_under_a_condition_is_no_method_of_the_layer():
+    made = convert("thing.py", METHODS, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "if not self.tie else None" in made.text, made.text
+    assert "return x @ self.embed.embedding.T" in made.text, made.text
+    assert "weight" not in made.text, made.text
+
+
+PARTS = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Tables(nn.Module):
+    def __init__(self, n, width=8):
+        super().__init__()
+        self.words = nn.Embedding(n, width)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x):
+        return self.norm(self.words(x))
+
+
+class Body(nn.Module):
+    def __init__(self, n, dim):
+        super().__init__()
+        self.tables = Tables(n, dim)
+        self.parts = nn.ModuleDict({{"fc": nn.Linear(dim, dim, bias=False)}})
+
+    def forward(self, x):
+        return self.parts["fc"](self.tables(x))
+
+
+class Thing(nn.Module):
+    def __init__(self, n, dim):
+        super().__init__()
+        self.body = Body(n, dim)
+        self.head = nn.Linear(dim, n, bias=False)
+        {setup}
+
+    def forward(self, x):
+        return {body}
+"""
+WORDS = "self.body.tables.words"
+HEADED = "self.body(x) @ self.body.tables.words.embedding.T"
+IN_PARTS = {
+    "the head has the weight of the part's table": (
+        f"self.head.weight = {WORDS}.weight",
+        "self.head(self.body(x))",
+        HEADED,
+        "n",
+    ),
+    "the part's table has the weight of the head": (
+        f"{WORDS}.weight = self.head.weight",
+        "self.head(self.body(x))",
+        HEADED,
+        "n",
+    ),
+    "a map of a part": (
+        "self.head.weight = self.body.parts.fc.weight",
+        "self.head(self.body(x))",
+        "self.body(x) @ self.body.parts_fc.kernel",
+        "dim",
+    ),
+    "a map of a part has the weight of the head": (
+        "self.body.parts['fc'].weight = self.head.weight",
+        "self.head(self.body(x))",
+        "self.body(x) @ self.body.parts_fc.kernel",
+        "dim",
+    ),
+    "a part's table is read": (
+        "pass",
+        f"F.linear(self.head(self.body(x)), {WORDS}.weight.t())",
+        "self.head(self.body(x)) @ self.body.tables.words.embedding.T.T",
+        "dim",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", IN_PARTS)
+def test_weights_of_parts_are_read_by_their_path(case: str):
+    setup, body, wanted, width = IN_PARTS[case]
+    text = PARTS.format(setup=setup, body=body)
+    made = convert("thing.py", text, "Thing", "Thing")
+    assert made.whole, made.notes
+    thing = made.text.partition("class Thing(Layer)")[2]
+    assert f"return {wanted}\n" in thing, thing
+    assert f" {width}']:" in thing, thing
+    assert ("self.head = " in thing) == (setup == "pass"), thing
+
+
+TABLES = """\
+import torch.nn as nn
+
+
+class Coder(nn.Module):
+    def __init__(self, n, dim):
+        super().__init__()
+        self.words = nn.Embedding(n, dim)
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return self.fc(self.words(x))
+
+
+class Thing(nn.Module):
+    def __init__(self, n, dim):
+        super().__init__()
+        self.encoder = Coder(n, dim)
+        self.decoder = Coder(n, dim)
+        self.decoder.words.weight = self.encoder.words.weight
+
+    def forward(self, x, y):
+        return self.encoder(x) + self.decoder(y)
+"""
+
+
+def test_a_part_that_looks_up_in_the_table_of_another_one_is_handed_it():
+    made = convert("thing.py", TABLES, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "self.decoder(y, words_weight=self.encoder.words.embedding)" in made.text
+    assert made.text.count("self.words = Embed(") == 1, made.text
+    assert "words_weight: Float['entries dim']) -> Float['*shape dim']:" in made.text, (
+        made.text
+    )
+    assert "return self.fc(take_rows(words_weight, x))" in made.text, made.text
+
+
+LOGITS = """\
+import torch
+import torch.nn as nn
+
+
+class Logits(nn.Module):
+    def __init__(self, dim, n):
+        super().__init__()
+        self.norm = nn.LayerNorm(dim)
+        self.decoder = nn.Linear(dim, n{bias})
+        {given}
+
+    def forward(self, x):
+        return self.decoder(self.norm(x))
+
+
+class Heads(nn.Module):
+    def __init__(self, dim, n):
+        super().__init__()
+        self.words = nn.Embedding(n, dim)
+        self.logits = Logits(dim, n)
+
+    def forward(self, x):
+        return self.logits(x)
+
+
+class Other(nn.Module):
+    def __init__(self, dim, n):
+        super().__init__()
+        self.logits = Logits(dim, n)
+
+    def forward(self, x):
+        return self.logits(x)
+
+
+class Thing(nn.Module):
+    def __init__(self, n, dim):
+        super().__init__()
+        self.words = nn.Embedding(n, dim)
+        self.heads = Heads(dim, n)
+        {tied}
+
+    def forward(self, x):
+        return self.heads(self.words(x))
+"""
+ACROSS = "self.heads.logits.decoder.weight = self.words.weight"
+NO_BIAS = ", bias=False"
+SHARED_BIAS = (
+    "self.bias = nn.Parameter(torch.zeros(n))\n        self.decoder.bias = self.bias"
+)
+HANDED = {
+    "a table and a map of a part's part": (
+        (NO_BIAS, "pass", ACROSS),
+        [
+            "return self.norm(x) @ decoder_weight.T\n",
+            "        return self.logits(x, decoder_weight=decoder_weight)\n",
+            "self.heads(self.words(x), decoder_weight=self.words.embedding)",
+        ],
+    ),
+    "with a bias": (
+        ("", "pass", ACROSS),
+        [
+            "self.decoder_bias = trainable(zeros, (self.n,))",
+            "return self.norm(x) @ decoder_weight.T + self.decoder_bias\n",
+        ],
+    ),
+    "with a bias that has a name": (
+        (NO_BIAS, SHARED_BIAS, ACROSS),
+        ["return self.norm(x) @ decoder_weight.T + self.bias\n"],
+    ),
+    "inside of the part": (
+        (NO_BIAS, "pass", "self.heads.logits.decoder.weight = self.heads.words.weight"),
+        ["return self.logits(x, decoder_weight=self.words.embedding)"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HANDED)
+def test_a_part_that_maps_by_a_weight_outside_of_it_is_handed_it(case: str):
+    (bias, given, tied), wanted = HANDED[case]
+    text = LOGITS.format(bias=bias, given=given, tied=tied)
+    made = convert("thing.py", text, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "self.decoder = " not in made.text, made.text
+    for line in wanted:
+        assert line in made.text, made.text
+    # The same part maps by a weight of its own elsewhere.
+    other = convert(
+        "thing.py", LOGITS.format(bias=bias, given="pass", tied=tied), "Other", "Other"
+    )
+    assert other.whole, other.notes
+    assert "return self.decoder(self.norm(x))" in other.text, other.text
+
+
 @pytest.mark.parametrize(
     "line", ["self.conv.weight = self.fc.weight", "self.fc.bias = None"]
 )

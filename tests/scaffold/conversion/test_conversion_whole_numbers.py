@@ -6,6 +6,7 @@ import re
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from test_conversion_forms import converted
 from test_conversion_torch import module
 
@@ -79,3 +80,27 @@ def test_negative_powers_of_whole_numbers_have_fractions():
         module("Thing", start, "x: return x * self.w[1]", "levels=(8, 5)")
     ).text
     assert re.search(r"np\.float_power\(\w+ - 1, -i\)", text)
+
+
+CUT = {
+    "torch.tensor([0.5, 1.7, 2.9], dtype=torch.long)": "np.asarray([0.5, 1.7, 2.9]).astype(np.int32)",
+    "torch.as_tensor(rates, dtype=torch.int32)": "np.asarray(rates).astype(np.int32)",
+    "torch.LongTensor(rates)": "np.asarray(rates).astype(np.int32)",
+    "torch.linspace(0, 9, dim, dtype=torch.long)": "np.linspace(0, 9, self.dim).astype(np.int32)",
+    # What has no fractions is as it was written.
+    "torch.tensor([0, 1, 3], dtype=torch.long)": "np.asarray([0, 1, 3])",
+    "torch.tensor([i // 2 for i in range(dim)], dtype=torch.long)": (
+        "np.asarray([i // 2 for i in range(self.dim)])"
+    ),
+}
+
+
+@pytest.mark.parametrize("made", CUT)
+def test_fractions_are_cut_where_a_tensor_of_whole_numbers_is_made_of_them(made: str):
+    setup = (
+        "rates = [1.7]\nfor i in range(dim - 1):\n    rates.append(rates[-1] + 2)\n"
+        f'self.register_buffer("steps", {made})'
+    )
+    source = module("Thing", setup, "x: return x * self.steps", "dim")
+    text = convert("thing.py", _HEAD + source, "Thing", "FromThing").text
+    assert f"self.steps = {CUT[made]}\n" in text, text

@@ -6,6 +6,10 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.bodies.helping import Helping
+from mlax_scaffold.conversion.declarations.inner_layers import (
+    shape_of_weight,
+    weight_of_layer,
+)
 from mlax_scaffold.conversion.declarations.recurrences import states_given
 from mlax_scaffold.conversion.forms.boolean_sums import of_numbers
 from mlax_scaffold.conversion.shapes.chosen_sizes import number_of
@@ -16,7 +20,6 @@ from mlax_scaffold.conversion.shapes.helper_dtypes import (
     casts_to,
     float_named,
 )
-from mlax_scaffold.conversion.shapes.layer_shapes import FIELDS, arguments
 from mlax_scaffold.conversion.shapes.places import names_of
 from mlax_scaffold.conversion.shapes.slice_lengths import tell_bound
 from mlax_scaffold.conversion.shapes.static_arrays import (
@@ -218,11 +221,11 @@ class Calling(Helping):
             if attribute in self.builder.fields or derived:
                 return node, Number(number_of(self.builder.setup, node))
             return node, None
-        of_layer = self._of_layer(node)
+        of_layer = weight_of_layer(self.builder, node)
         if of_layer is not None:
             named = of_layer if isinstance(of_layer, ast.Attribute) else node
-            return of_layer, self._weight_of(named)
-        weight = self._weight_of(node)
+            return of_layer, shape_of_weight(self.builder, named)
+        weight = shape_of_weight(self.builder, node)
         if weight is not None:
             return node, weight
         node.value, value = self.value(node.value)
@@ -234,34 +237,6 @@ class Calling(Helping):
             if node.attr == "ndim" and not value.lead:
                 return node, Number(ast.Constant(len(value.axes)))
         return node, None
-
-    def _weight_of(self, node: ast.Attribute) -> Array | None:
-        """The table of an embedding, or the kernel of a map, by its name here."""
-        known = self.builder.attributes.get(self_attribute(node.value) or "")
-        if known is None or known.call is None:
-            return None
-        layer, sides = known.layer.partition(":")[2], ("entries", "features")
-        if (layer, node.attr) == ("Linear", "kernel"):
-            sides = ("in_features", "out_features")
-        elif (layer, node.attr) != ("Embed", "embedding"):
-            return None
-        given = arguments(layer, known.call)
-        return Array([given[side] for side in sides], False)
-
-    def _of_layer(self, node: ast.Attribute) -> ast.expr | None:
-        """A weight of a layer by its name here, or a size that it was declared with."""
-        known = self.builder.attributes.get(self_attribute(node.value) or "")
-        if known is None or known.call is None or not known.layer.startswith("@layer:"):
-            return None
-        layer = known.layer.partition(":")[2]
-        if node.attr == "weight":
-            if layer == "Linear":
-                return expression("w.kernel.T", w=node.value)
-            title = "embedding" if layer == "Embed" else "scale"
-            title = "kernel" if layer.startswith("Conv") else title
-            return expression(f"w.{title}", w=node.value)
-        field = FIELDS.get(node.attr, node.attr)
-        return arguments(layer, known.call).get(field)
 
     def _called(self, node: ast.Call) -> tuple[ast.expr, Value]:
         func = node.func

@@ -347,6 +347,7 @@ class ArrayShapes(ConvolvedShapes):
             second = given[1] if len(given) > 1 else None
             if last == "take_rows" and isinstance(second, Array):
                 second.of_integers()
+                self.symbols.ranked(first, ("entries", "features"))
                 return second.like([*second.axes, *first.axes[1:]], "Float")
             return self._taken(first, second, node)
         if last == "one_hot":

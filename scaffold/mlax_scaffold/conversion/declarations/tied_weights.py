@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.declarations.building import Attribute
+from mlax_scaffold.conversion.declarations.inner_layers import layer_at
 from mlax_scaffold.conversion.declarations.modules import Modules
 from mlax_scaffold.conversion.shapes.layer_shapes import arguments
 from mlax_scaffold.conversion.source.trees import (
@@ -38,7 +38,9 @@ def tied(
     (first, one), (second, other) = [found for found in layers if found is not None]
     if one == "Embed" and other == "Linear":
         first, one, second, other = second, other, first, one
-    if first == second or one != "Linear":
+    if one == other and "." in first:
+        first, second = second, first
+    if first == second or one != "Linear" or "." in first:
         return False
     builder = modules.builder
     known = builder.attributes.pop(first)
@@ -73,15 +75,11 @@ def tied(
 
 
 def _layer(modules: Modules, node: ast.expr) -> tuple[str, str] | None:
-    """The attribute and the kind of a layer whose weight an expression is."""
+    """The path and the kind of a layer whose weight an expression is."""
     if not isinstance(node, ast.Attribute) or node.attr != "weight":
         return None
-    place = self_attribute(node.value)
-    known: Attribute | None = modules.builder.attributes.get(place or "")
-    kind = known.layer.removeprefix("@layer:") if known is not None else ""
-    if place is None or known is None or known.kind != "layer" or kind not in _TABLES:
-        return None
-    return place, kind
+    path, layer = layer_at(modules.builder, node.value) or ("", None)
+    return (path, layer.kind) if layer is not None and layer.kind in _TABLES else None
 
 
 def _declares(node: ast.stmt, attribute: str) -> bool:

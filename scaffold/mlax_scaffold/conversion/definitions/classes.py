@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.declarations.carried_pairs import (
 )
 from mlax_scaffold.conversion.declarations.dividing_rates import with_dividing_rates
 from mlax_scaffold.conversion.declarations.initializer_defaults import with_initializers
+from mlax_scaffold.conversion.declarations.inner_layers import inner_layers
 from mlax_scaffold.conversion.declarations.recurrences import pairs_given
 from mlax_scaffold.conversion.declarations.weight_dtypes import (
     dtypes_kept,
@@ -31,9 +32,7 @@ from mlax_scaffold.conversion.definitions.assumed_axes import (
     Assumed,
     with_assumed_axes,
 )
-from mlax_scaffold.conversion.definitions.class_fields import (
-    static_type,
-)
+from mlax_scaffold.conversion.definitions.class_fields import static_type
 from mlax_scaffold.conversion.definitions.class_methods import (
     ClassMethods,
     computes_nothing,
@@ -327,11 +326,8 @@ class ClassReader(ClassMethods):
         told_by = f"From {self.node.name} of {os.path.basename(builder.origin.path)}."
         doc = docstring(self.node) or told_by
         given = example(self.symbols, fields, env, setup, methods)
-        drops = {
-            a.arg: "flag"
-            for a in (*call.args.args, *call.args.kwonlyargs)
-            if a.arg != "self" and a not in inputs
-        }
+        taken = (*call.args.args, *call.args.kwonlyargs)
+        drops = {a.arg: "flag" for a in taken if a.arg != "self" and a not in inputs}
         tried = trial(
             self.symbols,
             fields,
@@ -358,7 +354,7 @@ class ClassReader(ClassMethods):
             keyless=frozenset(draws.given),
             helpers=builder.helpers.told(),
         )
-        parameters = [a.arg for a in call.args.args if a.arg != "self"]
+        parameters = [a.arg for a in taken if a.arg != "self"]
         interface = Interface(
             builder.name,
             [f.name for f in fields],
@@ -369,6 +365,7 @@ class ClassReader(ClassMethods):
             builder.fixed,
             decays=frozenset(f.name for f in fields if f.word == "Decay"),
             weight=weight_of(builder.attributes, builder.own),
+            layers=inner_layers(builder, fields),
         )
         self.fitted = Fitted(builder, self.symbols, tuple(fields), env)
         self.results[builder.name] = Signature(

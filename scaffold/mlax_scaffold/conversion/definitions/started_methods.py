@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.conversion.source.trees import self_attribute
 
@@ -13,7 +13,7 @@ def of_start(methods: Mapping[str, ast.FunctionDef]) -> set[str]:
     found: set[str] = set()
     queue = [methods["__init__"]] if "__init__" in methods else []
     while queue:
-        for part in queue.pop().body:
+        for part in _run(queue.pop().body):
             call = part.value if isinstance(part, ast.Expr) else None
             if not isinstance(call, ast.Call) or call.args:
                 continue
@@ -29,3 +29,12 @@ def of_start(methods: Mapping[str, ast.FunctionDef]) -> set[str]:
         for part in ast.walk(method)
     }
     return found - {title for title in used if title}
+
+
+def _run(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a body, those under conditions, too: `if tie: self.tie_weights()`."""
+    for part in body:
+        yield part
+        if isinstance(part, ast.If):
+            yield from _run(part.body)
+            yield from _run(part.orelse)

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class InnerLayer:
+    """A layer of the library that a class is made of."""
+
+    kind: str
+    call: ast.Call | None
+    """How it is declared, by the fields of the class; None where these do not tell."""
+    defaults: Mapping[str, ast.expr | None] = field(default_factory=dict)
+    """What the fields are where they are not given."""
 
 
 @dataclass
@@ -27,3 +40,5 @@ class Interface:
     stateful: bool = False
     weight: str | None = None
     """A weight that it has in any case, as it reads it: `self.embed.embedding`."""
+    layers: Mapping[str, InnerLayer] = field(default_factory=dict)
+    """The layers that it has in any case, by their paths: `encoder.embed`."""
