@@ -109,10 +109,12 @@ class _Default:
     def __call__(self, name: str, domain: Domain[T]) -> T:
         if name in self.defaults:
             return self.defaults[name]
-        beyond: tuple[tuple[Any, ...], ...] = domain.beyond if self.larger else ()
-        if self.larger and all(type(value) is int for value in domain.values):
-            beyond = (*beyond, _WHOLE)
-        values = tuple(itertools.chain(domain.values, *beyond))
+        further: list[Any] = []
+        if self.larger:
+            further += itertools.chain(*domain.beyond)
+            if all(type(value) is int for value in domain.values):
+                further += _WHOLE
+        values = (*domain.values, *further)
         chosen = random.Random(f"{self.seed}/{name}").choice(values)
         self.values[name] = chosen
         return chosen

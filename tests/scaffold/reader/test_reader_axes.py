@@ -7,9 +7,12 @@ import textwrap
 
 import pytest
 
+from mlax_scaffold.errors import SpecError
 from mlax_scaffold.reader.axes import type_of
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.checks.shapes import check_shapes
+from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
+from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.reader.source import Source
 from mlax_scaffold.reader.specs import read_spec
 
@@ -605,3 +608,45 @@ def test_the_carry_of_what_takes_more_than_an_input_is_the_last():
     assert isinstance(forward, ast.FunctionDef)
     assert type_of(source, forward, "carry") == 'Float["batch n"]'
     assert type_of(source, forward, "t") == 'Float["..."]'
+
+
+IMAGES = """from mlax_scaffold.spec import BatchNorm, Conv, Layer, MaxPool
+
+
+class Part(Layer):
+    \"\"\"{said}\"\"\"
+
+    channels: int
+    kernel: int = 3
+
+    def setup(self):
+        self.conv = Conv(self.channels, 8, self.kernel)
+        self.pool = MaxPool((3, 3))
+
+    def forward(self, x):
+        return self.pool(self.conv(x)){behind}
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "behind", "shape"),
+    [
+        ("Convolves.", "", "*batch channels height width"),
+        (
+            "Images are (batch, height, width, channels).",
+            "",
+            "*batch height width channels",
+        ),
+        ("NHWC.", "", "*batch height width channels"),
+        ("Convolves.", ".mean(axis=(2, 3))", "*batch channels height width"),
+    ],
+)
+def test_a_file_says_where_channels_are_and_how_many_axes_there_are(
+    said, behind, shape
+):
+    """Where the axes of the layer itself are left out, those of another one tell them."""
+    file = SpecFile("specs/nn/part.py", "nn", IMAGES.format(said=said, behind=behind))
+    with pytest.raises(SpecError) as caught:
+        read_library((file,), find_specs(LIBRARY_SPECS, "library"), foreign=True)
+    edits = [e.text for d in caught.value.diagnostics if d.fix for e in d.fix.edits]
+    assert any(f'Float["{shape}"]' in text for text in edits)

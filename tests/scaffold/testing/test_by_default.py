@@ -73,3 +73,12 @@ def test_what_is_taken_has_no_axis_of_size_1_where_others_are_taken():
     features, heads = taken_by_default(odd, {}) or (1, 1)
     assert features > 1
     assert heads > 1
+
+
+def halved(features: int, heads: int) -> str:
+    odd = features % heads or (features // heads) % 2
+    return f"got features={features}, heads={heads}" if odd else ""
+
+
+def test_sizes_of_heads_that_are_even_are_found():
+    assert taken_by_default(layer(halved), {"heads": 4}) == (8, 4)
