@@ -638,7 +638,7 @@ class Part(Layer):
             "*batch height width channels",
         ),
         ("NHWC.", "", "*batch height width channels"),
-        ("Convolves.", ".mean(axis=(2, 3))", "*batch channels height width"),
+        ("Convolves.", ".mean(axis=(2, 3))", "batch channels height width"),
     ],
 )
 def test_a_file_says_where_channels_are_and_how_many_axes_there_are(
