@@ -267,6 +267,16 @@ def test_a_docstring_says_the_axes_of_an_input(said, shape):
     assert guessed(body, "x") == [f'Float["{shape}"]']
 
 
+def test_an_axis_may_be_computed_of_hyperparameters():
+    body = '"""x: (batch, 5 + classes, groups * 2)."""\nreturn jnp.exp(x)'
+    text = "x, classes: int = 3, groups: int = 2"
+    lines = f"def f({text}):\n{textwrap.indent(body, '    ')}\n"
+    source = Source("specs/functional/f.py", lines)
+    function = source.tree.body[0]
+    assert isinstance(function, ast.FunctionDef)
+    assert type_of(source, function, "x") == 'Float["batch 5+classes groups*2"]'
+
+
 def test_a_mask_that_is_cast_is_true_or_false():
     body = '"""mask: (b, t)"""\nm = mask.astype(x.dtype)\nreturn x * m + (1 - m)'
     assert guessed(body, "x", "mask")[1] == 'Bool["b t"]'

@@ -10,7 +10,7 @@ from mlax_scaffold.reader.axes import operations, scanned
 from mlax_scaffold.reader.axes.described import describe
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.layers import ends_in, keeps, layer_of, tell
-from mlax_scaffold.reader.axes.sizes import Scope
+from mlax_scaffold.reader.axes.sizes import Scope, counts_among
 from mlax_scaffold.reader.source import self_attribute
 
 _DEPTH = 4
@@ -48,8 +48,9 @@ class Evidence:
     def of(self, function: ast.FunctionDef) -> dict[str, Known]:
         """The inputs of a method or a function, by name."""
         found = {a.arg: Known(a.arg) for a in _parameters(function)}
+        fields = {*self.scope.fields, *counts_among(function.args)}
         for name, known in found.items():
-            describe(known, name, self.said, self.scope.fields)
+            describe(known, name, self.said, fields)
         self.names = {name: Alias(known) for name, known in found.items()}
         self._body(function.body)
         for known in found.values():

@@ -12,6 +12,9 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.source import self_attribute
 
+_WHOLE = ("int", "Size", "Count")
+"""Types of hyperparameters that name sizes."""
+
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//"}
 _DEPTH = 5
 """So many values are looked up, one in the other."""
@@ -175,6 +178,24 @@ def _parameters(given: ast.arguments) -> dict[str, ast.expr | None]:
 def _initializes(annotation: ast.expr) -> bool:
     word = WORDS.get(unparsed(annotation))
     return word is not None and word.initializes
+
+
+def counts_among(parameters: ast.arguments) -> set[str]:
+    """The parameters of a function that are whole numbers, by their types or their defaults."""
+    listed = [*parameters.posonlyargs, *parameters.args]
+    pairs = (
+        *zip(reversed(listed), reversed(parameters.defaults), strict=False),
+        *zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True),
+    )
+    counts = {
+        a.arg
+        for a, default in pairs
+        if isinstance(default, ast.Constant) and type(default.value) is int
+    }
+    for a in (*listed, *parameters.kwonlyargs):
+        if a.annotation is not None and unparsed(a.annotation) in _WHOLE:
+            counts.add(a.arg)
+    return counts
 
 
 def arguments(call: ast.Call, names: Mapping[str, object]) -> dict[str, ast.expr]:
