@@ -25,6 +25,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.body import BodyChecker
 from mlax_scaffold.reader.checks.defaults import check_defaults
+from mlax_scaffold.reader.checks.handed_states import check_handed_states
 from mlax_scaffold.reader.checks.keys import check_keys
 from mlax_scaffold.reader.checks.schedules import check_schedule
 from mlax_scaffold.reader.checks.syntax import check_syntax
@@ -193,6 +194,8 @@ class _Reader:
         self.names = _names(first)
         read = self._with_constants(first)
         if isinstance(first, ast.FunctionDef) and check_schedule(self.source, first):
+            return None
+        if isinstance(first, ast.ClassDef) and check_handed_states(self.source, first):
             return None
         if isinstance(read, ast.FunctionDef):
             return self._function(read, doc)

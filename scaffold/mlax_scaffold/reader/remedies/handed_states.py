@@ -1,0 +1,248 @@
+"""Optimizers whose state is handed on, as optax hands it, with moments in its place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.exactness import only_value
+from mlax_scaffold.reader.remedies.bodies import removed
+from mlax_scaffold.reader.source import Source, dotted
+
+_BEGINS = ("init", "setup", "init_state", "initialize")
+_MAPS = ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "tree_map")
+
+Items = Mapping[str, ast.expr]
+
+
+@dataclass(frozen=True)
+class _Handed:
+    """The methods of such an optimizer, and what the state consists of."""
+
+    begin: ast.FunctionDef
+    update: ast.FunctionDef
+    state: ast.arg
+    first: Items
+    last: Items
+
+
+def with_moments(source: Source, node: ast.ClassDef) -> Fix | None:
+    """`init` that returns a state, and `update` that takes it and returns another, with moments of the class.
+
+    None for a class of another form, and for one whose state is read in other ways.
+    """
+    found = _handed(node)
+    if found is None:
+        return None
+    leafwise = [*map(_of_each_leaf, found.first.values())]
+    begun = [
+        f"self.{name} = {text or source.text_of(value)}"
+        for (name, value), text in zip(found.first.items(), leafwise, strict=True)
+    ]
+    reads = dict(_reads(found))
+    returned = found.update.body[-1]
+    new = _given(returned)
+    made = [
+        s for s in found.update.body if isinstance(new, ast.Name) and _binds(s, new.id)
+    ]
+    apart = {n for s in (returned, *made) for n in walk(s)}
+    edits = [
+        _lines(source, found.begin.body[-1], begun),
+        *(source.edit(n, f"self.{m}") for n, m in reads.items() if n not in apart),
+        *(removed(source, s) for s in made),
+        _lines(
+            source,
+            returned,
+            [*_set(source, found, reads), _result(source, returned, reads)],
+        ),
+        _without(source, found.update.args.args, found.state),
+    ]
+    if any(leafwise) and found.update.name == "update":
+        edits.append(_named(source, found.update, "step"))
+    edits += _without_class(source, found)
+    return Fix(tuple(edits))
+
+
+def _without_class(source: Source, found: _Handed) -> Iterator[Edit]:
+    """The NamedTuple of the state taken out, where nothing else reads it."""
+    made = [
+        n.func
+        for m in (found.begin, found.update)
+        for n in walk(m)
+        if isinstance(n, ast.Call)
+    ]
+    for node in source.tree.body:
+        if isinstance(node, ast.ClassDef) and not node.decorator_list:
+            uses = [n for n in walk(source.tree) if _is(n, node.name)]
+            if uses and all(any(source.same(n, m) for m in made) for n in uses):
+                yield removed(source, node)
+
+
+def _set(
+    source: Source, found: _Handed, reads: Mapping[ast.expr, str]
+) -> Iterator[str]:
+    """The statements that set what a step changes, of the state before it."""
+    changed = {n: v for n, v in found.last.items() if reads.get(v) != n}
+    texts = [_text(source, value, reads) for value in changed.values()]
+    targets = [f"self.{name}" for name in changed]
+    if any(n in reads for value in changed.values() for n in walk(value)):
+        yield f"{', '.join(targets)} = {', '.join(texts)}"
+        return
+    yield from (f"{t} = {text}" for t, text in zip(targets, texts, strict=True))
+
+
+def _result(source: Source, returned: ast.stmt, reads: Mapping[ast.expr, str]) -> str:
+    assert isinstance(returned, ast.Return)
+    assert isinstance(returned.value, ast.Tuple)
+    return f"return {_text(source, returned.value.elts[0], reads)}"
+
+
+def _handed(node: ast.ClassDef) -> _Handed | None:
+    methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
+    begin = next((methods[n] for n in _BEGINS if n in methods), None)
+    update = methods.get("update") or methods.get("step")
+    if begin is None or update is None or not begin.body or not update.body:
+        return None
+    given = update.args.args[2:]
+    state = next((a for a in given if "state" in a.arg or a.arg == "s"), None)
+    ends = begin.body[-1], update.body[-1]
+    returns = [n for m in (begin, update) for n in walk(m) if isinstance(n, ast.Return)]
+    if state is None or {*returns} != {*ends}:
+        return None
+    first = _items(ends[0].value) if isinstance(ends[0], ast.Return) else None  # type: ignore[arg-type]
+    new = _given(ends[1])
+    if isinstance(new, ast.Name) and new.id != state.arg:
+        values = only_value(new.id, update)
+        used = [n for n in walk(update) if isinstance(n, ast.Name) and n.id == new.id]
+        new = values[0] if len(values) == 1 and len(used) == 2 else None
+    last = _items(new, state.arg)
+    if not first or last is None or not {*last} <= {*first}:
+        return None
+    found = _Handed(begin, update, state, first, last)
+    read = [*_reads(found)]
+    whole = [n for n in walk(update) if isinstance(n, ast.Name) and n.id == state.arg]
+    spread = sum(_spreads(n, state.arg) for n in walk(update))
+    return found if len(whole) == len(read) + spread else None
+
+
+def _given(returned: ast.stmt) -> ast.expr | None:
+    """The state that a step returns beside the updates."""
+    match returned:
+        case ast.Return(value=ast.Tuple(elts=[_, new])):
+            return new
+    return None
+
+
+def _items(node: ast.expr | None, state: str = "") -> Items | None:
+    """The parts of a state by name: `dict(m=m)`, `{"m": m}`, `State(m=m)`, `state._replace(m=m)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="_replace")) if (
+            name != state
+        ):
+            return None
+        case ast.Call(args=[], keywords=keywords) if all(k.arg for k in keywords):
+            return {k.arg or "": k.value for k in keywords}
+        case ast.Dict(keys=keys, values=values):
+            found = {}
+            for key, value in zip(keys, values, strict=True):
+                if key is None and isinstance(value, ast.Name) and value.id == state:
+                    continue
+                if (
+                    not isinstance(key, ast.Constant)
+                    or not str(key.value).isidentifier()
+                ):
+                    return None
+                found[str(key.value)] = value
+            return found
+        case ast.Name(id=name) if state and name == state:
+            return {}
+    return None
+
+
+def _spreads(node: ast.AST, state: str) -> int:
+    """How often a state is the rest of another one: in `{**state, "m": m}` and `state._replace(m=m)`."""
+    match node:
+        case ast.Dict(keys=keys, values=values):
+            pairs = zip(keys, values, strict=True)
+            return sum(k is None and _is(v, state) for k, v in pairs)
+        case ast.Call(func=ast.Attribute(value=owner, attr="_replace")):
+            return _is(owner, state)
+        case ast.Return(value=ast.Tuple(elts=[_, new])):
+            return _is(new, state)
+    return 0
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _reads(found: _Handed) -> Iterator[tuple[ast.expr, str]]:
+    """Where a step reads a part of the state: `state["m"]`, `state.m`."""
+    name = found.state.arg
+    for node in walk(found.update):
+        match node:
+            case ast.Subscript(value=owner, slice=ast.Constant(value=str(part))) if (
+                _is(owner, name) and part in found.first
+            ):
+                yield node, part
+            case ast.Attribute(value=owner, attr=part) if (
+                _is(owner, name) and part in found.first
+            ):
+                yield node, part
+
+
+def _of_each_leaf(value: ast.expr) -> str:
+    """`jax.tree.map(jnp.zeros_like, params)` for one leaf; empty for any other value."""
+    match value:
+        case ast.Call(func=mapped, args=[function, ast.Name(id=tree)]) if (
+            dotted(mapped) in _MAPS
+        ):
+            pass
+        case _:
+            return ""
+    if isinstance(function, ast.Lambda):
+        [leaf] = function.args.args
+        body = ast.parse(ast.unparse(function.body), mode="eval")
+        for node in ast.walk(body):
+            if isinstance(node, ast.Name) and node.id == leaf.arg:
+                node.id = tree
+        return ast.unparse(body)
+    return f"{ast.unparse(function)}({tree})"
+
+
+def _binds(statement: ast.stmt, name: str) -> bool:
+    return (
+        isinstance(statement, ast.Assign)
+        and len(statement.targets) == 1
+        and _is(statement.targets[0], name)
+    )
+
+
+def _text(source: Source, node: ast.expr, reads: Mapping[ast.expr, str]) -> str:
+    """The text of an expression that reads the moments."""
+    if not any(n in reads for n in walk(node)):
+        return source.text_of(node)
+    text = ast.unparse(node)
+    for read, name in reads.items():
+        if read in walk(node):
+            text = text.replace(ast.unparse(read), f"self.{name}")
+    return text
+
+
+def _lines(source: Source, statement: ast.stmt, lines: list[str]) -> Edit:
+    indent = "\n" + " " * statement.col_offset
+    return source.edit(statement, indent.join(lines))
+
+
+def _without(source: Source, arguments: list[ast.arg], argument: ast.arg) -> Edit:
+    before = arguments[arguments.index(argument) - 1]
+    return source.replace(source.end(before), source.end(argument), "")
+
+
+def _named(source: Source, method: ast.FunctionDef, name: str) -> Edit:
+    line, column = source.start(method)
+    start = line, column + len("def ")
+    return source.replace(start, (line, start[1] + len(method.name)), name)
