@@ -133,15 +133,11 @@ class Declaring(Branches):
 
     def _is_counter(self, name: str, value: ast.expr) -> bool:
         """Report what counts steps, and cannot be declared here or would count in a dtype of few numbers."""
-        declared = self._declares(value) and isinstance(value, ast.Call)
-        role = self._role(value) if declared and isinstance(value, ast.Call) else None
-        if Role.MOMENT not in self.allowed_roles and (
-            Role.TRAINABLE in self.allowed_roles
-            or role in self.allowed_roles
-            or not self.allowed_roles
-        ):
-            return False
-        if role is Role.MOMENT and any(map(_names_integers, walk(value))):
+        if not self.allowed_roles or Role.TRAINABLE in self.allowed_roles:
+            return False  # of a schedule, or a layer
+        role = self._role(value) if isinstance(value, ast.Call) else None
+        exact = role is not Role.MOMENT or any(map(_names_integers, walk(value)))
+        if role in self.allowed_roles and exact:
             return False
         fix = counted(self.source, self.method, name)
         if fix is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,9 @@ from mlax_scaffold.reader.source import Source, dotted
 
 _BEGINS = ("init", "setup", "init_state", "initialize")
 _MAPS = ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "tree_map")
+
+_UPDATES = ("updates", "change", "result", "updates_of_the_step")
+"""Names for what a step returns, where it is computed before the moments are set."""
 
 Items = Mapping[str, ast.expr]
 
@@ -53,11 +57,7 @@ def with_moments(source: Source, node: ast.ClassDef) -> Fix | None:
         _lines(source, found.begin.body[-1], begun),
         *(source.edit(n, f"self.{m}") for n, m in reads.items() if n not in apart),
         *(removed(source, s) for s in made),
-        _lines(
-            source,
-            returned,
-            [*_set(source, found, reads), _result(source, returned, reads)],
-        ),
+        _lines(source, returned, _ending(source, found, reads)),
         _without(source, found.update.args.args, found.state),
     ]
     if any(leafwise) and found.update.name == "update":
@@ -81,23 +81,24 @@ def _without_class(source: Source, found: _Handed) -> Iterator[Edit]:
                 yield removed(source, node)
 
 
-def _set(
-    source: Source, found: _Handed, reads: Mapping[ast.expr, str]
-) -> Iterator[str]:
-    """The statements that set what a step changes, of the state before it."""
-    changed = {n: v for n, v in found.last.items() if reads.get(v) != n}
-    texts = [_text(source, value, reads) for value in changed.values()]
-    targets = [f"self.{name}" for name in changed]
-    if any(n in reads for value in changed.values() for n in walk(value)):
-        yield f"{', '.join(targets)} = {', '.join(texts)}"
-        return
-    yield from (f"{t} = {text}" for t, text in zip(targets, texts, strict=True))
-
-
-def _result(source: Source, returned: ast.stmt, reads: Mapping[ast.expr, str]) -> str:
+def _ending(source: Source, found: _Handed, reads: Mapping[ast.expr, str]) -> list[str]:
+    """The statements that set what a step changes, and return the updates: all of the state before it."""
+    returned = found.update.body[-1]
     assert isinstance(returned, ast.Return)
     assert isinstance(returned.value, ast.Tuple)
-    return f"return {_text(source, returned.value.elts[0], reads)}"
+    result = returned.value.elts[0]
+    changed = {n: v for n, v in found.last.items() if reads.get(v) != n}
+    texts = [_text(source, value, reads) for value in changed.values()]
+    lines = [f"self.{name} = {text}" for name, text in zip(changed, texts, strict=True)]
+    if len(lines) > 1 and any(n in reads for v in changed.values() for n in walk(v)):
+        targets = ", ".join(f"self.{name}" for name in changed)
+        lines = [f"{targets} = {', '.join(texts)}"]
+    text = _text(source, result, reads)
+    if any(reads.get(n) in changed for n in walk(result) if isinstance(n, ast.expr)):
+        taken = {n.id for n in walk(found.update) if isinstance(n, ast.Name)}
+        name = next(n for n in _UPDATES if n not in taken)
+        return [f"{name} = {text}", *lines, f"return {name}"]
+    return [*lines, f"return {text}"]
 
 
 def _handed(node: ast.ClassDef) -> _Handed | None:
@@ -228,7 +229,8 @@ def _text(source: Source, node: ast.expr, reads: Mapping[ast.expr, str]) -> str:
     text = ast.unparse(node)
     for read, name in reads.items():
         if read in walk(node):
-            text = text.replace(ast.unparse(read), f"self.{name}")
+            old = re.escape(ast.unparse(read))
+            text = re.sub(rf"(?<![\w.]){old}(?!\w)", f"self.{name}", text)
     return text
 
 
