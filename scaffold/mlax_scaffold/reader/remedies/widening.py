@@ -68,7 +68,7 @@ def narrowed(
     # The outermost function has the inputs; a nested one may be given anything.
     around = [n for n in ast.walk(source.tree) if _holds(n, operand)]
     typed = [f for f in around if any(a.annotation for a in f.args.args)]  # type: ignore[attr-defined]
-    operand = _begun(operand, around)
+    operand = _begun(source, operand, around)
     told = [*(computed_dtype(source, f) for f in typed)]  # type: ignore[arg-type]
     told.append(_other_dtype(source, operand, met))
     told += [computed_dtype(source, f) for f in around]  # type: ignore[arg-type]
@@ -101,8 +101,8 @@ def _makes_an_array(node: ast.expr) -> bool:
     return False
 
 
-def _begun(operand: ast.expr, around: Sequence[ast.AST]) -> ast.expr:
-    """The call that makes the array that an operand is, or is parts of; any other operand itself."""
+def _begun(source: Source, operand: ast.expr, around: Sequence[ast.AST]) -> ast.expr:
+    """The call of jax.numpy that makes an operand, or the array it is part of; any other operand itself."""
     inner = _of_same_dtype(operand)
     if not isinstance(inner, ast.Name):
         return operand
@@ -112,8 +112,13 @@ def _begun(operand: ast.expr, around: Sequence[ast.AST]) -> ast.expr:
         if isinstance(function, ast.FunctionDef)
         for value in only_value(inner.id, function)
     ]
-    made = len(values) == 1 and _makes_an_array(values[0])
-    return values[0] if made else operand
+    match values:
+        # What NumPy makes is changed in place, and computed in its precision.
+        case [ast.Call(func=ast.Attribute(value=module)) as made] if dotted(
+            module
+        ) == of_jax(source, "jnp").bound and _makes_an_array(made):
+            return made
+    return operand
 
 
 def by_numpy(source: Source, node: ast.AST) -> Fix | None:
