@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 
 def is_read(tree: ast.Module, node: ast.Import | ast.ImportFrom) -> bool:
@@ -12,20 +12,23 @@ def is_read(tree: ast.Module, node: ast.Import | ast.ImportFrom) -> bool:
     return not bound.isdisjoint(read_of_module(tree))
 
 
+def bound_in(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names that nodes bind: as parameters, or by assigning to them."""
+    found: set[str] = set()
+    for node in nodes:
+        match node:
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+    return found
+
+
 def read_of_module(
     scope: ast.AST, local: frozenset[str] = frozenset()
 ) -> Iterator[str]:
     """The names that are read and that no function around them binds."""
     for node in ast.iter_child_nodes(scope):
         if isinstance(node, ast.FunctionDef | ast.Lambda):
-            inner = [*ast.walk(node)]
-            bound = {n.arg for n in inner if isinstance(n, ast.arg)}
-            bound |= {
-                n.id
-                for n in inner
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-            }
-            yield from read_of_module(node, local | bound)
+            yield from read_of_module(node, local | bound_in(ast.walk(node)))
             continue
         if (
             isinstance(node, ast.Name)

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.forms.number_inputs import hyperparameter, without
-from mlax_scaffold.conversion.source.arguments_of import method_of
+from mlax_scaffold.conversion.source.arguments_of import method_of, with_defaults
 from mlax_scaffold.conversion.source.decided import Decided
 from mlax_scaffold.conversion.source.held_layers import calls_of, given_at
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
@@ -56,14 +56,9 @@ def without_call_flags(origin: Origin, thing: str, notes: Notes) -> None:
 
 def _flags_of(call: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr]]:
     """Parameters that are True or False by default, and tell no mode."""
-    given = call.args
-    late = given.args[len(given.args) - len(given.defaults) :]
-    pairs = [*zip(late, given.defaults, strict=True)]
-    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    pairs += [(a, d) for a, d in named if d is not None]
     return [
         (a, d)
-        for a, d in pairs
+        for a, d in with_defaults(call.args)
         if isinstance(literal(d), bool) and not flags([a.arg]) and a.arg in names(call)
     ]
 

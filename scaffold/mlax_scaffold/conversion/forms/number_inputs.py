@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.source.arguments_of import method_of
+from mlax_scaffold.conversion.source.arguments_of import method_of, with_defaults
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
@@ -94,14 +94,9 @@ def numbers_of(
 ) -> list[tuple[ast.arg, ast.expr]]:
     """Parameters whose defaults are numbers or texts, or tuples too, and which are no flags of the mode."""
     kinds = (int, float, str, *((tuple, list) if tuples else ()))
-    given = call.args
-    late = given.args[len(given.args) - len(given.defaults) :]
-    pairs = [*zip(late, given.defaults, strict=True)]
-    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    pairs += [(a, d) for a, d in named if d is not None]
     return [
         (argument, default)
-        for argument, default in pairs
+        for argument, default in with_defaults(call.args)
         if (isinstance(literal(default), kinds) or _may_be_a_number(argument, default))
         and argument.arg not in KEYS
         and not flags([argument.arg])

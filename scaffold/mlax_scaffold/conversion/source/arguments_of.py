@@ -24,12 +24,19 @@ def begins_weights(function: ast.FunctionDef) -> bool:
     return len(given) == 2 and given[0] in KEYS and given[1] in ("shape", "size")
 
 
+def with_defaults(given: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
+    """The parameters that have defaults, with those."""
+    late = given.args[len(given.args) - len(given.defaults) :]
+    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    return [
+        *zip(late, given.defaults, strict=True),
+        *((a, d) for a, d in named if d is not None),
+    ]
+
+
 def defaults_of(given: ast.arguments) -> dict[str, ast.expr]:
     """The defaults of parameters, by name."""
-    late = given.args[len(given.args) - len(given.defaults) :]
-    found = dict(zip([a.arg for a in late], given.defaults, strict=True))
-    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    return found | {a.arg: d for a, d in named if d is not None}
+    return {argument.arg: default for argument, default in with_defaults(given)}
 
 
 def beside_self(given: ast.arguments, *, open_ended: bool = False) -> ast.arguments:

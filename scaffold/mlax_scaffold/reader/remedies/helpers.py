@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.read_names import bound_in
 from mlax_scaffold.reader.source import Source, self_attribute
 
 
@@ -36,16 +37,9 @@ def _named(tree: ast.Module, name: str) -> Iterator[ast.FunctionDef | ast.ClassD
 
 def _uses(node: ast.AST, name: str) -> Iterator[ast.Name]:
     """The places where a name is that of the module: not those of functions that bind it."""
-    if isinstance(node, ast.FunctionDef | ast.Lambda):
-        inside = [*ast.walk(node)]
-        bound = {n.arg for n in inside if isinstance(n, ast.arg)}
-        bound |= {
-            n.id
-            for n in inside
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
-        if name in bound:
-            return
+    function = isinstance(node, ast.FunctionDef | ast.Lambda)
+    if function and name in bound_in(ast.walk(node)):
+        return
     if isinstance(node, ast.Name) and node.id == name:
         yield node
     for child in ast.iter_child_nodes(node):
@@ -147,17 +141,9 @@ def _reads_locals(function: ast.FunctionDef, method: ast.FunctionDef) -> bool:
     """Whether a function inside of a method reads what that binds, or holds texts of several lines."""
     inside = [*ast.walk(function)]
     outside = [n for n in ast.walk(method) if n not in inside]
-    bound = {n.arg for n in outside if isinstance(n, ast.arg)} - {"self"}
-    bound |= {
-        n.id
-        for n in outside
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
+    bound = bound_in(outside) - {"self"}
     bound |= {n.name for n in outside if isinstance(n, ast.FunctionDef)}
-    own = {n.arg for n in inside if isinstance(n, ast.arg)}
-    own |= {
-        n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
+    own = bound_in(inside)
     read = {n.id for n in inside if isinstance(n, ast.Name)} - own
     long = any(
         isinstance(n, ast.Constant | ast.JoinedStr) and n.lineno != n.end_lineno
