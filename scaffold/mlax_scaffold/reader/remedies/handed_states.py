@@ -204,14 +204,17 @@ def _of_each_leaf(value: ast.expr) -> str:
             pass
         case _:
             return ""
-    if isinstance(function, ast.Lambda):
-        [leaf] = function.args.args
+    if isinstance(function, ast.Lambda) and len(function.args.args) == 1:
+        leaf = function.args.args[0]
         body = ast.parse(ast.unparse(function.body), mode="eval")
         for node in ast.walk(body):
             if isinstance(node, ast.Name) and node.id == leaf.arg:
                 node.id = tree
         return ast.unparse(body)
-    return f"{ast.unparse(function)}({tree})"
+    made = ast.unparse(function)
+    return (
+        f"({made})({tree})" if isinstance(function, ast.Lambda) else f"{made}({tree})"
+    )
 
 
 def _binds(statement: ast.stmt, name: str) -> bool:
