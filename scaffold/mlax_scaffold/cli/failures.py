@@ -106,17 +106,19 @@ def _offer(error: SpecError) -> str:
     for path in sorted(waiting):
         own = [d for d in found if d.location.path == path]
         edits = sum(1 for d in own if d.fix)
+        told = {d.message for d in own}
         lines.append(
-            f"{path}: {edits} of {len(own)} can be mended by --fix, once the other"
+            _left(path, error.left)
+            if edits == len(own)
+            or any(d.message not in told for d in error.left if d.location.path == path)
+            else f"{path}: {edits} of {len(own)} can be mended by --fix, once the other"
             f"{_s(len(own) - edits)} {'is' if len(own) - edits == 1 else 'are'} by hand."
-            if edits < len(own)
-            else _left(path, error.left)
         )
     return "\n".join(lines)
 
 
 def _left(path: str, left: Iterable[Diagnostic]) -> str:
-    """What the edits of a spec leave to mend by hand, with its lines."""
+    """What the edits of a spec leave to mend by hand, with its lines, where they bring more to light."""
     own = [d for d in left if d.location.path == path]
     lines = [f"{path}: the edits shown bring to light what is to be mended by hand:"]
     for diagnostic in own:

@@ -40,5 +40,24 @@ OF_STEPS = ("step", "step_number", "key", "dither", "value", "value_and_gradient
 RESERVED_IN_FUNCTIONS = frozenset(("arrays", "checks", "self"))
 """The same for a function."""
 
+IMPORTED_CLASSES = frozenset(
+    [
+        *(
+            "Any",
+            "Callable",
+            "ClassVar",
+            "Literal",
+            "Mapping",
+            "NamedTuple",
+            "Sequence",
+        ),
+        *("Cell", "CellHyperparams", "InitializedLayer", "InitializedOptimizer"),
+        *("LayerHyperparams", "LayerModule", "LayerOutput", "OptimizerHyperparams"),
+        *("DTypeLike", "OfLayer", "OfOptimizer", "Padding", "PaddingLike"),
+        *("PrecisionLike", "Case", "OptimizerCase", "Pick", "Weights"),
+    ]
+)
+"""Names that generated modules, or their tests, import classes and types by."""
+
 ENTRY_POINT = "entry__"
 """The argument of a resolved call of a sub-layer that names another entry point than `forward`."""

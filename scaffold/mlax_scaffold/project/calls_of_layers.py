@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
-from mlax_scaffold.project.trial_program import Failure
+from mlax_scaffold.project.trial_failures import Failure
 from mlax_scaffold.reader.remedies.channels import FIELD, channels_last, made_of
 from mlax_scaffold.reader.remedies.single_sizes import in_sequences
 from mlax_scaffold.reader.source import Source
@@ -44,7 +44,7 @@ def with_last_channels(
     source = Source(maker.source, maker.text)
     # Sizes that are equal by chance fit in any order: then the names of axes decide.
     said = made_of(source, name, layers) & _last_axes(maker)
-    if not (failure.always or failure.axes or said):
+    if not (failure.always or failure.axes or said or _are_last(refused, failure)):
         return []
     fix = channels_last(source, layers)
     if fix is not None:
@@ -56,6 +56,14 @@ def with_last_channels(
             fix=fix,
         )
     return source.diagnostics
+
+
+def _are_last(refused: re.Match[str], failure: Failure) -> bool:
+    """Whether the last axis has the size of the channels, whatever it is, where a layer refuses its input."""
+    found = [refused, *filter(None, map(_REFUSED.search, failure.others))]
+    own = [m for m in found if m["layer"] == refused["layer"]]
+    sizes = {m["size"] for m in own}
+    return len(sizes) > 1 and all(m["size"] == m["last"] for m in own)
 
 
 def _last_axes(definition: Definition) -> set[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mlax_scaffold.errors import Diagnostic, Fix, did_you_mean
 from mlax_scaffold.model.definition import Definition
-from mlax_scaffold.project.trial_program import Failure, Frame, Missing
+from mlax_scaffold.project.trial_failures import Failure, Frame, Missing
 from mlax_scaffold.reader.checks.scatters import report_scatter
 from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.axes import LAST, renamed

@@ -15,7 +15,8 @@ from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.settings import import_root
 from mlax_scaffold.project.staging import Stage, staged_package
 from mlax_scaffold.project.tracebacks import explained, explained_name
-from mlax_scaffold.project.trial_program import PROGRAM, Failure
+from mlax_scaffold.project.trial_failures import Failure
+from mlax_scaffold.project.trial_program import PROGRAM
 from mlax_scaffold.project.tried import Keys, Tried
 from mlax_scaffold.project.workspace import Generation, Workspace
 from mlax_scaffold.reader.remedies.mending import mend

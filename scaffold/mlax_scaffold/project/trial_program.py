@@ -1,11 +1,6 @@
-"""The program that a trial runs in a process of its own, and what it finds."""
+"""The program that a trial runs in a process of its own."""
 
 from __future__ import annotations
-
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 # What jax does not have is looked for in the text of a spec, all of it at once. Then its example
 # is traced, until something fails. It may not fit the layer: so the cases of the generated tests
@@ -121,7 +116,7 @@ def traces(traced):
         said = {"always": always is not None, "axes": contract and sizes_of(contract) or {}}
         found = [failure(told, source=traced["source"]) | said]
         if contract and always is None and not said["axes"]:
-            found[0]["fits"] = fitting(contract)
+            found[0] |= {"fits": fitting(contract), "others": refusals(contract)}
         return found if always or not contract else found + of_other_dtypes(traced)
     if not traced["code"]:
         # Of what no example can be made, a case of the tests tells whether anything is taken.
@@ -264,6 +259,16 @@ def fitting(contract):
     except Exception:
         return {}
 
+# What cases of the defaults are refused with, of one size and another.
+def refusals(contract):
+    from mlax_scaffold.testing.by_default import refusals_by_default
+
+    try:
+        fields = contract.spec.load()._fields_
+        return refusals_by_default(contract.make, fields.defaults)
+    except Exception:
+        return []
+
 found = failures()
 if not found:
     for traced in task["traced"]:
@@ -286,76 +291,3 @@ else:
 with open(result, "w", encoding="utf-8") as file:
     json.dump(found, file)
 """
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A line of the package in a traceback."""
-
-    path: str
-    line: int
-    span: tuple[int, int, int] | None
-    """The column of the expression, and the line and the column where it ends."""
-
-
-@dataclass(frozen=True)
-class Missing:
-    """An attribute that a module does not have: its place in the spec, in bytes."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    name: str
-    owner: str
-    close: str
-    """One that it has, and that is almost spelt so; "": there is none."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What a trial found."""
-
-    module: str = ""
-    """The module that does not import; "": it is what was raised when it was traced."""
-    source: str = ""
-    """The spec whose definition was traced."""
-    kinds: tuple[str, ...] = ()
-    """The names of the exception's classes, its own first."""
-    message: str = ""
-    frames: tuple[Frame, ...] = ()
-    """Lines of the package, from the outside."""
-    name: Missing | None = None
-    always: bool = False
-    """Whether it is raised in every case that the generated tests would pick."""
-    default: bool = False
-    """Whether it is so for the defaults, whatever else is given, and not for others."""
-    axes: Mapping[str, str] = field(default_factory=dict)
-    """What axes have to be that the types of the spec leave open, as shapes say it."""
-    definition: str = ""
-    """Which one of its spec was traced."""
-    fits: Mapping[str, str] = field(default_factory=dict)
-    """Values and shapes that are taken with the defaults, where those of the example are not."""
-    wide: int | None = None
-    """Which operand of the expression has another dtype than the input, where that is what was found."""
-    meets: bool = False
-    """Whether the other operand has that of the input."""
-
-    @property
-    def error(self) -> str:
-        """The exception as Python shows it."""
-        return f"{self.kinds[0]}: {self.message}"
-
-    @classmethod
-    def read(cls, given: Mapping[str, Any]) -> Failure:
-        """From what the program wrote."""
-        if "name" in given:
-            return cls(source=given["source"], name=Missing(*given["name"]))
-        frames = tuple(
-            Frame(path.replace(os.sep, "/"), line, span and tuple(span))
-            for path, line, span in given["frames"]
-        )
-        kinds = tuple(given["kinds"])
-        told = given["module"], given["source"], kinds, given["message"], frames
-        said = ("always", "axes", "default", "definition", "fits", "meets", "wide")
-        return cls(*told, **{name: given[name] for name in said if name in given})

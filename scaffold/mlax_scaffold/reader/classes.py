@@ -23,6 +23,7 @@ from mlax_scaffold.model.reserved import OF_OPTIMIZERS, OF_STEPS, RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.body import BodyChecker
+from mlax_scaffold.reader.checks.class_names import check_class_name
 from mlax_scaffold.reader.checks.defaults import check_scope
 from mlax_scaffold.reader.checks.helpers import check_constant
 from mlax_scaffold.reader.checks.keys import check_keys
@@ -32,6 +33,7 @@ from mlax_scaffold.reader.checks.names import (
     check_locals,
     check_returns_nothing,
 )
+from mlax_scaffold.reader.checks.parameters import check_parameters
 from mlax_scaffold.reader.checks.parts_of_steps import check_parts_of_steps
 from mlax_scaffold.reader.checks.properties import check_property, static_attributes
 from mlax_scaffold.reader.checks.step_indices import check_periods, counts_steps
@@ -58,7 +60,7 @@ from mlax_scaffold.reader.methods import names_of, read_method
 from mlax_scaffold.reader.remedies.classes import called_so, typed, undecorated
 from mlax_scaffold.reader.remedies.constructors import as_setup
 from mlax_scaffold.reader.remedies.foreign import with_base
-from mlax_scaffold.reader.remedies.names import attribute_named, parameters_named
+from mlax_scaffold.reader.remedies.names import attribute_named
 from mlax_scaffold.reader.remedies.taken_names import beside_field, default_of_weight
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
@@ -110,6 +112,7 @@ class ClassReader:
                 fix=undecorated(self.source, decorator),
             )
         kind = BASES[bases[0]]
+        check_class_name(self.source, node, kind)
         hyperparameters: list[Hyperparameter] = []
         methods: list[ast.FunctionDef] = []
         constants: list[tuple[str, ast.expr]] = []
@@ -277,8 +280,7 @@ class ClassReader:
                     fix=default_of_weight(self.source, methods, name),
                 )
             attributes[declaration.name] = attribute_of(declaration)
-        special = SPECIAL[kind]
-        layer = kind.is_layer
+        special, layer = SPECIAL[kind], kind.is_layer
         if layer:
             words = ("training", "key", "keys", "stored")
             # What is declared by such a name is one finding, not one for each of its uses.
@@ -309,15 +311,8 @@ class ClassReader:
     ) -> Method:
         role = self.roles.get(node.name) or role_of(node, SPECIAL[kind])
         expected = SIGNATURES.get(role, {}).get(kind)
-        given = tuple(a.arg for a in node.args.args)
-        taken = (expected, (*(expected or ()), *OPTIONAL.get(role, ())))
-        if expected and given not in taken:
-            self.source.report(
-                node,
-                f"{node.name} takes ({', '.join(given)})",
-                f"Write `def {node.name}({', '.join(expected)})`.",
-                fix=parameters_named(self.source, node, expected),
-            )
+        if expected:
+            check_parameters(self.source, node, expected, OPTIONAL.get(role, ()))
         held = (Role.STATE, Role.MOMENT)
         assignable = {d.name for d in declarations if d.role in held}
         known = attributes

@@ -31,6 +31,7 @@ from mlax_scaffold.reader.remedies.elsewhere import (
     without,
 )
 from mlax_scaffold.reader.remedies.foreign import by_hand, without_import
+from mlax_scaffold.reader.remedies.names import of_module
 from mlax_scaffold.reader.source import Source
 
 BASES = {
@@ -195,7 +196,8 @@ class ImportReader:
 
     def _everything(self, node: ast.ImportFrom, module: str) -> None:
         """`from module import *`: of the words, those that the spec reads are written."""
-        read = {*read_of_module(self.source.tree)}
+        # What the file defines takes the place of a word.
+        read = {*read_of_module(self.source.tree)} - of_module(self.source)
         known = spec_words(self.words) - {*dir(builtins)} if module == SPEC else ()
         names = ", ".join(sorted(read.intersection(known)))
         edit = removed(self.source, node)

@@ -77,6 +77,17 @@ def taken_by_default(make: Make[C], defaults: Mapping[str, Any]) -> C | None:
     return None
 
 
+def refusals_by_default(make: Make[Any], defaults: Mapping[str, Any]) -> list[str]:
+    """What cases of the defaults are refused with, each text once."""
+    found: dict[str, None] = {}
+    for seed in range(_SEEDS):
+        try:
+            make(_Default(seed, defaults))
+        except Unfit as unfit:
+            found[str(unfit.__cause__ or unfit)] = None
+    return [*found]
+
+
 def holding(make: Make[C], defaults: Mapping[str, Any]) -> Make[C]:
     """Makes the cases that have these values, of which nothing is picked."""
     return (lambda pick: make(_Held(pick, defaults))) if defaults else make

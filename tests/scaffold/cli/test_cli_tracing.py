@@ -585,6 +585,42 @@ def test_sizes_that_are_equal_by_chance_say_nothing_of_channels(project: Project
     assert edits == [", channel_last=True"] * 6
 
 
+TIMED = '''\
+import jax
+import jax.numpy as jnp
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.batch_norm import BatchNorm
+from mlax_scaffold.specs.nn.conv import Conv
+from mlax_scaffold.specs.nn.linear import Linear
+
+
+class Timed(Layer):
+    """A convolution over time of what a layer makes, which no name of an axis tells."""
+
+    dim: Size
+
+    def setup(self):
+        inner = 2 * self.dim
+        self.inward = Linear(self.dim, inner * 2)
+        self.conv = Conv(1, inner, inner, kernel_size=(3,), padding="SAME")
+        self.norm = BatchNorm(inner)
+
+    def forward(self, x: Float["batch time dim"]) -> Float["batch time 2*dim"]:
+        a, g = jnp.split(self.inward(x), 2, axis=-1)
+        return self.norm(self.conv(a * jax.nn.sigmoid(g)))
+'''
+
+
+def test_layers_refuse_what_has_its_channels_last_whatever_their_number(
+    project: ProjectFolder,
+):
+    error = refused(project, "timed", TIMED)
+    told = "`Conv` is given its channels last, and wants them behind the batch"
+    assert error["message"] == told
+    edits = [edit["text"] for edit in error["fix"]["edits"]]
+    assert edits == [", channel_last=True"] * 2
+
+
 PART = '''\
 import jax
 

@@ -631,7 +631,7 @@ class Part(Layer):
 
     def setup(self):
         self.conv = Conv(self.channels, 8, self.kernel)
-        self.pool = MaxPool((3, 3))
+        self.pool = MaxPool({sizes})
 
     def forward(self, x):
         return self.pool(self.conv(x)){behind}
@@ -649,14 +649,42 @@ class Part(Layer):
         ),
         ("NHWC.", "", "*batch height width channels"),
         ("Convolves.", ".mean(axis=(2, 3))", "batch channels height width"),
+        (
+            "Takes x: (batch, channels, height, width), and returns the same.",
+            "",
+            "batch channels height width",
+        ),
     ],
 )
+@pytest.mark.parametrize("sizes", ["(3, 3)", "(self.kernel, self.kernel)"])
 def test_a_file_says_where_channels_are_and_how_many_axes_there_are(
-    said, behind, shape
+    said, behind, shape, sizes
 ):
     """Where the axes of the layer itself are left out, those of another one tell them."""
-    file = SpecFile("specs/nn/part.py", "nn", IMAGES.format(said=said, behind=behind))
+    text = IMAGES.format(said=said, behind=behind, sizes=sizes)
+    assert any(f'Float["{shape}"]' in edit for edit in edits_of(text, "nn"))
+
+
+def edits_of(text: str, section: str) -> list[str]:
+    """The texts of the edits that are offered for a spec."""
+    file = SpecFile(f"specs/{section}/part.py", section, text)
     with pytest.raises(SpecError) as caught:
         read_library((file,), find_specs(LIBRARY_SPECS, "library"), foreign=True)
-    edits = [e.text for d in caught.value.diagnostics if d.fix for e in d.fix.edits]
-    assert any(f'Float["{shape}"]' in text for text in edits)
+    return [e.text for d in caught.value.diagnostics if d.fix for e in d.fix.edits]
+
+
+def test_what_is_said_to_be_of_integers_has_no_dtype_to_compute_in():
+    text = '''import jax.numpy as jnp
+
+
+def distance(a, b, cost=1.0):
+    """How many edits lead from one to the other.
+
+    a: (n,) integers, b: (m,) integers
+    """
+    row = jnp.arange(b.shape[0] + 1) * cost
+    return jnp.where(a[:, None] == b, 0.0, cost).sum() + row[-1]
+'''
+    edits = edits_of(text, "functional")
+    assert 'Int["n"]' in "".join(edits)
+    assert not any(".dtype" in edit for edit in edits)

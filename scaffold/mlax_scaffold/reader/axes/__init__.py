@@ -79,8 +79,9 @@ def _read(
     ]
     at = [(owner, part) for owner, part in found if part.lineno == line]
     for owner, part in at or found[:1]:
-        scope = Scope(tree, owner if isinstance(owner, ast.ClassDef) else None)
-        said = text_above(source.written.splitlines(), part)
+        of_class = owner if isinstance(owner, ast.ClassDef) else None
+        scope = Scope(tree, of_class)
+        said = text_above(source.written.splitlines(), part, of_class)
         yield scope, Evidence(scope, said=said).of(part), part
 
 

@@ -75,15 +75,18 @@ def _axes(
     return named, said
 
 
-def text_above(lines: Sequence[str], method: ast.FunctionDef) -> str:
-    """The comments above a method, its docstring, and the comments of its head."""
+def text_above(
+    lines: Sequence[str], method: ast.FunctionDef, owner: ast.ClassDef | None
+) -> str:
+    """The comments above a method and those of its head, and its docstring; of `forward` its class's, too."""
     first = min([method.lineno, *(d.lineno for d in method.decorator_list)])
     above = first - 1
     while above and lines[above - 1].strip().startswith("#"):
         above -= 1
     head = lines[above : method.body[0].lineno]
     own = _beside(lines, method)
-    return "\n".join([*own, *head, ast.get_docstring(method) or ""])
+    documented = [method, *([owner] if owner and method.name == "forward" else [])]
+    return "\n".join([*own, *head, *(ast.get_docstring(d) or "" for d in documented)])
 
 
 def _beside(lines: Sequence[str], method: ast.FunctionDef) -> list[str]:

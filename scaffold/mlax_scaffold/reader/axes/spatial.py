@@ -39,7 +39,9 @@ def axes_of_layers(tree: ast.AST) -> str:
 
 
 def _is_size(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) is int
+    """Whether an item is the size of one axis: a number, or what has a name."""
+    number = isinstance(node, ast.Constant) and type(node.value) is int
+    return number or isinstance(node, ast.Name | ast.Attribute | ast.BinOp)
 
 
 def with_axes(

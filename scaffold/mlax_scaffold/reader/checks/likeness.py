@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.axes.evidence import Evidence
+from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import word_of
 from mlax_scaffold.reader.checks.number_arguments import number_arguments
 from mlax_scaffold.reader.source import dotted, self_attribute
@@ -121,8 +123,15 @@ def array_handed(tree: ast.Module, method: ast.FunctionDef) -> str | None:
 
 
 def exact_arguments(tree: ast.Module, method: ast.FunctionDef) -> set[str]:
-    """The arguments that a caller gives an input, or a state, of integers or booleans of its own."""
-    return {*_handed(tree, method, ("Int", "Bool"))}
+    """The arguments that a caller gives an input, or a state, of integers or booleans of its own.
+
+    And those without a type that are indices in the body, or of which its docstring says so.
+    """
+    said = ast.get_docstring(method) or ""
+    known = Evidence(Scope(tree), said=said).of(method)
+    typed = {a.arg for a in method.args.args if a.annotation is not None}
+    own = {name for name, input in known.items() if input.kind in ("Int", "Bool")}
+    return {*_handed(tree, method, ("Int", "Bool"))} | (own - typed)
 
 
 def _handed(

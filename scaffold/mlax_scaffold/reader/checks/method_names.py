@@ -11,6 +11,7 @@ from mlax_scaffold.model.spec_names import runs_specs
 from mlax_scaffold.reader.checks.names import OF_HYPERPARAMS
 from mlax_scaffold.reader.kinds import SPECIAL
 from mlax_scaffold.reader.remedies.names import method_named
+from mlax_scaffold.reader.remedies.of_leaves import as_update, computed_with
 from mlax_scaffold.reader.roles import role_of
 from mlax_scaffold.reader.source import Source
 
@@ -24,22 +25,35 @@ def check_method_names(
     """Report methods whose names mean something else.
 
     Returns:
-        The methods: what is `setup` by another name as that, so that what is right in it is no finding.
+        The methods: what is `setup` or `update` by another name as that, so that what is right in it
+        is no finding.
     """
     seen = {h.name for h in hyperparameters}
     read = list(methods)
+    names = {m.name for m in methods}
     for at, method in enumerate(methods):
         special = method.name in SPECIAL[kind]
         if method.name in seen:
             source.report(method, f"`{method.name}` is declared twice")
+        elif (
+            (kind, method.name) == (Kind.OPTIMIZER, "step")
+            and "update" not in names
+            and (leaf := computed_with(method)) is not None
+        ):
+            source.report(
+                method,
+                f"step is called once for all weights, and computes with `{leaf}` as with one array",
+                "The method that is called for each leaf is `update(self, grad, param)`.",
+                fix=as_update(source, method),
+            )
+            read[at] = _called(method, "update")
         elif not special and method.name in RESERVED | OF_HYPERPARAMS:
             message = f"`{method.name}` is a name of the generated module"
             if method.name == "init" and all(m.name != "setup" for m in methods):
                 hint = "What declares weights and states is `setup`."
                 fix = method_named(source, method, "setup")
                 source.report(method, message, hint, fix=fix)
-                read[at] = copy.copy(method)
-                read[at].name = "setup"
+                read[at] = _called(method, "setup")
             else:
                 source.report(method, message, "Choose another name.")
         elif not special and runs_specs(kind, method.name):
@@ -60,6 +74,12 @@ def check_method_names(
             )
         seen.add(method.name)
     return read
+
+
+def _called(method: ast.FunctionDef, name: str) -> ast.FunctionDef:
+    method = copy.copy(method)
+    method.name = name
+    return method
 
 
 def _free(name: str) -> str:

@@ -14,7 +14,7 @@ _OF_NUMBERS = ("abs", "float", "int", "len", "max", "min", "pow", "round")
 
 
 def number_arguments(tree: ast.Module, method: ast.FunctionDef) -> set[str]:
-    """The parameters of a function that each of its calls in the module gives such a number."""
+    """The parameters of a function that its default, and each call in the module, gives such a number."""
     return _numbers(tree, method, ())
 
 
@@ -24,7 +24,12 @@ def _numbers(
     given = [*method.args.posonlyargs, *method.args.args]
     member = bool(given) and given[0].arg == "self"
     names = [a.arg for a in given[member:]]
-    found: dict[str, bool] = {}
+    behind = given[len(given) - len(method.args.defaults) :]
+    found = {
+        arg.arg: True
+        for arg, default in zip(behind, method.args.defaults, strict=True)
+        if _is_number(default, set())
+    }
     for caller in (n for n in walk(tree) if isinstance(n, ast.FunctionDef)):
         for call in (n for n in walk(caller) if isinstance(n, ast.Call)):
             called = self_attribute(call.func) if member else dotted(call.func)

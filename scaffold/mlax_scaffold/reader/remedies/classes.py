@@ -9,13 +9,13 @@ from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.bindings import choices_in, is_elif
 from mlax_scaffold.reader.remedies.modes import TRAINS, mode
-from mlax_scaffold.reader.remedies.names import SPEC, uses_of_self
+from mlax_scaffold.reader.remedies.names import SPEC, of_module, uses_of_self
 from mlax_scaffold.reader.source import Source, class_of, dotted
 
 CALLED = {
     "forward": ("__call__", "call", "apply", "foward", "forwards", "fwd"),
     "setup": ("build", "set_up", "setUp", "init"),
-    "value": ("__call__", "call"),
+    "value": ("__call__", "call", "forward", "get_lr", "lr", "schedule"),
     "update": ("__call__", "update_fn"),
 }
 """What the methods of specs are called elsewhere."""
@@ -31,11 +31,17 @@ def undecorated(source: Source, decorator: ast.expr) -> Fix | None:
 
 
 def decorated(source: Source, function: ast.FunctionDef) -> Fix | None:
-    """A function with the decorator of a spec."""
-    if function.decorator_list:
-        return None
-    word = "function"
-    return Fix((source.insert(function, f"@{word}\n"),), (Needed(SPEC, word, word),))
+    """A function with the decorator of a spec, in the place of one that nothing binds.
+
+    None where it has any other.
+    """
+    needed = Needed(SPEC, "function", "function")
+    match function.decorator_list:
+        case []:
+            return Fix((source.insert(function, f"@{needed.bound}\n"),), (needed,))
+        case [ast.Name(id=name) as only] if name not in of_module(source):
+            return Fix((source.edit(only, needed.bound),), (needed,))
+    return None
 
 
 def based_on(source: Source, field: ast.AST, base: str, other: str) -> Fix | None:

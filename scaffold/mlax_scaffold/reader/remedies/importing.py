@@ -59,7 +59,8 @@ def _with_import(text: str, needed: Needed) -> str:
     for statement in statements:
         if _module(statement) != (needed.module if needed.name else ""):
             continue
-        if any(_alias(a) == _alias(alias) for a in statement.names):
+        given = [_alias(a) for a in statement.names]
+        if _alias(alias) in given or given == ["*"]:
             return text
         if isinstance(statement, ast.ImportFrom) and alias.asname is None:
             end = statement.end_lineno or statement.lineno

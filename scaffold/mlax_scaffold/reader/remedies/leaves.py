@@ -57,6 +57,7 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
     if not isinstance(statement, ast.If):
         return None
     found = _Branches()
+    leaf = next((_leaf(n) for n in ast.walk(statement.test) if _leaf(n)), "param")
     for branch, held in ((True, statement.body), (False, statement.orelse)):
         local: dict[str, str] = {}
         for part in held:
@@ -67,14 +68,13 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
             elif not (
                 _read_nothing(part, branch, found)
                 or _read_list(part, branch, found, local)
-                or _read(source, part, branch, found.moments, local)
+                or _read(source, part, branch, found.moments, local, leaf)
             ):
                 return None
     if not found.fit():
         return None
     test = source.text_of(statement.test)
     indent = "\n" + " " * statement.col_offset
-    leaf = next((_leaf(n) for n in ast.walk(statement.test) if _leaf(n)), "param")
     lines = [
         f"self.{name} = moment({m.initializer}, {_chosen_text(test, m)}{m.dtype})"
         if m.initializer
@@ -225,8 +225,12 @@ def _read(
     branch: bool,
     found: dict[str, _Moment],
     local: Mapping[str, str],
+    leaf: str,
 ) -> bool:
-    """Note what a statement declares; False where it is no plain moment."""
+    """Note what a statement declares; False where it is no plain moment.
+
+    What has no shape has that of the leaf.
+    """
     match part:
         case ast.Assign(
             targets=[target],
@@ -236,20 +240,21 @@ def _read(
         case _:
             return False
     if not rest and is_shape(init):
-        given, shape = word(source, "zeros").bound, init
+        given, shape = word(source, "zeros").bound, _text_of(source, init, local)
     elif _is_array(init):
-        given, shape, rest = "", init, rest[1:]
+        given, shape, rest = "", _text_of(source, init, local), rest[1:]
     elif rest:
-        given, (shape, *rest) = _text_of(source, init, local), rest
+        given, shape = (_text_of(source, part, local) for part in (init, rest[0]))
+        rest = rest[1:]
     else:
-        return False
+        given, shape = _text_of(source, init, local), f"{leaf}.shape"
     dtype = "".join(f", {source.text_of(d)}" for d in rest)
     if name is None:
         return False
     own = found.setdefault(name, _Moment(given, dtype, {}))
     if (own.initializer, own.dtype) != (given, dtype) or branch in own.shapes:
         return False
-    own.shapes[branch] = _text_of(source, shape, local)
+    own.shapes[branch] = shape
     return True
 
 

@@ -54,7 +54,7 @@ def of_jax(source: Source, name: str) -> Needed:
 def renamed(source: Source, scope: ast.AST, old: str, new: str) -> Fix | None:
     """A local or a parameter by another name, everywhere in a function."""
     names = [n for n in ast.walk(scope) if isinstance(n, ast.Name)]
-    if new in {n.id for n in names} or not _placed(source, names, [old]):
+    if new in {n.id for n in names} or not placed(source, names, [old]):
         return None
     edits = []
     for node in ast.walk(scope):
@@ -70,102 +70,12 @@ def renamed(source: Source, scope: ast.AST, old: str, new: str) -> Fix | None:
     return Fix(tuple(edits)) if edits else None
 
 
-def _placed(source: Source, names: Iterable[ast.Name], old: Collection[str]) -> bool:
+def placed(source: Source, names: Iterable[ast.Name], old: Collection[str]) -> bool:
     """Whether names stand where they say: not all do that are in texts, before Python 3.12."""
     return all(source.text_of(n) == n.id for n in names if n.id in old)
 
 
-_GRADIENTS = frozenset(("g", "grad", "grads", "gradient", "gradients"))
-_WEIGHTS = frozenset(
-    (
-        "p",
-        "param",
-        "parameter",
-        "parameters",
-        "params",
-        "theta",
-        "w",
-        "weight",
-        "weights",
-    )
-)
-
-
-def _meant(name: str, expected: tuple[str, ...]) -> str | None:
-    """The parameter of an optimizer's method that a name is another name of; None: it says nothing."""
-    for words in (_GRADIENTS, _WEIGHTS):
-        if name in words:
-            return next((n for n in expected if n in words), None)
-    return name if name in expected else None
-
-
-def parameters_named(
-    source: Source, method: ast.FunctionDef, expected: tuple[str, ...]
-) -> Fix | None:
-    """A method whose parameters have these names, in this order; those that it lacks are added.
-
-    None where their names say that they stand in another order, and not which.
-    """
-    given = method.args.args
-    others = method.args.defaults or method.args.kwonlyargs or method.args.posonlyargs
-    if others or not given:
-        return None
-    if len(given) > len(expected):
-        return _without_unread(source, method, expected)
-    places = list(zip((a.arg for a in given), expected, strict=False))
-    meant = [_meant(name, expected) for name, _ in places]
-    if any(m not in (n, None) for m, (_, n) in zip(meant, places, strict=True)):
-        # In another order: the body is renamed by what the names say.
-        if None in meant or len({*meant}) < len(meant) or len(given) < len(expected):
-            return None
-        places = [(name, m or name) for (name, _), m in zip(places, meant, strict=True)]
-    new = {name: n for name, n in places if name != n}
-    read = [n for n in ast.walk(method) if isinstance(n, ast.Name)]
-    names = {n.id for n in read}
-    inner = [n for n in ast.walk(method) if isinstance(n, ast.arg) and n not in given]
-    names |= {a.arg for a in inner}
-    added = expected[len(given) :]
-    if not _placed(source, read, new):
-        return None
-    # What is added may be read already, where nothing else has that name.
-    stored = {n.id for n in read if isinstance(n.ctx, ast.Store)}
-    stored |= {a.arg for a in inner} | _of_module(source)
-    taken = (names & {*new.values()}) | (stored & {*added})
-    if taken or any(a.arg in new for a in inner):
-        return None
-    edits = [
-        source.edit(node, new[node.id])
-        for node in ast.walk(method)
-        if isinstance(node, ast.Name) and node.id in new
-    ]
-    for argument, name in zip(given, expected, strict=False):
-        line, column = source.start(argument)
-        if argument.arg != name:
-            end = (line, column + len(argument.arg))
-            edits.append(source.replace((line, column), end, name))
-    if added:
-        end = source.end(given[-1])
-        edits.append(source.replace(end, end, "".join(f", {name}" for name in added)))
-    # What other edits read would have the name of before.
-    lines = source.start(method)[0], source.end(method)[0]
-    return Fix(tuple(edits), alone=lines if new else (0, 0))
-
-
-def _without_unread(
-    source: Source, method: ast.FunctionDef, expected: tuple[str, ...]
-) -> Fix | None:
-    """A method without the parameters that it does not read, where so many are left as it takes."""
-    read = {n.id for n in ast.walk(method) if isinstance(n, ast.Name)}
-    first, *given = method.args.args
-    kept = [a for a in given if a.arg in read or _meant(a.arg, expected)]
-    if 1 + len(kept) != len(expected):
-        return None
-    texts = ", ".join([first.arg, *map(source.text_of, kept)])
-    end = source.end(given[-1])
-    return Fix((source.replace(source.start(first), end, texts),))
-
-
-def _of_module(source: Source) -> set[str]:
+def of_module(source: Source) -> set[str]:
     """The names that statements of the file bind."""
     found: set[str] = set()
     for node in source.tree.body:
