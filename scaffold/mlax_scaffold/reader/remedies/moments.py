@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
@@ -20,6 +21,7 @@ _COPIES = ("jax.numpy.array", "jax.numpy.asarray", "jax.numpy.copy", "copy.deepc
 _REDUCTIONS = frozenset(
     ("sum", "mean", "norm", "vdot", "dot", "max", "min", "var", "std", "l2_norm")
 )
+_MAPS = ("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map")
 _OF_SHAPE = ("shape", "ndim", "size", "dtype")
 
 
@@ -41,6 +43,7 @@ def moment(
         return None
     leaf = min(inputs)
     found = _filled(source, value, leaf, imports) or _copied(value, leaf, imports)
+    found = found or _mapped(source, value, leaf, imports)
     if found is None and (sets := _set_in_steps(source, setup, name)):
         whole = any(_has_shape_of_leaf(v, method) for method, v in sets)
         shape = f"{leaf}.shape" if whole else "()"
@@ -71,7 +74,7 @@ def _filled(
     """The word, the shape and the dtype of `jnp.zeros(shape)` and the like."""
     if not isinstance(value, ast.Call):
         return None
-    full = qualified(value.func, imports) or ""
+    full = _qualified(value.func, imports)
     dtypes = [*value.args[1:], *(k.value for k in value.keywords if k.arg == "dtype")]
     others = [k for k in value.keywords if k.arg != "dtype"]
     if full not in _FILLED or len(dtypes) > 1 or others or not value.args:
@@ -87,6 +90,39 @@ def _filled(
     dtype = source.text_of(dtypes[0]) if dtypes else ""
     behind = "" if dtype in ("", f"{leaf}.dtype") else f", {dtype}"
     return _Begun(filled, f"{filled}, {shape}{behind}")
+
+
+def _mapped(
+    source: Source, value: ast.expr, leaf: str, imports: Mapping[str, Import]
+) -> _Begun | None:
+    """What `jax.tree.map(jnp.zeros_like, params)` makes of each leaf."""
+    match value:
+        case ast.Call(func=function, args=[made, ast.Name(id=over)], keywords=[]) if (
+            over == leaf and qualified(function, imports) in _MAPS
+        ):
+            pass
+        case _:
+            return None
+    match made:
+        case ast.Lambda(
+            args=ast.arguments(args=[ast.arg(arg=name)]), body=ast.Call() as call
+        ):
+            found = _filled(source, call, name, imports)
+            if found is None or name == leaf:
+                return found
+            text = re.sub(rf"\b{name}\.", f"{leaf}.", found.text)
+            return replace(found, text=text)
+        case ast.Attribute() if filled := _FILLED.get(_qualified(made, imports)):
+            return _Begun(filled, f"{filled}, {leaf}.shape")
+    return None
+
+
+def _qualified(function: ast.expr, imports: Mapping[str, Import]) -> str:
+    """The dotted name of a function; of `jnp` where that is yet to be imported, too."""
+    text = dotted(function) or ""
+    if text.startswith("jnp.") and "jnp" not in imports:
+        return text.replace("jnp", "jax.numpy", 1)
+    return qualified(function, imports) or ""
 
 
 def _of_array(
