@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Protocol
 
+from mlax_scaffold.reader.axes.calls import base_of
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.source import dotted
@@ -114,6 +115,10 @@ def called(
         alias = own
     else:
         alias = find(arguments[0]) if arguments else None
+    if name == "take_along_axis" and len(arguments) > 1:
+        if given := find(base_of(arguments[1])):
+            yield given, _integers
+        return
     position = _INTEGERS.get(name)
     if position is not None and position < len(arguments):
         given = find(arguments[position])
