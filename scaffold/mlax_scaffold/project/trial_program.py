@@ -119,6 +119,8 @@ def traces(traced):
             return [failure(never, source=traced["source"]) | {"always": True, "default": True}]
         told = error if isinstance(error, type(always)) else always or error
         said = {"always": always is not None, "axes": contract and sizes_of(contract) or {}}
+        if always is not None and not said["axes"]:
+            said["types"] = types_of(traced["cases"], error)
         found = [failure(told, source=traced["source"]) | said]
         if contract and always is None and not said["axes"]:
             found[0]["fits"] = fitting(contract)
@@ -214,6 +216,20 @@ def sizes_of(contract):
         return solved(contract.make, reached)
     except Exception:
         return {}
+
+# Shapes of inputs of which their types say nothing, with which something is taken.
+def types_of(cases, error):
+    from mlax_scaffold.testing.ranks import candidates, with_sizes
+
+    path, text = cases
+    for shapes, changed in candidates(text):
+        contract = contract_of((path, changed), error)
+        if contract is None:
+            continue
+        sizes = sizes_of(contract)
+        if sizes or refused(contract) is None:
+            return with_sizes(shapes, sizes)
+    return {}
 
 # What every case of the generated tests is refused with; None where one is taken, or where
 # that is not known.
@@ -332,6 +348,8 @@ class Failure:
     """Whether it is so for the defaults, whatever else is given, and not for others."""
     axes: Mapping[str, str] = field(default_factory=dict)
     """What axes have to be that the types of the spec leave open, as shapes say it."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Shapes that are taken of inputs of which their types say nothing, by name."""
     definition: str = ""
     """Which one of its spec was traced."""
     fits: Mapping[str, str] = field(default_factory=dict)
@@ -357,5 +375,8 @@ class Failure:
         )
         kinds = tuple(given["kinds"])
         told = given["module"], given["source"], kinds, given["message"], frames
-        said = ("always", "axes", "default", "definition", "fits", "meets", "wide")
+        said = (
+            *("always", "axes", "default", "definition", "fits", "meets", "types"),
+            "wide",
+        )
         return cls(*told, **{name: given[name] for name in said if name in given})
