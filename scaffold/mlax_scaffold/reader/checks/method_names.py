@@ -41,7 +41,12 @@ def check_method_names(
                 read[at] = copy.copy(method)
                 read[at].name = "setup"
             else:
-                source.report(method, message, "Choose another name.")
+                source.report(
+                    method,
+                    message,
+                    "Choose another name.",
+                    fix=method_named(source, method, _free(method.name)),
+                )
         elif not special and runs_specs(kind, method.name):
             source.report(
                 method,
