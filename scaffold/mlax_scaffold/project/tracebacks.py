@@ -17,6 +17,7 @@ from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
 from mlax_scaffold.reader.remedies.examples import with_example
 from mlax_scaffold.reader.remedies.names import of_jax, word
+from mlax_scaffold.reader.remedies.traced_math import traced_math
 from mlax_scaffold.reader.remedies.widening import (
     as_floating,
     by_numpy,
@@ -237,6 +238,7 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
             "traces",
             "Compute with arrays (`lax.fori_loop` for a loop, `.astype` for a cast), or "
             "take the number from a hyperparameter or a shape.",
+            lambda source, found: traced_math(source, found.node),
         )
     if mixed := re.search(r"the same dtypes, got ([\w, ]+)", message):
         return _Explanation(

@@ -9,6 +9,8 @@ import pytest
 from cli_projects import ProjectFolder
 
 HEAD = '''\
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -107,6 +109,12 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         "float(x[0, 0])",
         "this needs the number in a traced value",
         None,
+    ),
+    "OfMath": (
+        "return x * math.cos(x[0, 0])",
+        "math.cos(x[0, 0])",
+        "this needs the number in a traced value",
+        "jnp.cos",
     ),
     "Count": (
         "y = x\nfor _ in range(x[0, 0].astype(int)):\n    y = y + 1\nreturn y",

@@ -436,7 +436,7 @@ def test_what_chooses_is_no_number(body: str, expected: str):
         ("mask", 'Bool["*batch"]'),
         ("key_mask", 'Bool["*batch"]'),
         ("token_ids", 'Int["*batch"]'),
-        ("senders", 'Int["*batch"]'),
+        ("senders", 'Int["edges"]'),
         ("lengths", 'Float["..."]'),
     ],
 )
