@@ -182,6 +182,7 @@ def guessed(body: str, *names: str) -> list[str]:
         ),
         # How it is taken apart.
         ("b, t, c = x.shape\nreturn x", 'Float["b t c"]'),
+        ("return x / x.shape[-1]", 'Float["*batch dim"]'),
         ("b, t, c = x.shape\nreturn self.map(x)", 'Float["b t dim"]'),
         ("*batch, c = x.shape\nreturn self.map(x)", 'Float["*batch dim"]'),
         ("n = x.shape[1]\nreturn self.map(x)", 'Float["batch length dim"]'),
@@ -420,6 +421,7 @@ def test_an_input_that_gets_an_axis_has_those_of_the_other_but_the_last():
         ("return jnp.sum(x > 0 & m, axis=-1)", 'Bool["*batch"]'),
         ("return x * (m[:, None] == m[None, :])", 'Int["batch"]'),
         ("return x * (m == 2)", 'Int["*batch"]'),
+        ("return x * (jnp.arange(3)[None, :] < m[:, None])", 'Int["batch"]'),
         # What is computed of is a number.
         ("return x * m * (m == 2)", 'Float["..."]'),
         ("return x * (m == 2.5)", 'Float["..."]'),

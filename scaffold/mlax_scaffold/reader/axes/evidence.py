@@ -202,6 +202,8 @@ class Evidence:
                 left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[one]
             ):
                 operations.are_compared(left, one, self.alias)
+            case ast.Compare(left=left, comparators=[one]):
+                operations.are_counted(left, one, self.alias)
             case ast.BinOp(left=left, op=op, right=right):
                 self._pair(left, right, isinstance(op, ast.MatMult))
             case ast.Subscript(slice=ast.Constant(value=str())):
