@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mlax_scaffold.errors import Edit
@@ -50,10 +50,20 @@ class Resolved:
             return line
         return self.numbers[line - 1] if line <= len(self.numbers) else 0
 
-    def edits(self, edits: Iterable[Edit]) -> list[Edit] | None:
-        """The same edits of the text as it was; None where they would write what was changed."""
+    def edits(
+        self, edits: Iterable[Edit], written: Sequence[str] = ()
+    ) -> list[Edit] | None:
+        """The same edits of the text as it was; None where they would write what was changed.
+
+        Args:
+            edits: edits of the text as it is.
+            written: the lines of the text as it was.
+        """
         found = []
         for e in edits:
+            if kept := self._kept(e, written):
+                found.append(kept)
+                continue
             lines = range(e.line, e.end_line + 1)
             numbers = [self.number(line) for line in lines]
             if min(numbers) <= 0 or numbers != [*range(numbers[0], numbers[-1] + 1)]:
@@ -67,6 +77,27 @@ class Resolved:
             end = self.before(e.end_line, e.end_column)
             found.append(Edit(*start, *end, e.text))
         return found
+
+    def _kept(self, edit: Edit, written: Sequence[str]) -> Edit | None:
+        """An edit of what a line that says something else has kept, at its beginning or its end."""
+        at = -self.number(edit.line)
+        if at <= 0 or at > len(written) or edit.line != edit.end_line:
+            return None
+        new, old = self.text.split("\n")[edit.line - 1], written[at - 1]
+        start, end = _alike(new, old), _alike(new[::-1], old[::-1])
+        if edit.end_column - 1 <= start:
+            return Edit(at, edit.column, at, edit.end_column, edit.text)
+        shift = len(old) - len(new)
+        if edit.column - 1 >= len(new) - end:
+            columns = edit.column + shift, edit.end_column + shift
+            return Edit(at, columns[0], at, columns[1], edit.text)
+        return None
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def resolved(

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 
 from mlax_scaffold.errors import Diagnostic, Fix, did_you_mean
 from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.project.open_axes import with_shapes, with_sizes
 from mlax_scaffold.project.trial_failures import Failure, Frame, Missing
 from mlax_scaffold.reader.checks.scatters import report_scatter
 from mlax_scaffold.reader.origins import Origin, origin
-from mlax_scaffold.reader.remedies.axes import LAST, renamed
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
 from mlax_scaffold.reader.remedies.examples import with_example
 from mlax_scaffold.reader.remedies.names import of_jax, word
+from mlax_scaffold.reader.remedies.traced_math import traced_math
 from mlax_scaffold.reader.remedies.widening import (
     as_floating,
     by_numpy,
@@ -94,8 +95,10 @@ def explained(
         text: the generated module that it is in.
     """
     line = text.split("\n")[frame.line - 1].strip()
-    if failure.axes and (sized := _sized(traced, failure)):
+    if failure.axes and (sized := with_sizes(traced, failure)):
         return sized
+    if failure.types and (shaped := with_shapes(traced, failure)):
+        return shaped
     if "Widening" in failure.kinds:
         return _widened(definition, failure, frame, text)
     if (
@@ -127,38 +130,6 @@ def explained(
         return source.diagnostics
     fix = said.remedy(source, found) if said.remedy else None
     source.report(found.node, said.message, said.hint, fix=fix)
-    return source.diagnostics
-
-
-_REFUSED = "must have shape ("
-"""What a layer says of an input with other axes than its own."""
-
-
-def _sized(traced: Definition, failure: Failure) -> list[Diagnostic]:
-    """Axes that the types leave open, and the code does not, at the first type that has one."""
-    source = Source(traced.source, traced.text)
-    shown = {a: "the last of `...`" if a == LAST else f"`{a}`" for a in failure.axes}
-    names = " and ".join(f"{shown[a]} is `{text}`" for a, text in failure.axes.items())
-    summary = failure.message.strip().split("\n")[0]
-    found = renamed(source, traced.name, failure.axes)
-    if found is not None:
-        place, fix = found
-        shape = source.text_of(place)
-        known = re.findall(r"\w+", shape)
-        if _REFUSED in summary and any(text in known for text in failure.axes.values()):
-            # Channels stand first there, perhaps: no name of an axis mends that.
-            source.report(
-                place,
-                f"a layer that this is given to takes other axes than {shape}",
-                summary,
-            )
-            return source.diagnostics
-        source.report(
-            place,
-            f"the code fits this where {names}, and its type says any size",
-            f"With others: {summary}",
-            fix=fix,
-        )
     return source.diagnostics
 
 
@@ -195,6 +166,10 @@ def _widened(
     fix = by_numpy(source, node)
     if fix is None and operand is not None:
         fix = narrowed(source, operand, met)
+    if fix is None and isinstance(node, ast.Call) and found is not None:
+        # What it computes on the way, no operand changes.
+        of_images = written.startswith("jax.image.")
+        fix = _widened_call(source, found) if of_images else None
     what = f"`{source.text_of(operand)}` is" if operand is not None else "an operand is"
     source.report(
         operand or node,
@@ -263,6 +238,7 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
             "traces",
             "Compute with arrays (`lax.fori_loop` for a loop, `.astype` for a cast), or "
             "take the number from a hyperparameter or a shape.",
+            lambda source, found: traced_math(source, found.node),
         )
     if mixed := re.search(r"the same dtypes, got ([\w, ]+)", message):
         return _Explanation(

@@ -52,6 +52,8 @@ class Failure:
     """Whether it is so for the defaults, whatever else is given, and not for others."""
     axes: Mapping[str, str] = field(default_factory=dict)
     """What axes have to be that the types of the spec leave open, as shapes say it."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Shapes that are taken of inputs of which their types say nothing, by name."""
     definition: str = ""
     """Which one of its spec was traced."""
     fits: Mapping[str, str] = field(default_factory=dict)
@@ -79,7 +81,10 @@ class Failure:
         )
         kinds = tuple(given["kinds"])
         told = given["module"], given["source"], kinds, given["message"], frames
-        said = ("always", "axes", "default", "definition", "fits", "meets", "wide")
+        said = (
+            *("always", "axes", "default", "definition", "fits", "meets", "types"),
+            "wide",
+        )
         others = tuple(given.get("others", ()))
         known = {name: given[name] for name in said if name in given}
         return cls(*told, others=others, **known)

@@ -114,6 +114,8 @@ def traces(traced):
             return [failure(never, source=traced["source"]) | {"always": True, "default": True}]
         told = error if isinstance(error, type(always)) else always or error
         said = {"always": always is not None, "axes": contract and sizes_of(contract) or {}}
+        if always is not None and not said["axes"]:
+            said["types"] = types_of(traced["cases"], error)
         found = [failure(told, source=traced["source"]) | said]
         if contract and always is None and not said["axes"]:
             found[0] |= {"fits": fitting(contract), "others": refusals(contract)}
@@ -209,6 +211,20 @@ def sizes_of(contract):
         return solved(contract.make, reached)
     except Exception:
         return {}
+
+# Shapes of inputs of which their types say nothing, with which something is taken.
+def types_of(cases, error):
+    from mlax_scaffold.testing.ranks import candidates, with_sizes
+
+    path, text = cases
+    for shapes, changed in candidates(text):
+        contract = contract_of((path, changed), error)
+        if contract is None:
+            continue
+        sizes = sizes_of(contract)
+        if sizes or refused(contract) is None:
+            return with_sizes(shapes, sizes)
+    return {}
 
 # What every case of the generated tests is refused with; None where one is taken, or where
 # that is not known.

@@ -204,7 +204,7 @@ class Source:
         place = Location(self.path, line, column)
         told = _escaped(message), _escaped(hint)
         if fix is not None and self.resolved is not None and not fix.written:
-            edits = self.resolved.edits(fix.edits)
+            edits = self.resolved.edits(fix.edits, self.written.split("\n"))
             fix = None if edits is None else replace(fix, edits=tuple(edits))
         if fix is not None and not fix.shown:
             lines = shown_edit(self.written, fix)

@@ -155,6 +155,7 @@ class _Reader:
         sure = [s for s in defining if is_definition(s, BASES)]
         # Where nothing says that it is the definition, what is wrong with it will be told.
         classes = [s for s in defining if isinstance(s, ast.ClassDef)]
+        classes = [c for c in classes if not kind_of(c, self.reader.imports)]
         definitions = sure or classes[:1] or defining[-1:]
         if not definitions:
             self.source.report(

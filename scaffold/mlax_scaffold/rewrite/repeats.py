@@ -117,6 +117,10 @@ def _casts(context: Context, name: str, above: tuple[str, ...]) -> Counter[_Plac
             often = turns[place] if other.given else number
             found[replace(other, given=False)] += times * often
     if method.role is MethodRole.OWN:
+        if context.needs[name].casts:
+            # All that it hands on as trees it casts first.
+            for place in map(_Place, method.reads & names - context.needs.keys()):
+                found[place] = max(found[place], 1)
         return found
     found.update(map(_Place, _weights_of(context, name)))
     return Counter(dict.fromkeys(found, 1)) if above else found

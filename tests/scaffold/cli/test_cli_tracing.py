@@ -9,6 +9,8 @@ import pytest
 from cli_projects import ProjectFolder
 
 HEAD = '''\
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -107,6 +109,12 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         "float(x[0, 0])",
         "this needs the number in a traced value",
         None,
+    ),
+    "OfMath": (
+        "return x * math.cos(x[0, 0])",
+        "math.cos(x[0, 0])",
+        "this needs the number in a traced value",
+        "jnp.cos",
     ),
     "Count": (
         "y = x\nfor _ in range(x[0, 0].astype(int)):\n    y = y + 1\nreturn y",
@@ -435,6 +443,58 @@ def test_sizes_are_tried_with_what_the_edits_before_leave(project: ProjectFolder
     assert project.run("generate", "--fix", trial=True).exit_code == 0
     mended = text.replace("*batch d", "*batch len(levels)")
     assert project.text("specs/nn/opened.py") == mended
+
+
+UNSHAPED = '''\
+import jax
+
+from mlax_scaffold.spec import Float, Int, Layer, Size, l2_norm, lecun_normal, trainable
+
+
+class Unshaped(Layer):
+    """A spec of a test."""
+
+    classes: Size
+    dim: Size
+
+    def setup(self):
+        self.proxies = trainable(lecun_normal(), (self.classes, self.dim))
+
+    def forward(self, x: Float["..."], labels: Int["*batch"]):
+        norm = lambda v: v / l2_norm(v, axis=-1, keepdims=True)
+        chosen = jax.nn.one_hot(labels, self.classes, dtype=x.dtype)
+        return norm(x) @ norm(self.proxies).T * chosen
+'''
+
+
+def test_shapes_are_tried_where_types_say_none(project: ProjectFolder):
+    error = refused(project, "unshaped", UNSHAPED)
+    assert 'shape is "*batch dim", and its type says any' in error["message"]
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    text = project.text("specs/nn/unshaped.py")
+    assert 'x: Float["*batch dim"], labels: Int["*batch"]' in text
+
+
+RESIZED = '''\
+import jax
+
+from mlax_scaffold.spec import Float, Layer
+
+
+class Resized(Layer):
+    """A spec of a test."""
+
+    def forward(self, x: Float["batch h w channels"]):
+        b, h, w, c = x.shape
+        return jax.image.resize(x, (b, 2 * h, 2 * w, c), method="bilinear")
+'''
+
+
+def test_images_are_resized_in_wider_numbers(project: ProjectFolder):
+    refused(project, "resized", RESIZED)
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    text = project.text("specs/nn/resized.py")
+    assert "widened(jax.image.resize)(x, (b, 2 * h" in text
 
 
 WIDE = '''\

@@ -71,6 +71,25 @@ class Example(Layer):
         self.scale = trainable(zeros, (self.dim,))
         self.grid = trainable(zeros, (1, 1, 1, self.dim))
         self.shift = self.scale_ if False else None
+        sizes = [self.dim, 8, self.heads]
+        self.stack = [Linear(a, b) for a, b in zip(sizes[:-1], sizes[1:])]
+        self.grown = []
+        last = 2 * self.dim
+        for size in (3, 4):
+            self.grown.append({"map": Linear(last, size), "norm": LayerNorm(size)})
+            last = size
+        self.made = [self.pair() for _ in range(2)]
+
+    def pair(self):
+        return {"in": Linear(self.heads, 3), "out": Linear(3, self.heads)}
+
+    def _run(self, layers, y):
+        for i, layer in enumerate(layers[:-1]):
+            y = jax.nn.relu(layer(y))
+        return layers[-1](y)
+
+    def _first(self, part, y):
+        return part["map"](y)
 
     def _split(self, y):
         return y.transpose(0, 2, 1)
@@ -115,6 +134,22 @@ def guessed(body: str, *names: str) -> list[str]:
         ("return self.conv(x)", 'Float["*batch height width dim"]'),
         ("return self.first(x)", 'Float["*batch dim height width"]'),
         ("return self.tokens(x)", 'Int["*batch"]'),
+        # What containers hold, in loops and in methods that are given them.
+        ("for f in self.stack:\n    x = f(x)\nreturn x", 'Float["*batch dim"]'),
+        ("return self._run(self.stack, x)", 'Float["*batch dim"]'),
+        ("return self._first(self.grown[0], x)", 'Float["*batch 2*dim"]'),
+        (
+            "for part in self.grown:\n    x = self._first(part, x)\nreturn x",
+            'Float["*batch 2*dim"]',
+        ),
+        ("return self.grown[1]['map'](x)", 'Float["..."]'),
+        ("return self.made[1]['in'](x)", 'Float["*batch heads"]'),
+        (
+            "return sum(p['in'](x) for p in self.made)",
+            'Float["*batch heads"]',
+        ),
+        # What is looked up has axes for what the next layers take.
+        ("return self.conv(self.tokens(x))", 'Int["*batch height width"]'),
         # What weights do to it.
         ("return x @ self.kernel", 'Float["*batch dim"]'),
         ("w = self.kernel.T * 2\nreturn x @ w", 'Float["*batch 3"]'),
@@ -130,6 +165,8 @@ def guessed(body: str, *names: str) -> list[str]:
         ("return self.kernel[x]", 'Int["*batch"]'),
         ("return jnp.take(self.kernel, x, axis=0)", 'Int["*batch"]'),
         ("return jax.nn.one_hot(x, 3)", 'Int["*batch"]'),
+        ("return self.kernel[x[:, :-1], x[:, 1:]]", 'Int["batch length"]'),
+        ("return jnp.take_along_axis(z, x[..., None], -1)", 'Int["*batch"]'),
         (
             'return jnp.einsum("bnd,de->bne", x, self.kernel)',
             'Float["batch length dim"]',
@@ -145,6 +182,7 @@ def guessed(body: str, *names: str) -> list[str]:
         ),
         # How it is taken apart.
         ("b, t, c = x.shape\nreturn x", 'Float["b t c"]'),
+        ("return x / x.shape[-1]", 'Float["*batch dim"]'),
         ("b, t, c = x.shape\nreturn self.map(x)", 'Float["b t dim"]'),
         ("*batch, c = x.shape\nreturn self.map(x)", 'Float["*batch dim"]'),
         ("n = x.shape[1]\nreturn self.map(x)", 'Float["batch length dim"]'),
@@ -267,6 +305,61 @@ def test_a_docstring_says_the_axes_of_an_input(said, shape):
     assert guessed(body, "x") == [f'Float["{shape}"]']
 
 
+@pytest.mark.parametrize(
+    ("comment", "shape"),
+    [
+        ("x: b t dim, y: b t", "b t dim"),
+        ("y: b t, x: batch, time, heads", "batch time heads"),
+        ("b h w c", "..."),
+        ("x: the scaled dim", "..."),
+        ("x: b", "..."),
+    ],
+)
+def test_a_comment_says_axes_without_brackets(comment, shape):
+    found = guessed(f"# {comment}\nreturn jnp.exp(x) + jnp.exp(y).sum()", "x", "y")
+    assert found[0] == f'Float["{shape}"]'
+
+
+def test_a_comment_that_is_a_shape_alone_is_of_the_one_input():
+    assert guessed("# b h w c\nreturn jnp.exp(x)", "x") == ['Float["b h w c"]']
+
+
+CALLED = """\
+import jax
+from mlax_scaffold.spec import Layer
+
+
+class Part(Layer):
+    width: int
+
+    def forward(self, x):
+        return jax.nn.relu(x)
+
+
+class Whole(Layer):
+    \"\"\"x: (batch, time, dim)\"\"\"
+
+    dim: int
+
+    def setup(self):
+        self.parts = [Part(self.dim) for _ in range(2)]
+
+    def forward(self, x{type}):
+        for part in self.parts:
+            x = part(x)
+        return x
+"""
+
+
+@pytest.mark.parametrize("type_", ["", ': Float["batch time dim"]'])
+def test_what_a_class_beside_it_gives_says_axes(type_: str):
+    source = Source("specs/nn/part.py", CALLED.replace("{type}", type_))
+    part = source.tree.body[2]
+    assert isinstance(part, ast.ClassDef)
+    assert isinstance(forward := part.body[1], ast.FunctionDef)
+    assert type_of(source, forward, "x") == 'Float["batch time width"]'
+
+
 def test_an_axis_may_be_computed_of_hyperparameters():
     body = '"""x: (batch, 5 + classes, groups * 2)."""\nreturn jnp.exp(x)'
     text = "x, classes: int = 3, groups: int = 2"
@@ -328,6 +421,7 @@ def test_an_input_that_gets_an_axis_has_those_of_the_other_but_the_last():
         ("return jnp.sum(x > 0 & m, axis=-1)", 'Bool["*batch"]'),
         ("return x * (m[:, None] == m[None, :])", 'Int["batch"]'),
         ("return x * (m == 2)", 'Int["*batch"]'),
+        ("return x * (jnp.arange(3)[None, :] < m[:, None])", 'Int["batch"]'),
         # What is computed of is a number.
         ("return x * m * (m == 2)", 'Float["..."]'),
         ("return x * (m == 2.5)", 'Float["..."]'),
@@ -344,7 +438,7 @@ def test_what_chooses_is_no_number(body: str, expected: str):
         ("mask", 'Bool["*batch"]'),
         ("key_mask", 'Bool["*batch"]'),
         ("token_ids", 'Int["*batch"]'),
-        ("senders", 'Int["*batch"]'),
+        ("senders", 'Int["edges"]'),
         ("lengths", 'Float["..."]'),
     ],
 )

@@ -52,6 +52,28 @@ BODIES = {
         return jnp.where(step < self.first, self.low * step / self.first, t * 1e-8)
         """,
     ),
+    "a return before others that end in an error": (
+        """
+        if step < self.first:
+            return self.low
+        if self.kind == "cosine":
+            return jnp.cos(step)
+        elif self.kind == "linear":
+            t = step / 10
+            return 1 - t
+        else:
+            raise ValueError(self.kind)
+        """,
+        """
+        if self.kind == "cosine":
+            return jnp.where(step < self.first, self.low, jnp.cos(step))
+        elif self.kind == "linear":
+            t = step / 10
+            return jnp.where(step < self.first, self.low, 1 - t)
+        else:
+            raise ValueError(self.kind)
+        """,
+    ),
     "what it reads changes below": (
         """
         if step < self.first:

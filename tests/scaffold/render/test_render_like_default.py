@@ -68,6 +68,9 @@ def drawn(field: str, project: Project = PROJECT, *, spec: bool = False) -> str:
         ("tuple[float, ...] = (-1.0, 0.5)", "sequences(finite_floats(), min_size=2)"),
         ("tuple[float, ...] = (0.5,)", "sequences(open_fractions())"),
         ("tuple[float, ...]", "sequences(finite_floats())"),
+        ("tuple[int, ...]", "sequences(sizes(max=4))"),
+        ("tuple[int, ...] = (3, 4)", "sequences(sizes(max=4), min_size=2)"),
+        ("tuple[int, ...] = (-1, 1)", "sequences(integers(), min_size=2)"),
     ],
 )
 def test_numbers_like_the_default(field: str, expected: str):

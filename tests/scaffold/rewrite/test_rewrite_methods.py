@@ -223,6 +223,22 @@ LAYERS = {
         def forward(self, x: Float["..."]) -> Float["..."]:
             return self._twice(x)
         """,
+    "lists_that_methods_hand_on": """
+        def setup(self):
+            self.first = [Plain(3), Plain(3)]
+            self.second = [Plain(3), Plain(3)]
+
+        def _both(self, layers, x):
+            return layers[1](jnp.tanh(layers[0](x)))
+
+        def _step(self, x):
+            return self._both(self.first, x) + self._both(self.second, x)
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for _ in range(3):
+                x = self._step(x)
+            return x
+        """,
 }
 
 
@@ -248,6 +264,7 @@ AGAIN = (
     "sub_layers_of_what_is_called_again",
     "layers_of_loops_in_methods",
     "lists_that_are_looped_over_again",
+    "lists_that_methods_hand_on",
 )
 
 

@@ -15,6 +15,7 @@ from mlax_scaffold.reader.axes.carries import carried
 from mlax_scaffold.reader.axes.described import text_above
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.known import Known
+from mlax_scaffold.reader.axes.layers import Layer
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.source import Source, parsed, self_attribute
 
@@ -32,6 +33,9 @@ def type_of(source: Source, method: ast.FunctionDef, name: str) -> str:
             return carry
         if scope.owner and not known.told and _is_block(scope.owner):
             return "PyTree"
+        open_ = not known.told and known.kind == "Float" and known.like is None
+        if open_ and (text := _as_called(source, scope, name)):
+            return text
         others = [k.annotation(scope.fields) for k in inputs.values()]
         return _told_apart(known.annotation(scope.fields), others, part)
     return ANY
@@ -79,10 +83,50 @@ def _read(
     ]
     at = [(owner, part) for owner, part in found if part.lineno == line]
     for owner, part in at or found[:1]:
-        of_class = owner if isinstance(owner, ast.ClassDef) else None
-        scope = Scope(tree, of_class)
-        said = text_above(source.written.splitlines(), part, of_class)
+        scope = Scope(tree, owner if isinstance(owner, ast.ClassDef) else None)
+        said = _said(source, scope, part)
         yield scope, Evidence(scope, said=said).of(part), part
+
+
+def _said(source: Source, scope: Scope, method: ast.FunctionDef) -> str:
+    """What is written of a method's inputs: `forward` is what the docstring of its class describes."""
+    said = text_above(source.written.splitlines(), method, scope.fields)
+    if scope.owner is not None and method.name == "forward":
+        said += "\n" + (ast.get_docstring(scope.owner) or "")
+    return said
+
+
+def _as_called(source: Source, scope: Scope, name: str) -> str:
+    """What the classes beside it give for an input as they get it themselves; empty where none does."""
+    for other in scope.classes.values():
+        outer = Scope(scope.module, other)
+        part = outer.methods.get("forward")
+        if other is scope.owner or part is None:
+            continue
+        evidence = Evidence(outer, said=_said(source, outer, part))
+        inputs = evidence.of(part)
+        written = {a.arg: a.annotation for a in part.args.args}
+        for layer, parameter, given in evidence.handed:
+            if layer.node is not scope.owner or parameter != name:
+                continue
+            if type_ := written.get(given):
+                return _renamed(ast.unparse(type_).replace("'", '"'), outer, layer)
+            if inputs[given].told:
+                text = inputs[given].annotation(outer.fields)
+                return _renamed(text, outer, layer)
+    return ""
+
+
+def _renamed(text: str, outer: Scope, layer: Layer) -> str:
+    """A type in the terms of a layer, whose fields are called otherwise than those of what holds it."""
+    own = {outer.size(value): field for field, value in layer.given.items()}
+
+    def other(found: re.Match[str]) -> str:
+        word = found[0]
+        return own.get(word, f"its_{word}" if word in outer.fields else word)
+
+    kind, quote, shape = text.partition('"')
+    return kind + quote + re.sub(r"(?<![*#\w])[A-Za-z_]\w*", other, shape)
 
 
 def _by_constant_keys(scope: Scope, method: ast.FunctionDef, name: str) -> bool:

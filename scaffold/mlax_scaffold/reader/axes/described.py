@@ -22,11 +22,22 @@ _NO_AXES = frozenset(
 """Words in brackets that say something else."""
 
 
+_USUAL = frozenset(
+    (
+        *("batch", "channels", "dim", "edges", "feat", "features", "frames", "heads"),
+        *("height", "length", "nodes", "seq", "time", "width"),
+    )
+)
+"""Words that shapes are written with where nothing stands around them."""
+
+
 def describe(
     known: Known, name: str, text: str, fields: Collection[str], *, whole: bool = True
 ) -> None:
     """Note what a text says of the shape of what it calls `name`; `whole`: of its last axis, too."""
     axes, rest = _axes(name, text, fields)
+    if axes is None and (bare := _bare(name, text, fields)):
+        axes = bare
     if axes is None:
         return
     if kind := re.search(r"\b(bool|int)", rest):
@@ -75,18 +86,45 @@ def _axes(
     return named, said
 
 
+def _bare(name: str, text: str, fields: Collection[str]) -> list[str]:
+    """The axes of a comment without brackets: `x: b t dim, mask: b t`, `x: batch, time, dim`."""
+    for found in re.finditer(
+        rf"(?:^|,)[ #]*{re.escape(name)} *: *([\w ,]+?) *(?=$|, *\w+ *:)", text, re.M
+    ):
+        if axes := _words(found[1], fields):
+            return axes
+    return []
+
+
+def _words(text: str, fields: Collection[str]) -> list[str]:
+    """The axes that a text names and nothing else; none where it says anything else."""
+    axes = re.split(r"[ ,]+", text.strip())
+    known = [len(a) == 1 or a.isdigit() or a in fields or a in _USUAL for a in axes]
+    return axes if len(axes) > 1 and all(known) else []
+
+
 def text_above(
-    lines: Sequence[str], method: ast.FunctionDef, owner: ast.ClassDef | None
+    lines: Sequence[str], method: ast.FunctionDef, fields: Collection[str] = ()
 ) -> str:
-    """The comments above a method and those of its head, and its docstring; of `forward` its class's, too."""
+    """The comments above a method, its docstring, and the comments of its head."""
     first = min([method.lineno, *(d.lineno for d in method.decorator_list)])
     above = first - 1
     while above and lines[above - 1].strip().startswith("#"):
         above -= 1
     head = lines[above : method.body[0].lineno]
-    own = _beside(lines, method)
-    documented = [method, *([owner] if owner and method.name == "forward" else [])]
-    return "\n".join([*own, *head, *(ast.get_docstring(d) or "" for d in documented)])
+    own = [*_beside(lines, method), *_alone(head, method, fields)]
+    return "\n".join([*own, *head, ast.get_docstring(method) or ""])
+
+
+def _alone(
+    head: Sequence[str], method: ast.FunctionDef, fields: Collection[str]
+) -> list[str]:
+    """A comment that is a shape alone, `# b h w c`, of the one input that a method has."""
+    inputs = [a.arg for a in method.args.args if a.arg != "self"]
+    comments = [line.partition("#")[2] for line in head if line.strip()[:1] == "#"]
+    if len(inputs) != 1:
+        return []
+    return [f"{inputs[0]}: {c.strip()}" for c in comments if _words(c, fields)]
 
 
 def _beside(lines: Sequence[str], method: ast.FunctionDef) -> list[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mlax_scaffold.reader.axes import operations, scanned
+from mlax_scaffold.reader.axes.calls import base_of, matched, parameters, splits_last
 from mlax_scaffold.reader.axes.described import describe
 from mlax_scaffold.reader.axes.known import Known
-from mlax_scaffold.reader.axes.layers import ends_in, keeps, layer_of, tell
+from mlax_scaffold.reader.axes.layers import Layer, ends_in, keeps, layer_of, tell
+from mlax_scaffold.reader.axes.places import bound_by, place_of
 from mlax_scaffold.reader.axes.sizes import Scope, counts_among
 from mlax_scaffold.reader.source import self_attribute
 
@@ -44,10 +46,14 @@ class Evidence:
     """The functions in the method."""
     said: str = ""
     """What comments and the docstring of the method say."""
+    places: dict[str, ast.expr] = field(default_factory=dict)
+    """Names that stand for layers, or for containers of them."""
+    handed: list[tuple[Layer, str, str]] = field(default_factory=list)
+    """Inputs that layers are given as they are: the layer, its parameter, and the name of the input."""
 
     def of(self, function: ast.FunctionDef) -> dict[str, Known]:
         """The inputs of a method or a function, by name."""
-        found = {a.arg: Known(a.arg) for a in _parameters(function)}
+        found = {a.arg: Known(a.arg) for a in parameters(function)}
         fields = {*self.scope.fields, *counts_among(function.args)}
         for name, known in found.items():
             describe(known, name, self.said, fields)
@@ -66,7 +72,7 @@ class Evidence:
     def _statement(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.FunctionDef):
             self.inside[statement.name] = statement
-            self._inside(_parameters(statement), statement.body)
+            self._inside(parameters(statement), statement.body)
             return
         for value in ast.iter_child_nodes(statement):
             if isinstance(value, ast.expr):
@@ -79,6 +85,8 @@ class Evidence:
             case _:
                 if isinstance(statement, ast.For):
                     self._beside_members(statement.iter)
+                    over = statement.target, statement.iter
+                    self.places |= bound_by(*over, self.places)
                 for name in ("body", "orelse"):
                     self._body(getattr(statement, name, []))
 
@@ -103,6 +111,8 @@ class Evidence:
                     pairs = zip(made, known.items, strict=False)
                     self.names |= {own.name: Alias(item) for own, item in pairs}
             case ast.Name(id=name), _:
+                if place := place_of(value, self.places):
+                    self.places[name] = place
                 alias = self.alias(value)
                 self.names.pop(name, None)
                 if alias is not None:
@@ -113,7 +123,7 @@ class Evidence:
                 for part, own in zip(names, values, strict=False):
                     self._bind(part, own)
             case ast.Tuple(elts=names), _:
-                alias = self.alias(value) if _splits(value) else None
+                alias = self.alias(value) if splits_last(value) else None
                 for part in names:
                     if isinstance(part, ast.Name):
                         self.names.pop(part.id, None)
@@ -162,7 +172,7 @@ class Evidence:
                             return Alias(found.known, found.whole, found.extra + 1)
                 return None
             case ast.Call(func=function, args=[first, *_]):
-                layer = layer_of(self.scope, function)
+                layer = self._layer(function)
                 found = self.alias(first)
                 if found is None:
                     return None
@@ -173,7 +183,7 @@ class Evidence:
                     return found if whole else _other_end(found, found.extra + more)
                 if operations.by_element(function):
                     return found
-                return _other_end(found) if _splits(node) else None
+                return _other_end(found) if splits_last(node) else None
         return None
 
     def _expression(self, node: ast.expr) -> None:
@@ -192,6 +202,8 @@ class Evidence:
                 left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[one]
             ):
                 operations.are_compared(left, one, self.alias)
+            case ast.Compare(left=left, comparators=[one]):
+                operations.are_counted(left, one, self.alias)
             case ast.BinOp(left=left, op=op, right=right):
                 self._pair(left, right, isinstance(op, ast.MatMult))
             case ast.Subscript(slice=ast.Constant(value=str())):
@@ -202,6 +214,8 @@ class Evidence:
             match loop:
                 case ast.comprehension(target=target, iter=ast.Tuple(elts=[one, *_])):
                     self._bind(target, one)
+                case ast.comprehension(target=target, iter=over):
+                    self.places |= bound_by(target, over, self.places)
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.expr):
                 self._expression(part)
@@ -257,7 +271,7 @@ class Evidence:
         """An input beside what a layer makes, as in `x + self.layer(y)`: both end in the same axis."""
         match one, other:
             case ast.Name(), ast.Call(func=function):
-                layer, alias = layer_of(self.scope, function), self.alias(one)
+                layer, alias = self._layer(function), self.alias(one)
                 size = layer and ends_in(self.scope, layer)
                 if size and alias and alias.whole and not alias.extra:
                     alias.known.call(-1, size)
@@ -268,6 +282,10 @@ class Evidence:
                 if alias := self.alias(inner):
                     operations.of_shape(alias.known, index, alias.whole)
                 return
+        if isinstance(index, ast.Tuple) and self.scope.weight(owner):
+            for part in index.elts:
+                if alias := self.alias(base_of(part)):
+                    alias.known.kind = "Int"
         plain = isinstance(index, ast.Name | ast.Subscript)
         chosen = self.alias(index) if plain else None
         if chosen is not None or self.scope.weight(owner):
@@ -286,23 +304,31 @@ class Evidence:
             chosen.known.has(1)
             alias.known.name_axis(0, f"num_{alias.known.name}")
 
+    def _layer(self, node: ast.expr) -> Layer | None:
+        """The layer that an expression stands for."""
+        place = place_of(node, self.places)
+        return place and layer_of(self.scope, place)
+
     def _call(self, node: ast.Call) -> None:
-        layer = layer_of(self.scope, node.func)
+        layer = self._layer(node.func)
         if layer is not None and layer.forward is not None:
-            parameters = list(_parameters(layer.forward))
+            taken = list(parameters(layer.forward))
             inner: Mapping[str, Known] = {}
-            if any(p.annotation is None for p in parameters):
+            if any(p.annotation is None for p in taken):
                 inner = self._followed(Scope(layer.module, layer.node), layer.forward)
-            for parameter, given in _matched(parameters, node):
+            for parameter, given in matched(taken, node):
                 alias = self.alias(given)
-                if alias is None or not alias.whole:
+                if alias is None or (not alias.whole and alias.extra < 1):
                     continue
+                if not alias.extra:
+                    self.handed.append((layer, parameter.arg, alias.known.name))
                 annotation = parameter.annotation
                 if annotation is None and parameter.arg in inner:
                     text = inner[parameter.arg].annotation(())
                     annotation = ast.parse(text, mode="eval").body
                 if annotation is not None:
-                    tell(self.scope, layer, annotation, alias.known)
+                    more = max(alias.extra, 0)
+                    tell(self.scope, layer, annotation, alias.known, more)
             return
         own = self._own(node.func)
         if own is not None:
@@ -342,10 +368,16 @@ class Evidence:
         if self.depth >= _DEPTH:
             return
         inner = Evidence(self.scope, self.depth + 1)
+        pairs = [*matched(list(parameters(function)), call)]
         inner.names = {
             parameter.arg: alias
-            for parameter, given in _matched(list(_parameters(function)), call)
+            for parameter, given in pairs
             if (alias := self.alias(given)) is not None
+        }
+        inner.places = {
+            parameter.arg: place
+            for parameter, given in pairs
+            if (place := place_of(given, self.places)) is not None
         }
         said = ast.get_docstring(function) or ""
         for name, alias in inner.names.items():
@@ -365,32 +397,3 @@ def _other_end(alias: Alias | None, extra: int | None = None) -> Alias | None:
     if alias is None:
         return None
     return Alias(alias.known, False, alias.extra if extra is None else extra)
-
-
-def _splits(node: ast.expr) -> bool:
-    """Whether an expression is `jnp.split(x, ..., axis=-1)`."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr="split" | "array_split"), keywords=given):
-            axes = [ast.unparse(k.value) for k in given if k.arg == "axis"]
-            return axes == ["-1"]
-    return False
-
-
-def _parameters(function: ast.FunctionDef) -> Iterator[ast.arg]:
-    for arg in (
-        *function.args.posonlyargs,
-        *function.args.args,
-        *function.args.kwonlyargs,
-    ):
-        if arg.arg != "self":
-            yield arg
-
-
-def _matched(
-    parameters: list[ast.arg], call: ast.Call
-) -> Iterator[tuple[ast.arg, ast.expr]]:
-    yield from zip(parameters, call.args, strict=False)
-    for keyword in call.keywords:
-        for parameter in parameters:
-            if parameter.arg == keyword.arg:
-                yield parameter, keyword.value

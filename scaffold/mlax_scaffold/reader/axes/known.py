@@ -38,6 +38,10 @@ _INDICES = ("ids", "idx", "index", "indices", "receivers", "senders")
 """Ends of the names of what is looked up."""
 
 
+_ENDS = ("senders", "receivers")
+"""Ends of the names of both nodes of each edge of a graph."""
+
+
 @dataclass
 class Known:
     """An input. Axes are counted from 0, and from -1 backwards; what is known first stays."""
@@ -103,7 +107,13 @@ class Known:
 
     def settle(self) -> None:
         """Its kind by its name and what it is compared with, where nothing else says it."""
-        if self.kind != "Float" or self.computed or self.axes:
+        if self.kind == "Float" and (self.computed or self.axes):
+            return
+        if self.name.endswith(_ENDS) and self.exact in (None, 1) and self.least < 2:
+            self.kind = "Int"
+            self.has(1)
+            self.names.setdefault(0, "edges")
+        if self.kind != "Float":
             return
         if self.compared or self.name.endswith(_INDICES):
             self.kind = "Int"

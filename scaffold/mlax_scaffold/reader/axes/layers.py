@@ -9,11 +9,12 @@ from functools import cache
 
 from mlax_scaffold.model.shapes import ShapeError, parse_shape
 from mlax_scaffold.reader.axes.known import Known
+from mlax_scaffold.reader.axes.places import made_at
 from mlax_scaffold.reader.axes.sizes import Scope, arguments, fields_of, functions_in
 from mlax_scaffold.reader.axes.spatial import LAST, channels_are_last, with_axes
 from mlax_scaffold.reader.files import library_text
 from mlax_scaffold.reader.homes import home
-from mlax_scaffold.reader.source import parsed, self_attribute
+from mlax_scaffold.reader.source import parsed
 
 _SPATIAL = {1: ("length",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 
@@ -33,24 +34,8 @@ class Layer:
 
 
 def layer_of(scope: Scope, node: ast.expr) -> Layer | None:
-    """The layer that `self.name`, `self.name[i]` stands for; None for anything else."""
-    place = node.value if isinstance(node, ast.Subscript) else node
-    made = scope.declared.get(self_attribute(place) or "")
-    if isinstance(made, ast.IfExp):
-        made = made.body
-    if isinstance(node, ast.Subscript):
-        index = node.slice
-        if isinstance(made, ast.ListComp):
-            made = made.elt
-        elif isinstance(made, ast.DictComp):
-            made = made.value
-        elif isinstance(made, ast.Dict):
-            pairs = zip(made.keys, made.values, strict=True)
-            named = [v for k, v in pairs if k and ast.dump(k) == ast.dump(index)]
-            made = named[0] if named else None
-        elif isinstance(made, ast.List | ast.Tuple) and isinstance(index, ast.Constant):
-            places = range(len(made.elts))
-            made = made.elts[index.value] if index.value in places else None  # type: ignore[index]
+    """The layer that `self.name`, `self.name[i]["gate"]` stands for; None for anything else."""
+    made = made_at(scope, node)
     if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Name):
         return None
     found = _class(scope, made.func.id)
@@ -68,6 +53,11 @@ def _class(scope: Scope, name: str) -> tuple[ast.ClassDef, ast.Module] | None:
         if not isinstance(statement, ast.ImportFrom):
             continue
         for alias in statement.names:
+            every = alias.name == "*" and statement.module == "mlax_scaffold.spec"
+            if every and (module_of := home(name)):
+                module = _library(*module_of.split(".")[-2:])
+                found = module and Scope(module).classes.get(name)
+                return (found, module) if found and module else None
             if (alias.asname or alias.name) == name:
                 place = tuple((statement.module or "").split(".")[-2:])
                 if place[-1] == "spec" and (module_of := home(alias.name)):
@@ -84,11 +74,16 @@ def _library(section: str, stem: str) -> ast.Module | None:
     return None if text is None else parsed(text)
 
 
-def tell(scope: Scope, layer: Layer, annotation: ast.expr, known: Known) -> None:
-    """What the type of a layer's input says of what is given to it."""
+def tell(
+    scope: Scope, layer: Layer, annotation: ast.expr, known: Known, more: int = 0
+) -> None:
+    """What the type of a layer's input says of what is given to it.
+
+    Where that has `more` axes at its end, it says nothing of the input but which axes it has before them.
+    """
     match annotation:
         case ast.BinOp(left=left):
-            return tell(scope, layer, left, known)
+            return tell(scope, layer, left, known, more)
         case ast.Subscript(
             value=ast.Name(id="Float" | "Int" | "Bool" as kind),
             slice=ast.Constant(value=str(text)),
@@ -96,12 +91,20 @@ def tell(scope: Scope, layer: Layer, annotation: ast.expr, known: Known) -> None
             pass
         case _:
             return None
-    if kind != "Float":
+    if kind != "Float" and not more:
         known.kind = kind
     words = dims(scope, layer, text)
     if words is None:
         return None
     open_ = [i for i, word in enumerate(words) if word[0] in "*.#"]
+    if more:
+        ends = words[open_[-1] + 1 :] if open_ else []
+        if open_ and words[open_[-1]] == "*spatial":
+            ends = ["?", *ends]  # There is one such axis at least.
+        for i, word in enumerate(ends[: len(ends) - more]):
+            known.from_end(i - (len(ends) - more))
+            known.call(i - (len(ends) - more), _own(word))
+        return None
     if not open_:
         known.has(len(words))
     for i, word in enumerate(words[: open_[0]] if open_ else words):

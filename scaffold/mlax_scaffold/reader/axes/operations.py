@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Protocol
 
+from mlax_scaffold.reader.axes.calls import base_of
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.source import dotted
@@ -63,8 +64,11 @@ def unpacked(known: Known, names: list[ast.expr], scope: Scope) -> None:
 def of_shape(known: Known, index: ast.expr, whole: bool) -> None:
     """`x.shape[1]`, `x.shape[:-1]`."""
     number = integer(index)
-    if number is not None and (whole or number != -1):
-        known.at(number, front=number >= 0)
+    if number is not None and number < 0:
+        if whole or number != -1:
+            known.from_end(number)
+    elif number is not None:
+        known.at(number, front=True)
 
 
 def indexed(known: Known, index: ast.expr, extra: int) -> None:
@@ -114,6 +118,10 @@ def called(
         alias = own
     else:
         alias = find(arguments[0]) if arguments else None
+    if name == "take_along_axis" and len(arguments) > 1:
+        if given := find(base_of(arguments[1])):
+            yield given, _integers
+        return
     position = _INTEGERS.get(name)
     if position is not None and position < len(arguments):
         given = find(arguments[position])
@@ -218,6 +226,15 @@ def are_compared(left: ast.expr, right: ast.expr, find: Find) -> None:
         beside = integer(other) is not None or _stretched(other, find)
         if beside or (isinstance(other, ast.Name) and find(other)):
             alias.known.compared = True
+
+
+def are_counted(left: ast.expr, right: ast.expr, find: Find) -> None:
+    """`jnp.arange(n)[None] < lengths[:, None]`: what is compared with places is a number of them."""
+    for one, other in ((left, right), (right, left)):
+        alias, place = find(base_of(one)), base_of(other)
+        counted = isinstance(place, ast.Call) and (dotted(place.func) or "")
+        if alias and counted and counted.rpartition(".")[2] == "arange":
+            alias.known.kind = "Int"
 
 
 def einsum(node: ast.Call, find: Find, scope: Scope) -> None:

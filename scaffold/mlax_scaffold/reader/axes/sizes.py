@@ -104,9 +104,21 @@ class Scope:
                 return field
             case ast.Call(func=ast.Name(id="int"), args=[inner]):
                 return self.size(inner, depth + 1)
+            case ast.Subscript(value=several, slice=ast.Constant(value=int(at))):
+                return self._item(several, at, depth)
         if name in self.declared:
             return self.size(self.declared[name], depth + 1)
         return ""
+
+    def _item(self, several: ast.expr, at: int, depth: int) -> str:
+        """The size that stands at a place of a field, or of a list of `setup`."""
+        if isinstance(several, ast.Name):
+            several = self.locals.get(several.id, several)
+        match several:
+            case ast.List(elts=items) | ast.Tuple(elts=items) if at < len(items):
+                return self.size(items[at], depth + 1)
+        name = self_attribute(several)
+        return f"{name}[{at}]" if at == 0 and name in self.fields else ""
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:

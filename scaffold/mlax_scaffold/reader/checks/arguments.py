@@ -196,14 +196,16 @@ def _spatial_axes(definition: Definition) -> str:
     """How many axes of the first array that has some are no batch and no channels; empty for none."""
     fields = {h.name for h in definition.hyperparameters}
     method = definition.method("forward")
-    for shape in (s for i in (method.inputs if method else ()) for s in i.type.shapes):
+    inputs = method.inputs if method else ()
+    for kind, shape in ((i.type, s) for i in inputs for s in i.type.shapes):
         words = str(shape).split()
         if "*spatial" in words and "spatial_dims" in fields:
             return "self.spatial_dims"
         first, *rest = words or [""]
         if first in fields or first in _SPACE:
             rest = words
-        count = len(rest) - 1
+        # What is looked up gets its channels then.
+        count = len(rest) - (not str(kind).startswith("Int"))
         if count > 0 and not any(word.startswith(("*", ".")) for word in rest):
             return str(count)
     return ""

@@ -30,6 +30,7 @@ from mlax_scaffold.reader.remedies.bodies import (
     INSTEAD,
     imported_above,
     other_call,
+    removed,
     typed_like,
 )
 from mlax_scaffold.reader.remedies.modes import by_another_name
@@ -131,8 +132,12 @@ class BodyChecker:
                 self._statement(node, "cannot stand in the body of a spec")
             case ast.Yield() | ast.YieldFrom() | ast.Await() | ast.AsyncFunctionDef():
                 self._statement(node, "cannot stand in the body of a spec")
-            case ast.ClassDef() | ast.AsyncFor() | ast.AsyncWith() | ast.Delete():
+            case ast.ClassDef() | ast.AsyncFor() | ast.AsyncWith():
                 self._statement(node, "cannot stand in the body of a spec")
+            case ast.Delete(targets=targets):
+                names = all(isinstance(t, ast.Name) for t in targets)
+                fix = Fix((removed(self.source, node),)) if names else None
+                self._statement(node, "cannot stand in the body of a spec", fix)
             case ast.Assert() if self.method.name not in _SETUP:
                 check_assertion(self.source, node)
             case ast.Call():

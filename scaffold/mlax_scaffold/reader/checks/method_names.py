@@ -55,7 +55,12 @@ def check_method_names(
                 source.report(method, message, hint, fix=fix)
                 read[at] = _called(method, "setup")
             else:
-                source.report(method, message, "Choose another name.")
+                source.report(
+                    method,
+                    message,
+                    "Choose another name.",
+                    fix=method_named(source, method, _free(method.name)),
+                )
         elif not special and runs_specs(kind, method.name):
             source.report(
                 method,

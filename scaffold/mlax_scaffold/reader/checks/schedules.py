@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.model.definition import SECTIONS, Kind
+from mlax_scaffold.reader.remedies.optimizers import optimizer_class
 from mlax_scaffold.reader.remedies.schedules import schedule_class
 from mlax_scaffold.reader.source import Source
 
@@ -18,6 +19,7 @@ def check_schedule(source: Source, function: ast.FunctionDef) -> bool:
             f"{function.name} is a function, and {folder} holds classes of optimizers",
             "A schedule, which is called with the step, lives in `schedule`: move the file there, and "
             "`generate --fix` makes it a class. An optimizer is a `class Name(Optimizer)`.",
+            fix=optimizer_class(source, function),
         )
         return True
     if SECTIONS.get(folder) is not Kind.SCHEDULE:

@@ -106,6 +106,9 @@ def strict_word(
     word = word_of(call.func, imports)
     if word and _is_method_of_numpy(call, tree, imports, method):
         return None
+    drawn = qualified(call.func, imports) == "jax.random.bernoulli"
+    if drawn and _has_array_of_chances(call, tree, imports, method):
+        return None
     if word in _EXACT and all(k.arg in ("axis", "keepdims") for k in call.keywords):
         given = list(call.args)
         method_of = call.func if not qualified(call.func, imports) else None
@@ -115,6 +118,35 @@ def strict_word(
         if 1 <= len(given) <= 2 and is_exact(given[0], tree, imports, method):
             return None
     return word
+
+
+def _has_array_of_chances(
+    call: ast.Call,
+    tree: ast.Module,
+    imports: Mapping[str, Import],
+    method: ast.FunctionDef,
+) -> bool:
+    """Whether `jax.random.bernoulli` is given an array of probabilities, in whose dtype it draws."""
+    given = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "p")]
+    numbers = number_arguments(tree, method)
+
+    def is_array(node: ast.expr, seen: frozenset[str]) -> bool:
+        for part in walk(node):
+            match part:
+                case ast.Call(func=function):
+                    name = qualified(function, imports) or ""
+                    if name.startswith("jax.") or self_attribute(function):
+                        return True
+                case ast.Name(id=name) if name not in imports and name not in seen:
+                    values = only_value(name, method)
+                    named = [a.arg for a in method.args.args]
+                    if name in named and name not in numbers:
+                        return True
+                    if any(is_array(v, seen | {name}) for v in values):
+                        return True
+        return False
+
+    return any(is_array(node, frozenset()) for node in given)
 
 
 _BY_HAND = {

@@ -33,6 +33,33 @@ def renamed(
     return (first, Fix(tuple(edits))) if first else None
 
 
+def reshaped(
+    source: Source, owner: str, shapes: Mapping[str, str]
+) -> Iterator[tuple[ast.AST, str, Fix]]:
+    """The types of inputs of which nothing is said, with shapes by the names of the inputs."""
+    for function in _functions(source.tree, owner):
+        for argument in (*function.args.posonlyargs, *function.args.args):
+            texts = [*_shapes(argument.annotation)] if argument.annotation else []
+            shape = shapes.get(argument.arg)
+            if shape and len(texts) == 1 and texts[0].value == "...":
+                fix = Fix((source.edit(texts[0], f'"{shape}"'),))
+                yield texts[0], shape, fix
+
+
+def _functions(tree: ast.Module, owner: str) -> Iterator[ast.FunctionDef]:
+    """`forward` of the class, or the function, of that name."""
+    for part in tree.body:
+        match part:
+            case ast.FunctionDef(name=name) if name == owner:
+                yield part
+            case ast.ClassDef(name=name, body=body) if name == owner:
+                yield from (
+                    s
+                    for s in body
+                    if isinstance(s, ast.FunctionDef) and s.name == "forward"
+                )
+
+
 def _replaced(text: str, axes: Mapping[str, str]) -> str:
     """A shape in which names of axes are other texts."""
 

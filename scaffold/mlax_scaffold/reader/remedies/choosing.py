@@ -78,6 +78,16 @@ _Values = dict[str, ast.expr]
 """What names hold that a branch sets, in terms of what they held before it."""
 
 
+def _ends(statement: ast.stmt) -> bool:
+    """Whether a function has returned behind a statement, or has raised."""
+    match statement:
+        case ast.Return() | ast.Raise():
+            return True
+        case ast.If(body=[*_, first], orelse=[*_, last]):
+            return _ends(first) and _ends(last)
+    return False
+
+
 class _NoChoice(Exception):
     """A branch does more than to make values."""
 
@@ -156,7 +166,7 @@ class _Choice:
                         raise _NoChoice
                     text = self._all(exits, self.source.text_of(value), indent)
                     edits.append(self.source.edit(value, text))
-        if not isinstance(rest[-1], ast.Return):
+        if not _ends(rest[-1]):
             raise _NoChoice
         return edits
 

@@ -10,6 +10,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.bindings import choices_in, is_elif
 from mlax_scaffold.reader.remedies.modes import TRAINS, mode
 from mlax_scaffold.reader.remedies.names import SPEC, of_module, uses_of_self
+from mlax_scaffold.reader.remedies.types_of_defaults import of_items
 from mlax_scaffold.reader.source import Source, class_of, dotted
 
 CALLED = {
@@ -324,6 +325,14 @@ def typed(source: Source, statement: ast.stmt) -> Fix | None:
         ) if isinstance(value, bool | int | float | str):
             end = source.end(target)
             return Fix((source.replace(end, end, f": {type(value).__name__}"),))
+        case ast.Assign(
+            targets=[ast.Name() as target],
+            value=ast.Tuple(elts=items) | ast.List(elts=items),
+        ) if items:
+            kind = of_items(items)
+            kind = "tuple[int, ...]" if kind is None else kind
+            end = source.end(target)
+            return Fix((source.replace(end, end, f": {kind}"),)) if kind else None
     return None
 
 

@@ -34,7 +34,8 @@ def from_home(
             needed = _needed(name)
             if needed is None or ((name != bound) and _defined(source, name)):
                 return None
-            edits.append(source.edit(used, name))
+            if source.text_of(used) != name:
+                edits.append(source.edit(used, name))
             imports.append(needed)
     return Fix(tuple(edits), tuple(dict.fromkeys(imports))) if imports else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.walking import walk
@@ -18,6 +18,11 @@ _MAPS = ("jax.tree.map", "jax.tree_map", "jax.tree_util.tree_map", "tree_map")
 
 _UPDATES = ("updates", "change", "result", "updates_of_the_step")
 """Names for what a step returns, where it is computed before the moments are set."""
+
+_TAKEN = frozenset(
+    ("dither", "key", "mask", "scheduled", "step", "step_number", "update", "value")
+)
+"""What the methods of a step read of self."""
 
 Items = Mapping[str, ast.expr]
 
@@ -41,19 +46,29 @@ def with_moments(source: Source, node: ast.ClassDef) -> Fix | None:
     found = _handed(node)
     if found is None:
         return None
+    reads = {node: _free(name) for node, name in _reads(found)}
+    found = replace(
+        found,
+        first={_free(name): value for name, value in found.first.items()},
+        last={_free(name): value for name, value in found.last.items()},
+    )
     leafwise = [*map(_of_each_leaf, found.first.values())]
     begun = [
         f"self.{name} = {text or source.text_of(value)}"
         for (name, value), text in zip(found.first.items(), leafwise, strict=True)
     ]
-    reads = dict(_reads(found))
     returned = found.update.body[-1]
     new = _given(returned)
     made = [
         s for s in found.update.body if isinstance(new, ast.Name) and _binds(s, new.id)
     ]
     apart = {n for s in (returned, *made) for n in walk(s)}
+    held = [*found.first.values()]
+    gone = [
+        s for s in found.begin.body if isinstance(s, ast.Assign) and s.value in held
+    ]
     edits = [
+        *(removed(source, s) for s in gone),
         _lines(source, found.begin.body[-1], begun),
         *(source.edit(n, f"self.{m}") for n, m in reads.items() if n not in apart),
         *(removed(source, s) for s in made),
@@ -64,6 +79,11 @@ def with_moments(source: Source, node: ast.ClassDef) -> Fix | None:
         edits.append(_named(source, found.update, "step"))
     edits += _without_class(source, found)
     return Fix(tuple(edits))
+
+
+def _free(name: str) -> str:
+    """The name of a part of the state as a moment: some names mean something else there."""
+    return f"{name}_" if name in _TAKEN else name
 
 
 def _without_class(source: Source, found: _Handed) -> Iterator[Edit]:
@@ -90,7 +110,7 @@ def _ending(source: Source, found: _Handed, reads: Mapping[ast.expr, str]) -> li
     changed = {n: v for n, v in found.last.items() if reads.get(v) != n}
     texts = [_text(source, value, reads) for value in changed.values()]
     lines = [f"self.{name} = {text}" for name, text in zip(changed, texts, strict=True)]
-    if len(lines) > 1 and any(n in reads for v in changed.values() for n in walk(v)):
+    if len(lines) > 1 and any(_reads_another(v, n, reads) for n, v in changed.items()):
         targets = ", ".join(f"self.{name}" for name in changed)
         lines = [f"{targets} = {', '.join(texts)}"]
     text = _text(source, result, reads)
@@ -99,6 +119,11 @@ def _ending(source: Source, found: _Handed, reads: Mapping[ast.expr, str]) -> li
         name = next(n for n in _UPDATES if n not in taken)
         return [f"{name} = {text}", *lines, f"return {name}"]
     return [*lines, f"return {text}"]
+
+
+def _reads_another(value: ast.expr, name: str, reads: Mapping[ast.expr, str]) -> bool:
+    """Whether what a moment is set to depends on another one, as it was before the step."""
+    return any(reads.get(n, name) != name for n in walk(value))  # type: ignore[arg-type]
 
 
 def _handed(node: ast.ClassDef) -> _Handed | None:
@@ -110,7 +135,7 @@ def _handed(node: ast.ClassDef) -> _Handed | None:
     given = update.args.args[2:]
     state = next((a for a in given if "state" in a.arg or a.arg == "s"), None)
     ends = begin.body[-1], update.body[-1]
-    returns = [n for m in (begin, update) for n in walk(m) if isinstance(n, ast.Return)]
+    returns = [n for m in (begin, update) for n in _own_returns(m)]
     if state is None or {*returns} != {*ends}:
         return None
     first = _items(ends[0].value) if isinstance(ends[0], ast.Return) else None  # type: ignore[arg-type]
@@ -122,11 +147,35 @@ def _handed(node: ast.ClassDef) -> _Handed | None:
     last = _items(new, state.arg)
     if not first or last is None or not {*last} <= {*first}:
         return None
+    first = {name: _value(value, begin) for name, value in first.items()}
     found = _Handed(begin, update, state, first, last)
     read = [*_reads(found)]
     whole = [n for n in walk(update) if isinstance(n, ast.Name) and n.id == state.arg]
     spread = sum(_spreads(n, state.arg) for n in walk(update))
     return found if len(whole) == len(read) + spread else None
+
+
+def _value(value: ast.expr, method: ast.FunctionDef) -> ast.expr:
+    """What a local holds that stands for a part of the state, and is read nowhere else."""
+    match value:
+        case ast.Name(id=name):
+            values = only_value(name, method)
+            used = [n for n in walk(method) if _is(n, name)]
+            return values[0] if len(values) == 1 and len(used) == 2 else value
+    return value
+
+
+def _own_returns(method: ast.FunctionDef) -> Iterator[ast.Return]:
+    """Where a method ends, and no function in it."""
+    inner = {
+        id(n)
+        for function in walk(method)
+        if isinstance(function, ast.FunctionDef) and function is not method
+        for n in walk(function)
+    }
+    for node in walk(method):
+        if isinstance(node, ast.Return) and id(node) not in inner:
+            yield node
 
 
 def _given(returned: ast.stmt) -> ast.expr | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.names import word
+from mlax_scaffold.reader.remedies.types_of_defaults import of_items
 from mlax_scaffold.reader.source import Source
 
 _TYPES = {bool: "bool", int: "int", float: "float"}
@@ -39,14 +40,14 @@ def schedule_class(source: Source, function: ast.FunctionDef) -> Fix | None:
         return None
     names = {a.arg for a in form.fields}
     parts = [*form.before, *form.body, *([form.result] if form.result else [])]
-    if any(_binds(node) in names for part in parts for node in walk(part)):
+    if any(bound_in(node) in names for part in parts for node in walk(part)):
         return None
     if any(s.lineno == function.lineno for s in function.body):
         return None
-    defaults = _defaults(function.args)
-    fields = [_field(source, a, defaults.get(a.arg)) for a in form.fields]
+    defaults = defaults_of(function.args)
+    fields = [field_of(source, a, defaults.get(a.arg)) for a in form.fields]
     base = word(source, "Schedule")
-    title = "".join(part[:1].upper() + part[1:] for part in function.name.split("_"))
+    title = titled(function.name)
     docstring = ast.get_docstring(function, clean=False)
     first = function.body[0]
     lines = [f"class {title}({base.bound}):"]
@@ -54,15 +55,20 @@ def schedule_class(source: Source, function: ast.FunctionDef) -> Fix | None:
         lines += [f"    {source.text_of(first)}", ""]
     lines += [*(f"    {line}" for line in fields), *([""] if fields else [])]
     lines.append(f"    def value(self, {form.step}):")
-    lines += _shifted(source, form.before, names)
+    lines += shifted(source, form.before, names)
     lines += (
-        _shifted(source, form.body, names)
+        shifted(source, form.body, names)
         if form.result is None
         else _returned(source, form.result, names)
     )
     start = min(d.lineno for d in (function, *function.decorator_list))
     edit = source.replace((start, 1), source.end(function), "\n".join(lines))
     return Fix((edit,), (base,))
+
+
+def titled(name: str) -> str:
+    """The name of a class in the place of a function."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
 def _form(function: ast.FunctionDef) -> _Form | None:
@@ -90,25 +96,31 @@ def _form(function: ast.FunctionDef) -> _Form | None:
     return _Form(step.arg, tuple(fields), (), tuple(body))
 
 
-def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
+def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
+    """The defaults of parameters by their names."""
     given = arguments.args[len(arguments.args) - len(arguments.defaults) :]
     found = {a.arg: d for a, d in zip(given, arguments.defaults, strict=True)}
     pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     return found | {a.arg: d for a, d in pairs if d is not None}
 
 
-def _field(source: Source, parameter: ast.arg, default: ast.expr | None) -> str:
+def field_of(source: Source, parameter: ast.arg, default: ast.expr | None) -> str:
+    """A parameter as a field of a class."""
     name, value = parameter.arg, default and source.text_of(default)
     if parameter.annotation is not None:
         kind = source.text_of(parameter.annotation)
+        if kind.rpartition(".")[2] == "ScalarOrSchedule":
+            kind = "Scheduled"
     elif isinstance(default, ast.Constant) and type(default.value) in _TYPES:
         kind = _TYPES[type(default.value)]
+    elif isinstance(default, ast.Tuple | ast.List) and default.elts:
+        kind = of_items(default.elts) or "tuple[int, ...]"
     else:
         kind = "int" if name.endswith(_OF_STEPS) else "float"
     return f"{name}: {kind}" + (f" = {value}" if value else "")
 
 
-def _binds(node: ast.AST) -> str | None:
+def bound_in(node: ast.AST) -> str | None:
     """The name that a node gives another meaning."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
@@ -118,7 +130,7 @@ def _binds(node: ast.AST) -> str | None:
     return None
 
 
-def _shifted(
+def shifted(
     source: Source, statements: Sequence[ast.stmt], names: set[str]
 ) -> Iterator[str]:
     """The lines of statements and of comments above them, with hyperparameters as attributes."""

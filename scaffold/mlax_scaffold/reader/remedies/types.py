@@ -13,7 +13,7 @@ from mlax_scaffold.model.shapes import ShapeError, parse_shape
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.remedies.names import SPEC
-from mlax_scaffold.reader.remedies.types_of_defaults import of_default
+from mlax_scaffold.reader.remedies.types_of_defaults import of_default, of_rows
 from mlax_scaffold.reader.source import Source, dotted, is_none
 
 _FIELDS = {
@@ -84,6 +84,8 @@ def field_type(source: Source, node: ast.expr) -> Fix | None:
     """The annotation of a field as a word; None where it is not clear which."""
     told = of_default(source, node) if is_bare(node) else None
     text = _field(node) if told is None else told
+    if text and re.fullmatch(r"tuple\[(Sizes|tuple\[\w+, \.\.\.\]), \.\.\.\]", text):
+        text = of_rows(source, node) or text
     if not text or text == unparsed(node):
         return None
     return _written(source, node, text)

@@ -20,11 +20,19 @@ def of_default(source: Source, node: ast.expr) -> str | None:
                 annotation=annotation,
                 value=ast.Tuple(elts=items) | ast.List(elts=items),
             ) if source.same(annotation, node):
-                return _of_items(items)
+                return of_items(items)
     return None
 
 
-def _of_items(items: Sequence[ast.expr]) -> str | None:
+def of_rows(source: Source, node: ast.expr) -> str | None:
+    """`tuple[tuple[int, ...], ...]` by its default, whose rows are all as long; None where they are not."""
+    match node:
+        case ast.Subscript(slice=ast.Tuple(elts=[ast.Subscript(), ast.Constant()])):
+            return of_default(source, node) or None
+    return None
+
+
+def of_items(items: Sequence[ast.expr]) -> str | None:
     """The type of values of one kind, of several, `(10, 0.5, "cosine")`, or of rows that are all as long."""
     try:
         values = [ast.literal_eval(item) for item in items]

@@ -70,6 +70,8 @@ def like_default(definition: Definition, h: Hyperparameter) -> str | None:
         return _rows_like(h.type, value)
     if strategy == _NUMBERS and isinstance(value, tuple | list) and value:
         strategy = f"sequences({_like_all(value)})"
+    if strategy == "sequences(integers())":
+        strategy = f"sequences({_integers_like(value)})"
     if strategy == "size_sequences()" and max(counts, default=0) > 2:
         strategy = "sequences(sizes(max=4))"
     if counts and strategy.startswith("sequences("):
@@ -96,6 +98,12 @@ def like_default(definition: Definition, h: Hyperparameter) -> str | None:
         case "size_sequences()" if h.default is None or value:
             return f"size_sequences(min_size={2 if _is_several(value) else 1})"
     return None
+
+
+def _integers_like(value: object) -> str:
+    """Integers like those of a default: positive ones where it has no others, or there is none."""
+    items = value if isinstance(value, tuple | list) else ()
+    return "sizes(max=4)" if all(map(_is_positive, items)) else "integers()"
 
 
 def _is_positive(value: object) -> bool:

@@ -1,0 +1,56 @@
+"""Axes and shapes that types leave open, and the code does not, as findings of the spec."""
+
+from __future__ import annotations
+
+import re
+
+from mlax_scaffold.errors import Diagnostic
+from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.project.trial_failures import Failure
+from mlax_scaffold.reader.remedies.axes import LAST, renamed, reshaped
+from mlax_scaffold.reader.source import Source
+
+_REFUSED = "must have shape ("
+"""What a layer says of an input with other axes than its own."""
+
+
+def with_sizes(traced: Definition, failure: Failure) -> list[Diagnostic]:
+    """Axes that the types leave open, and the code does not, at the first type that has one."""
+    source = Source(traced.source, traced.text)
+    shown = {a: "the last of `...`" if a == LAST else f"`{a}`" for a in failure.axes}
+    names = " and ".join(f"{shown[a]} is `{text}`" for a, text in failure.axes.items())
+    summary = failure.message.strip().split("\n")[0]
+    found = renamed(source, traced.name, failure.axes)
+    if found is not None:
+        place, fix = found
+        shape = source.text_of(place)
+        known = re.findall(r"\w+", shape)
+        if _REFUSED in summary and any(text in known for text in failure.axes.values()):
+            # Channels stand first there, perhaps: no name of an axis mends that.
+            source.report(
+                place,
+                f"a layer that this is given to takes other axes than {shape}",
+                summary,
+            )
+            return source.diagnostics
+        source.report(
+            place,
+            f"the code fits this where {names}, and its type says any size",
+            f"With others: {summary}",
+            fix=fix,
+        )
+    return source.diagnostics
+
+
+def with_shapes(traced: Definition, failure: Failure) -> list[Diagnostic]:
+    """Inputs of any shape, by their types, of which the code takes some shapes alone."""
+    source = Source(traced.source, traced.text)
+    summary = failure.message.strip().split("\n")[0]
+    for place, shape, fix in reshaped(source, traced.name, failure.types):
+        source.report(
+            place,
+            f'the code fits this where its shape is "{shape}", and its type says any',
+            f"With others: {summary}",
+            fix=fix,
+        )
+    return source.diagnostics
