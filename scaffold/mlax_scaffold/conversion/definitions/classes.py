@@ -49,7 +49,11 @@ from mlax_scaffold.conversion.definitions.started_methods import of_start
 from mlax_scaffold.conversion.definitions.told_shapes import told
 from mlax_scaffold.conversion.examples.examples import example
 from mlax_scaffold.conversion.examples.nested_examples import Fitted
-from mlax_scaffold.conversion.examples.trials import drawing, trial
+from mlax_scaffold.conversion.examples.trials import (
+    drawing,
+    trial,
+    without_absent_keys,
+)
 from mlax_scaffold.conversion.forms.counted_inputs import with_counts
 from mlax_scaffold.conversion.forms.handed_states import refuse_of_one
 from mlax_scaffold.conversion.forms.initial_rules import Rule
@@ -335,7 +339,7 @@ class ClassReader(ClassMethods):
             setup,
             methods,
             builder.renamed or {f: f for f in builder.fields},
-            drops,
+            without_absent_keys(drops, call, builder.origin.text),
             # What is mapped inside is not for one example.
             single=self.framework == "equinox" and "vmap" not in ast.unparse(self.node),
         )
