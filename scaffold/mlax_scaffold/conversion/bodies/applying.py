@@ -21,6 +21,10 @@ from mlax_scaffold.conversion.rows.rows import MisfitError, follows_mode, says_m
 from mlax_scaffold.conversion.rows.tables import CALLS
 from mlax_scaffold.conversion.shapes.layer_shapes import arguments
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
+from mlax_scaffold.conversion.shapes.widened_masks import (
+    align_widened,
+    is_widened,
+)
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.loop_parts import one_of
@@ -48,6 +52,22 @@ class Applying(Scanning):
     def _arguments(self, args: list[ast.expr]) -> tuple[list[ast.expr], list[Value]]:
         made = [self.value(a) for a in args]
         return [m for m, _ in made], [v for _, v in made]
+
+    def _beside(self, args: list[ast.expr]) -> tuple[list[ast.expr], list[Value]]:
+        """What is combined; an array with new axes is read after what stands beside it."""
+        late = [i for i, a in enumerate(args) if is_widened(a)]
+        if not late or len(late) == len(args):
+            return self._arguments(args)
+        order = sorted(range(len(args)), key=lambda i: i in late)
+        made: dict[int, tuple[ast.expr, Value]] = {}
+        for i in order:
+            if i in late:
+                named = args[i].value.id  # type: ignore[attr-defined]
+                known = [value for _, value in made.values()]
+                least = 1 if len(args) > 2 or self.arrays.channel_last else 2
+                align_widened(self.symbols, args[i], self.env.get(named), known, least)
+            made[i] = self.value(args[i])
+        return [made[i][0] for i in sorted(made)], [made[i][1] for i in sorted(made)]
 
     def _applied(
         self, node: ast.Call, attribute: str, given: list[Value] | None = None

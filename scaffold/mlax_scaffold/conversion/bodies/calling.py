@@ -68,8 +68,8 @@ class Calling(Helping):
             case ast.Attribute():
                 return self._attribute(node)
             case ast.BinOp():
-                node.left, left = self.value(node.left)
-                node.right, right = self.value(node.right)
+                sides, (left, right) = self._beside([node.left, node.right])
+                node.left, node.right = sides
                 if isinstance(left, Number) and isinstance(right, Number):
                     return node, Number(ast.BinOp(left.value, node.op, right.value))
                 self._of_one_example(left, right)
@@ -292,7 +292,9 @@ class Calling(Helping):
         if recurrent:
             node.args = [*node.args[:1], *states_given(node)]
             node.keywords = []
-        node.args, given = self._arguments(node.args)
+        chooses = ast.unparse(func).endswith(".where")
+        read = self._beside if chooses else self._arguments
+        node.args, given = read(node.args)
         named: dict[str, Value] = {}
         for keyword in node.keywords:
             keyword.value, named[str(keyword.arg)] = self.value(keyword.value)

@@ -1,0 +1,228 @@
+"""Networks as people write them for jax: records, states, scans, ensembles, masks, keys."""
+
+from __future__ import annotations
+
+import pytest
+from test_conversion_forms import converted
+from test_conversion_jax_habits import LINEN, NNX
+from test_conversion_jax_parts import of_pair
+from test_conversion_jax_repositories import EQUINOX
+
+RECORDS = """\
+class Lin(NamedTuple):
+    w: jax.Array
+    b: jax.Array
+
+
+class Part(NamedTuple):
+    inner: Lin
+    gain: jax.Array
+
+
+class Params(NamedTuple):
+    first: Lin
+    parts: list
+
+
+def init_thing(key, size: int, depth: int):
+    first, *keys = jax.random.split(key, depth + 1)
+    parts = []
+    for k in keys:
+        lin = Lin(jax.random.normal(k, (size, size)), jnp.zeros(size))
+        parts.append(Part(inner=lin, gain=jnp.ones(size)))
+    return Params(first=Lin(jnp.eye(size), jnp.zeros(size)), parts=parts)
+
+
+def linear(p: Lin, x):
+    return x @ p.w + p.b
+
+
+def thing(params: Params, x):
+    x = linear(params.first, x)
+    for LOOP:
+        x = linear(part.inner, x) * part.gain + part.inner.b
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "part in params.parts",
+        "_, part in enumerate(params.parts)",
+        "part in reversed(params.parts)",
+    ],
+)
+def test_records_of_a_list_are_dictionaries_too(loop):
+    text = of_pair(
+        "from typing import NamedTuple\n\n\n" + RECORDS.replace("LOOP", loop)
+    )
+    assert "linear(part['inner'], x) * part['gain'] + part['inner']['b']" in text
+
+
+def test_a_size_that_a_weight_is_called_like_is_one_size():
+    text = of_pair(
+        """\
+def init_thing(key, vocab=20, embed=8):
+    return {"embed": 0.1 * jax.random.normal(key, (vocab, embed)), "b": jnp.zeros(embed)}
+
+
+def thing(params, tokens):
+    return params["embed"][tokens] + params["b"]
+"""
+    )
+    assert ": Size = 8" in text
+    assert "Sizes" not in text
+
+
+def test_a_key_that_is_none_in_inference_is_not_given():
+    made = converted(
+        """\
+class Thing(eqx.Module):
+    drop: eqx.nn.Dropout
+    out: eqx.nn.Linear
+
+    def __init__(self, size: int, *, key):
+        self.drop = eqx.nn.Dropout(0.1)
+        self.out = eqx.nn.Linear(size, size, key=key)
+
+    def __call__(self, x, key=None):
+        return self.out(self.drop(x, key=key, inference=key is None))
+""",
+        EQUINOX,
+    )
+    assert made.trial is not None
+    assert made.trial.flags == ()
+
+
+INDICES = """\
+class Thing(eqx.Module):
+    mean: StateIndex
+    count: StateIndex
+
+    def __init__(self, size: int):
+        self.mean = StateIndex(jnp.zeros(size))
+        self.count = StateIndex(jnp.array(0.0))
+
+    def __call__(self, x, state):
+        mean, count = state.get(self.mean), state.get(self.count)
+{sets}
+        return x - mean, state
+"""
+
+
+@pytest.mark.parametrize(
+    ("sets", "whole"),
+    [
+        (
+            "        state = state.set(self.mean, mean + x / (count + 1))\n"
+            "        state = state.set(self.count, count + 1)",
+            True,
+        ),
+        (
+            "        state = state.set(self.count, count + 1).set(self.mean, mean + x)",
+            True,
+        ),
+        (
+            # The second one reads what stood there before the first.
+            "        state = state.set(self.count, count + 1)"
+            ".set(self.mean, mean + x / state.get(self.count))",
+            False,
+        ),
+    ],
+)
+def test_parts_of_a_state_of_equinox_are_states_of_the_layer(sets, whole):
+    made = converted(
+        "from equinox.nn import StateIndex\n\n\n" + INDICES.format(sets=sets), EQUINOX
+    )
+    kept = "self.count = count + 1" in made.text
+    assert kept == whole
+    if whole:
+        assert "mean, count = (self.mean, self.count)" in made.text
+        assert "return x - mean\n" in made.text
+
+
+def test_what_an_ensemble_returns_is_stacked_one_by_one():
+    text = converted(
+        """\
+class Part(eqx.Module):
+    lin: eqx.nn.Linear
+
+    def __init__(self, size: int, *, key):
+        self.lin = eqx.nn.Linear(size, size, key=key)
+
+    def __call__(self, x):
+        return self.lin(x), x
+
+
+class Thing(eqx.Module):
+    parts: Part
+
+    def __init__(self, size: int, count: int, *, key):
+        keys = jax.random.split(key, count)
+        self.parts = eqx.filter_vmap(lambda k: Part(size, key=k))(keys)
+
+    def __call__(self, x):
+        a, b = eqx.filter_vmap(lambda m, z: m(z), in_axes=(eqx.if_array(0), None))(self.parts, x)
+        return a.mean(axis=0) + b.sum(axis=0)
+""",
+        EQUINOX,
+    ).text
+    assert (
+        "a, b = jax.tree.map(lambda *parts: jnp.stack(parts, axis=0), "
+        "*[m(x) for m in self.parts])"
+    ) in text
+
+
+@pytest.mark.parametrize(
+    ("axes", "given", "call"),
+    [
+        ("(nnx.Carry, 0)", "x, block", "x, self.blocks"),
+        ("(0, nnx.Carry)", "block, x", "self.blocks, x"),
+    ],
+)
+def test_scans_of_nnx_stand_within_other_calls(axes, given, call):
+    text = converted(
+        f"""\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, depth: int, *, rngs: nnx.Rngs):
+        @nnx.split_rngs(splits=depth)
+        @nnx.vmap(in_axes=(0,), out_axes=0)
+        def create(rngs: nnx.Rngs):
+            return nnx.Linear(dim, dim, rngs=rngs)
+
+        self.blocks = create(rngs)
+        self.norm = nnx.LayerNorm(dim, rngs=rngs)
+
+    def __call__(self, x):
+        @nnx.scan(in_axes={axes}, out_axes=nnx.Carry)
+        def forward({given}):
+            return block(x) + x
+
+        return self.norm(forward({call}))
+""",
+        NNX,
+    ).text
+    assert "for block in self.blocks:\n            x = block(x) + x" in text
+    assert "nnx" not in text
+
+
+def test_a_mask_with_new_axes_has_the_others_of_what_it_masks():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    heads: int
+    dim: int
+
+    @nn.compact
+    def __call__(self, x, mask):
+        b, t, _ = x.shape
+        d = self.dim // self.heads // 2
+        q = nn.Dense(self.dim)(x).reshape(b, t, self.heads, 2, d)
+        k = nn.Dense(self.dim // 2)(x).reshape(b, t, self.heads, d)
+        logits = jnp.einsum("btkgh,bskh->bkgts", q, k)
+        return jnp.where(mask[:, None, None], logits, -1e9)
+""",
+        LINEN,
+    ).text
+    assert "mask: Bool['b t t']" in text
