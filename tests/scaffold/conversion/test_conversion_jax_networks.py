@@ -6,7 +6,7 @@ import pytest
 from test_conversion_forms import converted
 from test_conversion_jax_habits import LINEN, NNX
 from test_conversion_jax_parts import of_pair
-from test_conversion_jax_repositories import EQUINOX
+from test_conversion_jax_repositories import EQUINOX, HAIKU
 
 RECORDS = """\
 class Lin(NamedTuple):
@@ -226,3 +226,37 @@ class Thing(nn.Module):
         LINEN,
     ).text
     assert "mask: Bool['b t t']" in text
+
+
+def test_loops_in_loops_of_a_part_are_written_out_for_what_its_owner_has_by_default():
+    made = converted(
+        """\
+class Part(hk.Module):
+    def __init__(self, sizes, blocks: int = 1, name=None):
+        super().__init__(name=name)
+        self._sizes, self._blocks = sizes, blocks
+
+    def __call__(self, x):
+        for i, size in enumerate(self._sizes):
+            x = hk.Linear(size, name=f"in_{i}")(x)
+            for j in range(self._blocks):
+                x = x + hk.Linear(size, name=f"res_{i}_{j}")(jax.nn.relu(x))
+        return x
+
+
+class Thing(hk.Module):
+    def __init__(self, out: int, sizes=(4, 8), name=None):
+        super().__init__(name=name)
+        self._part = Part(sizes)
+        self._out = hk.Linear(out)
+        self._sizes = sizes
+
+    def __call__(self, x):
+        return self._out(self._part(x)) / len(self._sizes)
+""",
+        HAIKU,
+    )
+    assert "self.res_1_0 = Linear(8, 8)" in made.text
+    assert "sizes" not in made.text
+    assert "self.out(self.part(x)) / 2" in made.text
+    assert [n.what for n in made.notes] == ["`sizes` is always its default, `(4, 8)`"]
