@@ -260,3 +260,66 @@ class Thing(hk.Module):
     assert "sizes" not in made.text
     assert "self.out(self.part(x)) / 2" in made.text
     assert [n.what for n in made.notes] == ["`sizes` is always its default, `(4, 8)`"]
+
+
+def test_methods_of_parts_keep_their_names_where_others_call_them():
+    text = converted(
+        """\
+class Code(nnx.Module):
+    def __init__(self, levels=(5, 5, 5)):
+        self.levels = tuple(levels)
+
+    def __call__(self, z):
+        return z / jnp.asarray([n // 2 for n in self.levels], dtype=z.dtype)
+
+    def scaled(self, z):
+        return z * jnp.asarray(self.levels, dtype=z.dtype)
+
+
+class Thing(nnx.Module):
+    def __init__(self, dim: int, levels=(5, 5, 5), *, rngs: nnx.Rngs):
+        self.lin = nnx.Linear(dim, len(levels), rngs=rngs)
+        self.code = Code(levels)
+
+    def __call__(self, x):
+        codes = self.code(self.lin(x))
+        return self.code.scaled(codes)
+""",
+        NNX,
+    ).text
+    assert "def scaled(self, z: PyTree) -> PyTree:" in text
+    assert "return self.code.scaled(codes)" in text
+    # A field of several numbers has one for each feature.
+    assert "z: Float['*batch len(levels_value)']" in text
+
+
+def test_groups_of_convolutions_divide_the_channels_of_examples():
+    made = converted(
+        """\
+class Part(nn.Module):
+    size: int
+    groups: int = 4
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Conv(self.size, (1, 1))(x)
+        return nn.Conv(self.size, (3, 3), feature_group_count=self.groups)(x)
+
+
+class Thing(nn.Module):
+    stages: Sequence[int] = (1, 2)
+    num_filters: int = 16
+    groups: int = 4
+
+    @nn.compact
+    def __call__(self, x):
+        for i, count in enumerate(self.stages):
+            for _ in range(count):
+                x = Part(self.num_filters * 2**i, groups=self.groups)(x)
+        return x
+""",
+        LINEN,
+    )
+    assert made.trial is not None
+    chosen = dict(made.trial.hyperparameters)
+    assert chosen["num_filters"] % chosen["groups"] == 0

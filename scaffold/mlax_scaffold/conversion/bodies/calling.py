@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.declarations.inner_layers import (
 from mlax_scaffold.conversion.declarations.recurrences import states_given
 from mlax_scaffold.conversion.forms.boolean_sums import of_numbers
 from mlax_scaffold.conversion.shapes.chosen_sizes import number_of
+from mlax_scaffold.conversion.shapes.field_rows import row_of_field
 from mlax_scaffold.conversion.shapes.filled_rows import UNTOLD, row_of
 from mlax_scaffold.conversion.shapes.helper_dtypes import (
     WHOLE,
@@ -363,5 +364,10 @@ class Calling(Helping):
         known = self.env.get(first)
         indices = isinstance(known, Array) and known.kind == "Int"
         node = of_numbers(node, given, first, self.truths, indices=indices)
+        fields = self.builder.fields.values()
+        several = [f.name for f in fields if f.word in ("Sizes", "tuple[float, ...]")]
+        row = row_of_field(node, self.builder.setup, several)
+        if row is not None:
+            return node, Array([row], False)
         told = self.with_widths(node)
         return node, self.arrays.function(ast.unparse(func), told, given, self)

@@ -153,6 +153,9 @@ def _first(source: ast.expr) -> ast.expr | None:
         case ast.BinOp(op=ast.Add()):
             elements, _ = _beginning(source)
             return elements[0] if elements else None
+        case ast.ListComp(elt=elt, generators=[*generators]):
+            first = of_comprehension(generators)
+            return folded(replaced(elt, first)) if first else None
         case ast.Tuple(elts=[first, *_]) | ast.List(elts=[first, *_]):
             match first:
                 case ast.Starred(value=ast.ListComp(elt=elt, generators=generators)):
