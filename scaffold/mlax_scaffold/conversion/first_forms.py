@@ -34,6 +34,9 @@ from mlax_scaffold.conversion.forms.layers_in_loops import with_layers_in_loops
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
 from mlax_scaffold.conversion.forms.lifted_functions import without_inner_helpers
+from mlax_scaffold.conversion.forms.listed_dictionaries import (
+    without_listed_dictionaries,
+)
 from mlax_scaffold.conversion.forms.listed_ranges import without_listed_ranges
 from mlax_scaffold.conversion.forms.mapped_trees import without_mapped_trees
 from mlax_scaffold.conversion.forms.masked_rows import without_masked_rows
@@ -149,6 +152,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_dispatched_rows(origin, notes)
     without_masked_rows(origin, notes)
     with_lists_apart(origin)
+    without_listed_dictionaries(origin)
     without_helper_objects(origin)
     with_read_arguments(origin)
     without_unread_counters(origin)
