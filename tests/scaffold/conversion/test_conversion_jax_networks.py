@@ -8,6 +8,8 @@ from test_conversion_jax_habits import LINEN, NNX
 from test_conversion_jax_parts import of_pair
 from test_conversion_jax_repositories import EQUINOX, HAIKU
 
+from mlax_scaffold.conversion import convert
+
 RECORDS = """\
 class Lin(NamedTuple):
     w: jax.Array
@@ -323,3 +325,94 @@ class Thing(nn.Module):
     assert made.trial is not None
     chosen = dict(made.trial.hyperparameters)
     assert chosen["num_filters"] % chosen["groups"] == 0
+
+
+LISTED = """\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, depth: int, *, rngs: nnx.Rngs):
+        {filled}
+
+    def __call__(self, x):
+        for {loop}:
+            x = x + stage["lin"]({norm}(x))
+        return x
+"""
+ONE = (
+    "nnx.Dict(norm=nnx.LayerNorm(dim, rngs=rngs), lin=nnx.Linear(dim, dim, rngs=rngs))"
+)
+
+
+@pytest.mark.parametrize(
+    "filled",
+    [
+        f"stages = []\n        for _ in range(depth):\n            stages.append({ONE})\n"
+        "        self.stages = nnx.List(stages)",
+        f"self.stages = nnx.List([{ONE} for _ in range(depth)])",
+    ],
+)
+@pytest.mark.parametrize(
+    ("loop", "over"),
+    [
+        (
+            "stage in self.stages",
+            "for stage_norm, stage_lin in zip(self.stages_norm, self.stages_lin)",
+        ),
+        (
+            "stage in reversed(self.stages)",
+            "for stage_norm, stage_lin in zip(reversed(self.stages_norm), reversed(self.stages_lin))",
+        ),
+        (
+            "i, stage in enumerate(self.stages)",
+            "for i, (stage_norm, stage_lin) in enumerate(zip(self.stages_norm, self.stages_lin))",
+        ),
+    ],
+)
+def test_lists_of_dictionaries_of_layers_are_a_list_for_each_key(filled, loop, over):
+    made = converted(LISTED.format(filled=filled, loop=loop, norm="stage.norm"), NNX)
+    assert made.whole
+    assert "self.stages_lin = [Linear(self.dim, self.dim) for _ in" in made.text
+    assert over in made.text
+    assert "x = x + stage_lin(stage_norm(x))" in made.text
+
+
+def test_dictionaries_of_lists_that_are_handed_on_whole_stay():
+    filled = f"self.stages = nnx.List([{ONE} for _ in range(depth)])"
+    code = LISTED.format(filled=filled, loop="stage in self.stages", norm="stage.norm")
+    code = NNX + code.replace("x = x +", "x = other(stage) +")
+    made = convert("thing.py", code, "Thing", "FromThing", "LAYER")
+    assert not made.whole
+    assert "stages_lin" not in made.text
+
+
+def test_sequences_that_a_scanned_cell_is_given_in_pairs_are_each_turned():
+    made = converted(
+        """\
+class Cell(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, carry, inputs):
+        x, reset = inputs
+        carry = jnp.where(reset[:, None], jnp.zeros_like(carry), carry)
+        a, b = jnp.split(nn.Dense(2 * self.size)(jnp.concatenate([x, carry], -1)), 2, axis=-1)
+        carry = jnp.tanh(a) * carry + b
+        return carry, carry
+
+
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, carry, xs, resets):
+        scan = nn.scan(
+            Cell, variable_broadcast="params", split_rngs={"params": False}, in_axes=1, out_axes=1
+        )
+        return scan(self.size)(carry, (xs, resets))
+""",
+        LINEN,
+    )
+    assert "(jnp.swapaxes(xs, 0, 1), jnp.swapaxes(resets, 0, 1))" in made.text
+    assert made.trial is not None
+    assert [len(shape) for _, shape in made.trial.inputs] == [2, 3, 2]
+    # Half of twice a size is the size.
+    assert "Linear(self.in_features + self.size, 2 * self.size)" in made.text

@@ -293,6 +293,8 @@ class Calling(Helping):
         if recurrent:
             node.args = [*node.args[:1], *states_given(node)]
             node.keywords = []
+        if ast.unparse(func).endswith(".scan") and len(node.args) > 2:
+            self.told_by_cell(node)
         chooses = ast.unparse(func).endswith(".where")
         read = self._beside if chooses else self._arguments
         node.args, given = read(node.args)

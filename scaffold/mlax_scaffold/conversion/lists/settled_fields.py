@@ -1,4 +1,4 @@
-"""Fields of classes that a file gives nothing but a default, with those of other classes that hand them on."""
+"""Fields of classes that a file gives nothing but a default, with those of others that hand them on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of the numbers of a field, one for each: `jnp.asarray(self.levels)` has `len(self.levels)` of them."""
+"""Arrays of the numbers of a field: `jnp.asarray(self.levels)` has `len(self.levels)` of them."""
 
 from __future__ import annotations
 
