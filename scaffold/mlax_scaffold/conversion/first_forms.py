@@ -56,6 +56,7 @@ from mlax_scaffold.conversion.forms.partial_attributes import without_partial_at
 from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
 from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_sizes
 from mlax_scaffold.conversion.forms.placed_arguments import with_placed_arguments
+from mlax_scaffold.conversion.forms.promoted_dtypes import without_promoted_dtypes
 from mlax_scaffold.conversion.forms.python_draws import without_python_draws
 from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
 from mlax_scaffold.conversion.forms.rematerialized import without_rematerialized
@@ -113,6 +114,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_called_texts(origin, thing)
     with_begun_attributes(origin)
     without_type_casts(origin)
+    without_promoted_dtypes(origin)
     without_mapped_trees(origin)
     with_placed_arguments(origin)
     without_named_values(origin)

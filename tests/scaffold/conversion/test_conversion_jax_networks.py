@@ -416,3 +416,104 @@ class Thing(nn.Module):
     assert [len(shape) for _, shape in made.trial.inputs] == [2, 3, 2]
     # Half of twice a size is the size.
     assert "Linear(self.in_features + self.size, 2 * self.size)" in made.text
+
+
+@pytest.mark.parametrize(
+    ("given", "call"),
+    [
+        ("update", "Norm()(x, update=train)"),
+        ("update", "Norm()(x, train)"),
+        ("frozen", "Norm()(x, frozen=not train)"),
+    ],
+)
+def test_a_flag_that_is_always_the_mode_is_the_mode(given, call):
+    asked = "if update:" if given == "update" else "if not frozen:"
+    text = converted(
+        f"""\
+class Norm(nn.Module):
+    @nn.compact
+    def __call__(self, x, {given}: bool):
+        mean = self.variable("batch_stats", "mean", jnp.zeros, (x.shape[-1],))
+        {asked}
+            mean.value = 0.9 * mean.value + 0.1 * x.mean(axis=0)
+        return x - mean.value
+
+
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x, train: bool = False):
+        return {call}
+""",
+        LINEN,
+    ).text
+    assert "if self.training:" in text
+    assert "bool" not in text
+
+
+def test_partial_initializers_of_a_file_are_written_out():
+    text = converted(
+        """\
+from functools import partial
+
+default_init = partial(nn.initializers.variance_scaling, 1.0, "fan_in")
+
+
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.size, kernel_init=default_init("uniform"))(x)
+""",
+        LINEN,
+    ).text
+    assert "kernel_initializer=variance_scaling(1.0, 'fan_in', 'uniform')" in text
+    assert "partial" not in text
+
+
+def test_what_is_added_where_widths_are_the_same_is_as_wide_as_elsewhere():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    widths: Sequence[int]
+
+    @nn.compact
+    def __call__(self, x):
+        for w in self.widths:
+            y = nn.Dense(w)(x)
+            x = x + y if x.shape[-1] == w else y
+        return x
+""",
+        LINEN,
+    ).text
+    assert "for width, w in zip((self.in_features, *self.widths), self.widths)" in text
+
+
+@pytest.mark.parametrize(
+    ("made", "left"),
+    [
+        ("x, k, b = nn.dtypes.promote_dtype(x, k, b, dtype=self.dtype)", ""),
+        ("x, kernel, b = nn.dtypes.promote_dtype(x, k, b, dtype=None)", "kernel = k\n"),
+    ],
+)
+def test_dtypes_that_flax_makes_the_same_are_so_here(made, left):
+    used = "kernel" if left else "k"
+    text = converted(
+        f"""\
+class Thing(nn.Module):
+    size: int
+    dtype: Any = None
+
+    @nn.compact
+    def __call__(self, x):
+        d = jnp.shape(x)[-1]
+        k = self.param("kernel", nn.initializers.lecun_normal(), (d, self.size))
+        b = self.param("bias", nn.initializers.zeros, (self.size,))
+        {made}
+        return x @ {used} + b
+""",
+        LINEN,
+    ).text
+    assert "promote_dtype" not in text
+    assert left in text
+    assert "trainable(lecun_normal(), (self.in_features, self.size))" in text
