@@ -517,3 +517,61 @@ class Thing(nn.Module):
     assert "promote_dtype" not in text
     assert left in text
     assert "trainable(lecun_normal(), (self.in_features, self.size))" in text
+
+
+def test_inputs_that_are_joined_have_as_many_axes():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, z, a):
+        x = nn.Dense(self.size)(jnp.concatenate([z, a], -1))
+        return nn.RNN(nn.GRUCell(self.size))(x)
+""",
+        LINEN,
+    )
+    assert "z: Float['batch time in_features'], a: Float['batch time a_features']" in (
+        made.text
+    )
+
+
+STACKED = """\
+def init_block(key, dim):
+    return {"w": jax.random.normal(key, (dim, dim)), "b": jnp.zeros(dim)}
+
+
+def init_thing(key, dim=8, depth=2):
+    first, second = jax.random.split(key)
+    parts = MADE
+    return {"first": jax.random.normal(first, (dim,)), "parts": parts}
+
+
+def block(p, x):
+    return jnp.tanh(x @ p["w"] + p["b"])
+
+
+def thing(params, x):
+    def step(x, p):
+        return x + block(p, x), None
+
+    x, _ = jax.lax.scan(step, x + params["first"], params["parts"])
+    return AFTER
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "jax.vmap(lambda k: init_block(k, dim))(jax.random.split(second, depth))",
+        "jax.vmap(init_block, in_axes=(0, None))(jax.random.split(second, depth), dim)",
+        "jax.vmap(partial(init_block, dim=dim))(jax.random.split(second, depth))",
+    ],
+)
+def test_weights_that_are_stacked_for_a_scan_are_a_list(made):
+    head = "from functools import partial\n\n\n"
+    text = of_pair(head + STACKED.replace("MADE", made).replace("AFTER", "x"))
+    assert "for _ in range(self.depth)]" in text
+    assert "for p in self.parts:\n            x = x + block(p, x)" in text
+    assert "step" not in text

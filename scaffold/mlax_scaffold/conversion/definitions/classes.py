@@ -81,6 +81,7 @@ from mlax_scaffold.conversion.shapes.examples_of_one import (
 from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.shapes.indexed_inputs import with_indexed_inputs
+from mlax_scaffold.conversion.shapes.joints import settle_ranks
 from mlax_scaffold.conversion.shapes.listed_inputs import keyed_inputs, listed_inputs
 from mlax_scaffold.conversion.shapes.named_sizes import with_values
 from mlax_scaffold.conversion.shapes.signatures import Signature
@@ -264,7 +265,7 @@ class ClassReader(ClassMethods):
             if isinstance(value, Array):
                 with_image_sizes(self.symbols, value, builder.fields, self.framework)
                 self.symbols.settled(value)
-        self.symbols.settle_ranks()
+        settle_ranks(self.symbols)
         if self.framework == "equinox":
             self.symbols.settle_examples()
         return self._described(call, forward, inputs, env, result)

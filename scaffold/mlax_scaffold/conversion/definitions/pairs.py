@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.definitions.pair_helpers import Helpers
 from mlax_scaffold.conversion.definitions.record_weights import RecordWeights
 from mlax_scaffold.conversion.forms.inner_functions import with_inner_functions
 from mlax_scaffold.conversion.forms.number_inputs import numbers_of, without
+from mlax_scaffold.conversion.forms.stacked_weights import with_listed_weights
 from mlax_scaffold.conversion.output.description import Pair
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin, Thing
@@ -90,7 +91,7 @@ def pair_class(
             first, second = maker_of(origin, node), node
     if first is None or second is None:
         return None
-    first = with_inner_functions(first)
+    first, second = with_listed_weights(origin, with_inner_functions(first), second)
     return _class(origin, thing, node or first, first, second, outer, defaults, notes)
 
 

@@ -298,7 +298,9 @@ class _Scans:
             case [*inner, ast.Return(value=ast.Tuple(elts=[after, end]))] if is_none(
                 end
             ):
-                return _written(node, target, carry, layer, layers, first, inner, after)
+                return scan_as_loop(
+                    node, target, carry, layer, layers, first, inner, after
+                )
         return None
 
     def _over(self, node: ast.expr) -> tuple[ast.expr, str] | None:
@@ -338,7 +340,9 @@ class _Scans:
             case [*inner, ast.Return(value=ast.expr() as after)]:
                 if isinstance(after, ast.Tuple):
                     return None
-                return _written(node, target, carry, layer, layers, first, inner, after)
+                return scan_as_loop(
+                    node, target, carry, layer, layers, first, inner, after
+                )
         return None
 
     def _unwrapped(self, node: ast.expr) -> str:
@@ -348,7 +352,7 @@ class _Scans:
         return getattr(node, "id", "")
 
 
-def _written(
+def scan_as_loop(
     node: ast.stmt,
     target: ast.Name,
     carry: str,
@@ -358,6 +362,18 @@ def _written(
     inner: list[ast.stmt],
     after: ast.expr,
 ) -> list[ast.stmt]:
+    """The loop that a scan over layers becomes, with what stands before it and after it.
+
+    Args:
+        node: the statement that scans.
+        target: what keeps its result.
+        carry: what its step calls what it hands on.
+        layer: what that calls a layer.
+        layers: the layers.
+        first: what is handed to the first one.
+        inner: the statements of the step.
+        after: what the step hands on.
+    """
     place = ast.Name(carry, ast.Store())
     made: list[ast.stmt] = []
     if not is_name(first, carry):
