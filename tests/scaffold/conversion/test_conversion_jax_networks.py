@@ -575,3 +575,46 @@ def test_weights_that_are_stacked_for_a_scan_are_a_list(made):
     assert "for _ in range(self.depth)]" in text
     assert "for p in self.parts:\n            x = x + block(p, x)" in text
     assert "step" not in text
+
+
+HANDED = """\
+def init_thing(key, dim: int = 4):
+    params = {"w": jax.random.normal(key, (dim,)), "mean": jnp.ones(dim)}
+    return params, {"mean": jnp.zeros(dim), "count": jnp.zeros(())}
+
+
+def thing(params, state, x, train=False):
+BODY
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        """\
+    new = state
+    if train:
+        new = {"mean": 0.9 * state["mean"] + x.mean(0), "count": state["count"] + 1}
+    return x * params["w"] - state["mean"], new""",
+        """\
+    if train:
+        new = dict(state)
+        new["mean"] = 0.9 * state["mean"] + x.mean(0)
+        new["count"] = state["count"] + 1
+    else:
+        new = state
+    return x * params["w"] - state["mean"], new""",
+        """\
+    if train:
+        mean = 0.9 * state["mean"] + x.mean(0)
+        return x * params["w"] - state["mean"], {**state, "mean": mean, "count": state["count"] + 1}
+    return x * params["w"] - state["mean"], state""",
+    ],
+)
+def test_a_state_that_a_pair_hands_on_is_a_state_of_the_layer(body):
+    text = of_pair(HANDED.replace("BODY", body))
+    # Beside a weight of that name.
+    assert "self.mean_state = state(zeros, (self.dim,))" in text
+    assert "self.count = old_count + 1" in text
+    assert "x * self.w - old_mean" in text
+    assert "new" not in text
