@@ -618,3 +618,30 @@ def test_a_state_that_a_pair_hands_on_is_a_state_of_the_layer(body):
     assert "self.count = old_count + 1" in text
     assert "x * self.w - old_mean" in text
     assert "new" not in text
+
+
+def test_an_input_of_pairs_has_axes_to_try_beside_others_that_are_known():
+    code = """\
+class Bias(nn.Module):
+    heads: int
+
+    @nn.compact
+    def __call__(self, edges):
+        return jnp.moveaxis(nn.Dense(self.heads)(edges), -1, 1)
+
+
+class Thing(nn.Module):
+    heads: int
+
+    @nn.compact
+    def __call__(self, x, edges):
+        b, n, _ = x.shape
+        q = nn.DenseGeneral((self.heads, 4))(x)
+        logits = jnp.einsum("bihd,bjhd->bhij", q, q) + Bias(self.heads)(edges)
+        return nn.softmax(logits)
+"""
+    plain = converted(code, LINEN).text
+    assert "edges: Float['*batch edges_features']" in plain
+    tried = convert("thing.py", LINEN + code, "Thing", "FromThing", "LAYER", axes=4).text
+    assert "edges: Float['batch rows columns in_features']" in tried
+    assert "edges: Float['batch rows rows edges_features']" in tried
