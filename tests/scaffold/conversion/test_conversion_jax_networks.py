@@ -642,6 +642,49 @@ class Thing(nn.Module):
 """
     plain = converted(code, LINEN).text
     assert "edges: Float['*batch edges_features']" in plain
-    tried = convert("thing.py", LINEN + code, "Thing", "FromThing", "LAYER", axes=4).text
+    tried = convert(
+        "thing.py", LINEN + code, "Thing", "FromThing", "LAYER", axes=4
+    ).text
     assert "edges: Float['batch rows columns in_features']" in tried
     assert "edges: Float['batch rows rows edges_features']" in tried
+
+
+PYRAMID = """\
+class Part(eqx.Module):
+    layers: list
+
+    def __init__(self, in_size, widths, *, key):
+        sizes = [in_size, *widths]
+        self.layers = []
+        for i, w in enumerate(widths):
+            self.layers.append(eqx.nn.Linear(sizes[i], w, key=key))
+
+    def __call__(self, x, scale):
+        for layer in self.layers:
+            x = jax.nn.silu(layer(x) * scale)
+        return x
+"""
+
+
+def test_the_first_of_layers_by_their_place_in_a_list_of_sizes_takes_the_input():
+    text = converted(PYRAMID.replace("Part", "Thing"), EQUINOX).text
+    assert "x: Float['*batch in_size']" in text
+
+
+def test_a_layer_is_mapped_over_some_of_what_it_is_given():
+    text = converted(
+        PYRAMID
+        + """
+
+class Thing(eqx.Module):
+    part: Part
+
+    def __init__(self, coords: int, widths=(8, 8), *, key):
+        self.part = Part(coords, widths, key=key)
+
+    def __call__(self, y, scale):
+        return jax.vmap(self.part, in_axes=(0, None))(y, scale)
+""",
+        EQUINOX,
+    ).text
+    assert "y: Float['*batch axis2 coords']" in text

@@ -26,15 +26,14 @@ from mlax_scaffold.conversion.shapes.widened_masks import (
     is_widened,
 )
 from mlax_scaffold.conversion.source.arguments_of import method_of
+from mlax_scaffold.conversion.source.first_passes import in_first_pass
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.loop_parts import one_of
 from mlax_scaffold.conversion.source.trees import (
     expression,
-    folded,
     literal,
     name,
     names,
-    replaced,
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import INFERENCE, KEYS, TRAINING
@@ -93,9 +92,10 @@ class Applying(Scanning):
         if known.first:
             # The input is that of the first pass; what comes out of the last is not told.
             call = copy.deepcopy(call)
-            call.args = [folded(replaced(a, known.first)) for a in call.args]
+            told = known.first, self.builder.setup
+            call.args = [in_first_pass(a, *told) for a in call.args]
             for keyword in call.keywords:
-                keyword.value = folded(replaced(keyword.value, known.first))
+                keyword.value = in_first_pass(keyword.value, *told)
         if interface is not None:
             kept = [i for i in interface.inputs if not interface.dropped.get(i)]
             given = given + [read.get(i, (None, None))[1] for i in kept[len(given) :]]
@@ -179,7 +179,10 @@ class Applying(Scanning):
         node.args, given = self._arguments(node.args)
         if signature is None or node.keywords:
             return node, None
-        return node, signature.mapped(self.symbols, known.call, given)
+        axes = axes_mapped(node.func)
+        if axes is not None and len(axes) != len(given):
+            return node, None
+        return node, signature.mapped(self.symbols, known.call, given, axes)
 
     def _as_here(
         self, node: ast.Call, layer: str, result: Value
@@ -348,3 +351,11 @@ def _called_for(owner: ast.ClassDef) -> tuple[str, int] | None:
                 case ast.Return(value=ast.Tuple(elts=[_, *others])):
                     return str(title), len(others)
     return None
+
+
+def axes_mapped(func: ast.expr) -> tuple[int | None, ...] | None:
+    """The axes over which `jax.vmap` is told to map, where each input has its first one or none."""
+    told = func.keywords if isinstance(func, ast.Call) else []
+    axes = literal(told[0].value) if [k.arg for k in told] == ["in_axes"] else None
+    known = isinstance(axes, tuple) and all(a is None or a == 0 for a in axes)
+    return axes if known and isinstance(axes, tuple) and 0 in axes else None
