@@ -324,7 +324,10 @@ class Thing(nn.Module):
     )
     assert made.trial is not None
     chosen = dict(made.trial.hyperparameters)
-    assert chosen["num_filters"] % chosen["groups"] == 0
+    filters, groups = chosen["num_filters"], chosen["groups"]
+    assert isinstance(filters, int)
+    assert isinstance(groups, int)
+    assert filters % groups == 0
 
 
 LISTED = """\

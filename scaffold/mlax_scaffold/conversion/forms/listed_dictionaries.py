@@ -186,7 +186,7 @@ class _Apart:
                 source.args[0] = _zipped(lists)  # type: ignore[attr-defined]
                 target.elts[1] = self._names(title)  # type: ignore[attr-defined]
             case ast.Call(func=ast.Name(id="zip"), args=args), ast.Tuple(elts=elts):
-                title, at = "", 0
+                title, at, found = "", 0, list[ast.expr]()
                 for place, (one, inner) in enumerate(zip(elts, args, strict=False)):
                     lists = self._lists(inner)
                     if lists is not None and isinstance(one, ast.Name):

@@ -89,8 +89,9 @@ def defaults_known(
     for attribute, (title, value) in fields.items():
         told = handed.get(title, [value])
         first = told[0]
-        known = first is not None and not isinstance(literal(first), ast.AST)
-        if known and all(v is not None and same(v, first) for v in told):
+        if first is None or isinstance(literal(first), ast.AST):
+            continue
+        if all(v is not None and same(v, first) for v in told):
             found[attribute] = first
     return found
 
