@@ -681,13 +681,16 @@ def test_a_layer_is_mapped_over_some_of_what_it_is_given():
 
 class Thing(eqx.Module):
     part: Part
+    branch: eqx.nn.MLP
 
     def __init__(self, coords: int, widths=(8, 8), *, key):
         self.part = Part(coords, widths, key=key)
+        self.branch = eqx.nn.MLP(coords, 8, 16, 2, key=key)
 
-    def __call__(self, y, scale):
-        return jax.vmap(self.part, in_axes=(0, None))(y, scale)
+    def __call__(self, u, y, scale):
+        return jax.vmap(self.part, in_axes=(0, None))(y, scale) @ self.branch(u)
 """,
         EQUINOX,
     ).text
-    assert "y: Float['*batch axis2 coords']" in text
+    # Each is of one example.
+    assert "u: Float['coords'], y: Float['batch2 coords']" in text

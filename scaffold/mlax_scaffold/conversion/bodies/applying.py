@@ -182,6 +182,13 @@ class Applying(Scanning):
         axes = axes_mapped(node.func)
         if axes is not None and len(axes) != len(given):
             return node, None
+        over = zip(signature.inputs, given, axes or (0,) * len(given), strict=False)
+        for expected, actual, at in over if self.arrays.examples else ():
+            if not isinstance(expected, Array) or not isinstance(actual, Array):
+                continue
+            if at == 0 and actual.lead and expected.axes:
+                # Layers of equinox are of one example: there is no other axis.
+                self.symbols.ranked(actual, ["batch", *["_"] * len(expected.axes)])
         return node, signature.mapped(self.symbols, known.call, given, axes)
 
     def _as_here(

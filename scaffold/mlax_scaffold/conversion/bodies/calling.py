@@ -158,6 +158,15 @@ class Calling(Helping):
                 setattr(node, child, parts)
         return node, None
 
+    def _is_of_vectors(self, layer: str) -> bool:
+        """Whether a layer of equinox takes one vector, in a class that maps others over several."""
+        vectors = layer in ("@layer:Linear", "@layer:MLP")
+        return vectors and self.arrays.examples and not self.arrays.single
+
+    def _of_one(self, result: Value) -> None:
+        if isinstance(result, Array) and result.lead and len(result.axes) == 1:
+            self.symbols.ranked(result, ("features",))
+
     def each_of(self, node: ast.expr) -> Value:
         """What a comprehension makes of each array of a list."""
         raise NotImplementedError
@@ -280,7 +289,10 @@ class Calling(Helping):
             return told
         declared = self.builder.attributes.get(attribute or "")
         if declared is not None and declared.kind in ("layer", "layers"):
-            return self._applied(node, str(attribute))
+            made, result = self._applied(node, str(attribute))
+            if mapped is None and self._is_of_vectors(declared.layer):
+                self._of_one(result)
+            return made, result
         if isinstance(func, ast.Subscript):
             inner = self_attribute(func.value)
             listed = self.builder.attributes.get(inner or "")

@@ -19,6 +19,11 @@ def is_widened(node: ast.expr) -> bool:
     return isinstance(node, ast.Subscript) and _new_axes(node) > 0
 
 
+def is_mask_of_heads(node: ast.expr) -> bool:
+    """Whether one new axis stands behind the first one, `mask[:, None]`."""
+    return isinstance(node, ast.Subscript) and _new_axes(node) == 1
+
+
 def align_widened(
     symbols: Symbols,
     node: ast.expr,
@@ -35,6 +40,9 @@ def align_widened(
         beside: what it is combined with.
         least: how many axes more than is written that has at least.
     """
+    if isinstance(array, Array) and array.kind == "Bool" and is_mask_of_heads(node):
+        # It is broadcast to what stands beside it.
+        return
     known = [v for v in beside if isinstance(v, Array) and not v.lead]
     if not isinstance(array, Array) or not known or not isinstance(node, ast.Subscript):
         return
