@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from mlax_scaffold.conversion.forms.stacked_layers import scan_as_loop
+from mlax_scaffold.conversion.forms.scan_loops import scan_as_loop
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     expression,
