@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.declarations.pair_weights import record_fields
@@ -76,10 +77,14 @@ class _States:
 
     def run(self, call: ast.FunctionDef) -> ast.FunctionDef | None:
         """The function; None where it does something else with the state."""
-        ends = [p.value for p in ast.walk(call) if isinstance(p, ast.Return)]
+        ends = [
+            p.value for s in call.body for p in _own(s) if isinstance(p, ast.Return)
+        ]
         if not ends or not all(
             isinstance(e, ast.Tuple) and len(e.elts) > 1 for e in ends
         ):
+            return None
+        if {f"old_{key}" for key in self.attributes} & names(call):
             return None
         self.later = {
             end.elts[-1].id  # type: ignore[union-attr]
@@ -118,7 +123,9 @@ class _States:
         for node in body:
             for field in ("body", "orelse"):
                 inner = getattr(node, field, None)
-                if isinstance(inner, list) and inner:
+                # What functions within it return is theirs.
+                within = not isinstance(node, ast.FunctionDef)
+                if within and isinstance(inner, list) and inner:
                     made = self._block(inner)
                     if made is None:
                         return None
@@ -177,6 +184,14 @@ class _States:
             ast.Assign([self._own(key, ast.Store())], part)
             for key, part in parts.items()
         ]
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """A statement and what is in it, but for what functions in it do."""
+    yield node
+    if not isinstance(node, ast.FunctionDef | ast.Lambda):
+        for child in ast.iter_child_nodes(node):
+            yield from _own(child)
 
 
 class _Old(ast.NodeTransformer):
