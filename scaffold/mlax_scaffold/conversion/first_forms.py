@@ -34,6 +34,9 @@ from mlax_scaffold.conversion.forms.layers_in_loops import with_layers_in_loops
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
 from mlax_scaffold.conversion.forms.lifted_functions import without_inner_helpers
+from mlax_scaffold.conversion.forms.listed_dictionaries import (
+    without_listed_dictionaries,
+)
 from mlax_scaffold.conversion.forms.listed_ranges import without_listed_ranges
 from mlax_scaffold.conversion.forms.mapped_trees import without_mapped_trees
 from mlax_scaffold.conversion.forms.masked_rows import without_masked_rows
@@ -53,6 +56,7 @@ from mlax_scaffold.conversion.forms.partial_attributes import without_partial_at
 from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
 from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_sizes
 from mlax_scaffold.conversion.forms.placed_arguments import with_placed_arguments
+from mlax_scaffold.conversion.forms.promoted_dtypes import without_promoted_dtypes
 from mlax_scaffold.conversion.forms.python_draws import without_python_draws
 from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
 from mlax_scaffold.conversion.forms.rematerialized import without_rematerialized
@@ -110,6 +114,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_called_texts(origin, thing)
     with_begun_attributes(origin)
     without_type_casts(origin)
+    without_promoted_dtypes(origin)
     without_mapped_trees(origin)
     with_placed_arguments(origin)
     without_named_values(origin)
@@ -149,6 +154,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_dispatched_rows(origin, notes)
     without_masked_rows(origin, notes)
     with_lists_apart(origin)
+    without_listed_dictionaries(origin)
     without_helper_objects(origin)
     with_read_arguments(origin)
     without_unread_counters(origin)

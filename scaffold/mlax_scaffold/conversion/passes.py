@@ -52,6 +52,7 @@ from mlax_scaffold.conversion.forms.mapped_layers import without_mapped_layers
 from mlax_scaffold.conversion.forms.mask_methods import with_boolean_masks
 from mlax_scaffold.conversion.forms.merged_layers import with_merged_layers
 from mlax_scaffold.conversion.forms.mode_branches import without_mode_branches
+from mlax_scaffold.conversion.forms.mode_inputs import with_mode_inputs
 from mlax_scaffold.conversion.forms.mode_rates import without_mode_rates
 from mlax_scaffold.conversion.forms.module_rules import without_module_rules
 from mlax_scaffold.conversion.forms.nnx_modes import without_nnx_modes
@@ -157,6 +158,7 @@ def with_plain_forms(
         of a configuration.
     """
     with_first_forms(origin, thing, notes)
+    with_mode_inputs(origin, thing)
     with_comprehended_loops(origin)
     if not run:
         without_parted_sequences(origin)

@@ -13,8 +13,8 @@ from mlax_scaffold.testing.built import Built, Run
 def layer_of_equinox(cls: Any, original: Any, arguments: Any, arrays: Any) -> Built:
     """A module; its weights are all arrays of floating numbers, and the state beside them if it has one.
 
-    The state is handed to the call, which is mapped over the batch that it is of, and what comes back of it
-    is left out.
+    The state is handed to the call, which is mapped over a batch where there are averages over one, and what
+    comes back of it is left out.
     """
     import equinox as eqx
 
@@ -27,6 +27,7 @@ def layer_of_equinox(cls: Any, original: Any, arguments: Any, arrays: Any) -> Bu
         return Built(
             weights, lambda moved: lambda *x: eqx.combine(moved, rest)(*x, **flags)
         )
+    averages = any(map(_is_norm, jax.tree.leaves(made, is_leaf=_is_norm)))
     called = inspect.signature(cls.__call__).parameters
     holder = next((n for n, p in called.items() if _is_state(p)), "state")
     names = [n for n in list(called)[1:] if n != holder and n not in flags]
@@ -39,9 +40,15 @@ def layer_of_equinox(cls: Any, original: Any, arguments: Any, arrays: Any) -> Bu
             *results, _ = eqx.combine(weights, rest)(**given, **flags)
             return results[0] if len(results) == 1 else tuple(results)
 
-        return jax.vmap(run)
+        return jax.vmap(run) if averages else run
 
     return Built((weights, state), bound)
+
+
+def _is_norm(part: Any) -> bool:
+    import equinox as eqx
+
+    return isinstance(part, eqx.nn.BatchNorm)
 
 
 def _is_state(parameter: inspect.Parameter) -> bool:

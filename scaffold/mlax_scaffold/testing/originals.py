@@ -331,6 +331,8 @@ def _pair(thing: Any, original: Original, arguments: Any, arrays: Any) -> Built:
     made = first(**_taken(first, **arguments, **given))
     shaped = isinstance(made, tuple) and len(made) == 2 and _is_shape(made[0])
     params = made[1] if shaped else made
+    if isinstance(made, tuple) and len(made) == 2 and all(map(_is_record, made)):
+        return _pair_with_state(second, original, arguments, *made)
     leaves, structure = jax.tree.flatten(params)
     if isinstance(params, tuple) and not hasattr(params, "_fields"):
         names = list(original.names)
@@ -347,6 +349,37 @@ def _pair(thing: Any, original: Original, arguments: Any, arrays: Any) -> Built:
         return lambda *x: second(moved, *x, **given)
 
     return Built(dict(zip(names, leaves, strict=True)), bound)
+
+
+def _pair_with_state(
+    second: Any, original: Original, arguments: Any, params: Any, state: Any
+) -> Built:
+    """A pair whose functions hand a state on beside the weights, which the results leave out."""
+    places = [jax.tree.leaves_with_path(tree) for tree in (params, state)]
+    titles = [
+        [jax.tree_util.keystr(p, simple=True, separator="/") for p, _ in each]
+        for each in places
+    ]
+    titles[1] = [f"{t}_state" if t in titles[0] else t for t in titles[1]]
+    leaves = [leaf for each in places for _, leaf in each]
+    names = [*titles[0], *titles[1]]
+    structure = jax.tree.structure((params, state))
+
+    def bound(weights: Any) -> Run:
+        moved = jax.tree.unflatten(structure, [weights[name] for name in names])
+        given = original.given_flags() | _taken(second, **arguments)
+
+        def run(*x: Any) -> Any:
+            *results, _ = second(*moved, *x, **given)
+            return results[0] if len(results) == 1 else tuple(results)
+
+        return run
+
+    return Built(dict(zip(names, leaves, strict=True)), bound)
+
+
+def _is_record(value: Any) -> bool:
+    return isinstance(value, dict) or hasattr(value, "_fields")
 
 
 def _is_shape(value: Any) -> bool:

@@ -252,6 +252,14 @@ class Thing(nn.Module):
 
 
 REPLACED = """\
+def drawn(layer, bound, key):
+    first, second = jax.random.split(key)
+    w = jax.random.uniform(first, layer.weight.shape, minval=-bound, maxval=bound)
+    layer = eqx.tree_at(lambda layer: layer.weight, layer, w)
+    layer = eqx.tree_at(lambda layer: layer.bias, layer, jnp.zeros_like(layer.bias))
+    return layer
+
+
 def head(n, m, scale=1.0, *, key):
     first, second = jax.random.split(key)
     layer = eqx.nn.Linear(n, m, key=first)
@@ -276,6 +284,18 @@ class Thing(eqx.Module):
         (
             "self.out = head(dim, dim, 0.01, key=key)",
             "kernel_initializer=orthogonal(0.01), bias_initializer=zeros",
+            0,
+        ),
+        (
+            "self.out = drawn(eqx.nn.Linear(dim, 2, key=key), 1 / dim, key)",
+            "kernel_initializer=lambda key, shape, dtype: jax.random.uniform(key, shape, dtype,"
+            " -(1 / self.dim), 1 / self.dim), bias_initializer=zeros",
+            0,
+        ),
+        (
+            "out = eqx.nn.Linear(dim, 2, key=key)\n"
+            "        self.out = eqx.tree_at(lambda l: l.weight, out, jax.random.normal(key, (2, dim)) / dim)",
+            "kernel_initializer=normal(1 / self.dim)",
             0,
         ),
         (

@@ -348,7 +348,7 @@ class Thing(nn.Module):
 """,
         LINEN,
     ).text
-    assert "Conv(2, 8 * self.width // 4, 3, (1, 1)" in text
+    assert "Conv(2, 2 * self.width, 3, (1, 1)" in text
     assert "z: Float['batch in_features']" in text
 
 

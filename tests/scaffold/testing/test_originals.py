@@ -99,3 +99,62 @@ def test_files_that_import_others_beside_them_are_modules_of_their_folders(
     )
     original = Original("src/towed/net.py", "net", "numpy")
     assert original.load(str(tmp_path / "tests/test_net.py"))(3) == 2
+
+
+PAIR = """\
+import jax.numpy as jnp
+
+
+def init(dim):
+    return {"w": jnp.ones(dim), "mean": jnp.ones(dim)}, {"mean": jnp.zeros(dim)}
+
+
+def apply(params, state, x, train=False):
+    return (x - state["mean"]) * params["w"] * params["mean"], state
+"""
+
+
+def test_a_pair_is_given_its_state_beside_its_weights(tmp_path: Path):
+    (tmp_path / "pair_of.py").write_text(PAIR)
+    original = Original(
+        "pair_of.py", "apply", "pair", flags=("train",), functions=("init", "apply")
+    )
+    thing = original.load(str(tmp_path / "test.py"))
+    x = jnp.full((2, 3), 5.0)
+    built = BUILT["pair"](thing, original, {"dim": 3}, [x])
+    assert {*built.weights} == {"w", "mean", "mean_state"}
+    weights = built.weights | {
+        "mean_state": jnp.full(3, 2.0),
+        "mean": jnp.full(3, 4.0),
+    }
+    # The results leave the state out.
+    assert jnp.allclose(built.run(weights)(x), 12.0)
+
+
+STATES = """\
+import equinox as eqx
+import jax.numpy as jnp
+from equinox.nn import StateIndex
+
+
+class Thing(eqx.Module):
+    mean: StateIndex
+
+    def __init__(self, size):
+        self.mean = StateIndex(jnp.zeros(size))
+
+    def __call__(self, x, state):
+        assert x.ndim == 1
+        return x - state.get(self.mean), state
+"""
+
+
+def test_a_state_of_equinox_without_averages_is_of_one_example(tmp_path: Path):
+    pytest.importorskip("equinox")
+    (tmp_path / "states.py").write_text(STATES)
+    original = Original("states.py", "Thing", "equinox")
+    thing = original.load(str(tmp_path / "test.py"))
+    x = jnp.full((3,), 5.0)
+    built = BUILT["equinox"](thing, original, {"size": 3}, [x])
+    moved = jax.tree.map(lambda a: a + 2.0, built.weights)
+    assert jnp.allclose(built.run(moved)(x), 3.0)

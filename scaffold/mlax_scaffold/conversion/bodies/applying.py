@@ -21,16 +21,19 @@ from mlax_scaffold.conversion.rows.rows import MisfitError, follows_mode, says_m
 from mlax_scaffold.conversion.rows.tables import CALLS
 from mlax_scaffold.conversion.shapes.layer_shapes import arguments
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
+from mlax_scaffold.conversion.shapes.widened_masks import (
+    align_widened,
+    is_widened,
+)
 from mlax_scaffold.conversion.source.arguments_of import method_of
+from mlax_scaffold.conversion.source.first_passes import in_first_pass
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.loop_parts import one_of
 from mlax_scaffold.conversion.source.trees import (
     expression,
-    folded,
     literal,
     name,
     names,
-    replaced,
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import INFERENCE, KEYS, TRAINING
@@ -48,6 +51,22 @@ class Applying(Scanning):
     def _arguments(self, args: list[ast.expr]) -> tuple[list[ast.expr], list[Value]]:
         made = [self.value(a) for a in args]
         return [m for m, _ in made], [v for _, v in made]
+
+    def _beside(self, args: list[ast.expr]) -> tuple[list[ast.expr], list[Value]]:
+        """What is combined; an array with new axes is read after what stands beside it."""
+        late = [i for i, a in enumerate(args) if is_widened(a)]
+        if not late or len(late) == len(args):
+            return self._arguments(args)
+        order = sorted(range(len(args)), key=lambda i: i in late)
+        made: dict[int, tuple[ast.expr, Value]] = {}
+        for i in order:
+            if i in late:
+                named = args[i].value.id  # type: ignore[attr-defined]
+                known = [value for _, value in made.values()]
+                least = 1 if len(args) > 2 or self.arrays.channel_last else 2
+                align_widened(self.symbols, args[i], self.env.get(named), known, least)
+            made[i] = self.value(args[i])
+        return [made[i][0] for i in sorted(made)], [made[i][1] for i in sorted(made)]
 
     def _applied(
         self, node: ast.Call, attribute: str, given: list[Value] | None = None
@@ -73,9 +92,10 @@ class Applying(Scanning):
         if known.first:
             # The input is that of the first pass; what comes out of the last is not told.
             call = copy.deepcopy(call)
-            call.args = [folded(replaced(a, known.first)) for a in call.args]
+            told = known.first, self.builder.setup
+            call.args = [in_first_pass(a, *told) for a in call.args]
             for keyword in call.keywords:
-                keyword.value = folded(replaced(keyword.value, known.first))
+                keyword.value = in_first_pass(keyword.value, *told)
         if interface is not None:
             kept = [i for i in interface.inputs if not interface.dropped.get(i)]
             given = given + [read.get(i, (None, None))[1] for i in kept[len(given) :]]
@@ -159,7 +179,17 @@ class Applying(Scanning):
         node.args, given = self._arguments(node.args)
         if signature is None or node.keywords:
             return node, None
-        return node, signature.mapped(self.symbols, known.call, given)
+        axes = axes_mapped(node.func)
+        if axes is not None and len(axes) != len(given):
+            return node, None
+        over = zip(signature.inputs, given, axes or (0,) * len(given), strict=False)
+        for expected, actual, at in over if self.arrays.examples else ():
+            if not isinstance(expected, Array) or not isinstance(actual, Array):
+                continue
+            if at == 0 and actual.lead and expected.axes:
+                # Layers of equinox are of one example: there is no other axis.
+                self.symbols.ranked(actual, ["batch", *["_"] * len(expected.axes)])
+        return node, signature.mapped(self.symbols, known.call, given, axes)
 
     def _as_here(
         self, node: ast.Call, layer: str, result: Value
@@ -328,3 +358,11 @@ def _called_for(owner: ast.ClassDef) -> tuple[str, int] | None:
                 case ast.Return(value=ast.Tuple(elts=[_, *others])):
                     return str(title), len(others)
     return None
+
+
+def axes_mapped(func: ast.expr) -> tuple[int | None, ...] | None:
+    """The axes over which `jax.vmap` is told to map, where each input has its first one or none."""
+    told = func.keywords if isinstance(func, ast.Call) else []
+    axes = literal(told[0].value) if [k.arg for k in told] == ["in_axes"] else None
+    known = isinstance(axes, tuple) and all(a is None or a == 0 for a in axes)
+    return axes if known and isinstance(axes, tuple) and 0 in axes else None

@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.declarations.inner_layers import (
 from mlax_scaffold.conversion.declarations.recurrences import states_given
 from mlax_scaffold.conversion.forms.boolean_sums import of_numbers
 from mlax_scaffold.conversion.shapes.chosen_sizes import number_of
+from mlax_scaffold.conversion.shapes.field_rows import row_of_field
 from mlax_scaffold.conversion.shapes.filled_rows import UNTOLD, row_of
 from mlax_scaffold.conversion.shapes.helper_dtypes import (
     WHOLE,
@@ -68,8 +69,8 @@ class Calling(Helping):
             case ast.Attribute():
                 return self._attribute(node)
             case ast.BinOp():
-                node.left, left = self.value(node.left)
-                node.right, right = self.value(node.right)
+                sides, (left, right) = self._beside([node.left, node.right])
+                node.left, node.right = sides
                 if isinstance(left, Number) and isinstance(right, Number):
                     return node, Number(ast.BinOp(left.value, node.op, right.value))
                 self._of_one_example(left, right)
@@ -156,6 +157,15 @@ class Calling(Helping):
                 ]
                 setattr(node, child, parts)
         return node, None
+
+    def _is_of_vectors(self, layer: str) -> bool:
+        """Whether a layer of equinox takes one vector, in a class that maps others over several."""
+        vectors = layer in ("@layer:Linear", "@layer:MLP")
+        return vectors and self.arrays.examples and not self.arrays.single
+
+    def _of_one(self, result: Value) -> None:
+        if isinstance(result, Array) and result.lead and len(result.axes) == 1:
+            self.symbols.ranked(result, ("features",))
 
     def each_of(self, node: ast.expr) -> Value:
         """What a comprehension makes of each array of a list."""
@@ -279,7 +289,10 @@ class Calling(Helping):
             return told
         declared = self.builder.attributes.get(attribute or "")
         if declared is not None and declared.kind in ("layer", "layers"):
-            return self._applied(node, str(attribute))
+            made, result = self._applied(node, str(attribute))
+            if mapped is None and self._is_of_vectors(declared.layer):
+                self._of_one(result)
+            return made, result
         if isinstance(func, ast.Subscript):
             inner = self_attribute(func.value)
             listed = self.builder.attributes.get(inner or "")
@@ -292,7 +305,11 @@ class Calling(Helping):
         if recurrent:
             node.args = [*node.args[:1], *states_given(node)]
             node.keywords = []
-        node.args, given = self._arguments(node.args)
+        if ast.unparse(func).endswith(".scan") and len(node.args) > 2:
+            self.told_by_cell(node)
+        chooses = ast.unparse(func).endswith(".where")
+        read = self._beside if chooses else self._arguments
+        node.args, given = read(node.args)
         named: dict[str, Value] = {}
         for keyword in node.keywords:
             keyword.value, named[str(keyword.arg)] = self.value(keyword.value)
@@ -361,5 +378,10 @@ class Calling(Helping):
         known = self.env.get(first)
         indices = isinstance(known, Array) and known.kind == "Int"
         node = of_numbers(node, given, first, self.truths, indices=indices)
+        fields = self.builder.fields.values()
+        several = [f.name for f in fields if f.word in ("Sizes", "tuple[float, ...]")]
+        row = row_of_field(node, self.builder.setup, several)
+        if row is not None:
+            return node, Array([row], False)
         told = self.with_widths(node)
         return node, self.arrays.function(ast.unparse(func), told, given, self)

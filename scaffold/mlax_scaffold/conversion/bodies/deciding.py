@@ -105,7 +105,9 @@ class Deciding(Declaring):
         if "self.training" in ast.unparse(test):
             return one
         parts = test.values if isinstance(test, ast.BoolOp) else [test]
-        alike = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+        alike = isinstance(test, ast.Compare) or (
+            isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+        )
         if alike and any(map(says_equal, parts)):
             return other if len(other.axes) == len(one.axes) else one
         open_, told = (one, other) if one.lead else (other, one)

@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Mapping
 
-from mlax_scaffold.conversion.bodies.applying import Applying
+from mlax_scaffold.conversion.bodies.applying import Applying, axes_mapped
 from mlax_scaffold.conversion.rows.calculations import Calculations
 from mlax_scaffold.conversion.rows.translation import Translator
 from mlax_scaffold.conversion.shapes.helper_dtypes import (
@@ -176,9 +176,11 @@ class Helping(Applying):
 
     def _mapped_own(self, func: ast.expr) -> str:
         """The layer of a class of the file that is mapped over the first axis of all that it is given."""
-        if not isinstance(func, ast.Call) or len(func.args) != 1 or func.keywords:
+        if not isinstance(func, ast.Call) or len(func.args) != 1:
             return ""
         if ast.unparse(func.func).rpartition(".")[2] not in ("vmap", "filter_vmap"):
+            return ""
+        if func.keywords and axes_mapped(func) is None:
             return ""
         attribute = self_attribute(func.args[0]) or ""
         known = self.builder.attributes.get(attribute)

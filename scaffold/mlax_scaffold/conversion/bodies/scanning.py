@@ -7,7 +7,7 @@ import copy
 
 from mlax_scaffold.conversion.bodies.deciding import Deciding
 from mlax_scaffold.conversion.shapes.annotations import flattened
-from mlax_scaffold.conversion.shapes.values import Array, Several, Value
+from mlax_scaffold.conversion.shapes.values import Array, Module, Several, Value
 from mlax_scaffold.conversion.source.trees import self_attribute
 
 
@@ -31,6 +31,35 @@ class Scanning(Deciding):
             self._alike(carry, result.items[0])
         self._guessed(carry, x, item, time)
         return Several([carry, self._series(x, y, time)])
+
+    def told_by_cell(self, scan: ast.Call) -> None:
+        """What a cell of the file takes in each step tells how many axes the sequences have."""
+        step = self.steps.get(getattr(scan.args[0], "id", ""))
+        match step.body if step is not None else []:
+            case [ast.Return(value=ast.Call(func=func, args=[_, ast.Name()]))]:
+                held = self.env.get(getattr(func, "id", ""))
+                local = held.attribute if isinstance(held, Module) else ""
+                cell = self_attribute(func) or local
+                known = self.builder.attributes.get(cell)
+            case _:
+                return
+        layer = known.layer.partition(":")[2] if known is not None else ""
+        taken = self.results[layer].inputs if layer in self.results else ()
+        whole, series = (taken[1] if len(taken) == 2 else None), scan.args[2]
+        expected = whole.items if isinstance(whole, Several) else [whole]
+        parts = series.elts if isinstance(series, ast.Tuple) else [series]
+        for each, part in zip(expected, parts, strict=False):
+            match part:
+                case ast.Call(args=[ast.Name(id=local), *_]) if (
+                    isinstance(each, Array)
+                    and not each.lead
+                    and ast.unparse(part).endswith(f"swapaxes({local}, 0, 1)")
+                    and isinstance(value := self.env.get(local), Array)
+                    and value.lead
+                    and not value.axes
+                ):
+                    names = ("batch", "time", *["_"] * len(each.axes))
+                    self.symbols.ranked(value, names[: len(each.axes) + 1])
 
     def _element(self, x: Value) -> Value:
         """What a step is given of it."""

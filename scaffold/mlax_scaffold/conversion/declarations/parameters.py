@@ -229,9 +229,18 @@ def _calculated(node: ast.AST, parameter: str) -> bool:
 
 def _is_sequence(node: ast.AST, parameter: str) -> bool:
     """Whether a parameter of which nothing is said is indexed, counted or looped over."""
+    # An attribute that is set to something else is a weight or a layer of that name.
+    stored = all(
+        isinstance(part.value, ast.Name | ast.BoolOp | ast.IfExp)
+        or ast.unparse(part.value).startswith(("tuple(", "list("))
+        for part in ast.walk(node)
+        if isinstance(part, ast.Assign)
+        and any(self_attribute(t) == parameter for t in part.targets)
+    )
 
     def given(part: ast.AST) -> bool:
-        return is_name(part, parameter) or self_attribute(part) == parameter
+        own = stored and self_attribute(part) == parameter
+        return own or is_name(part, parameter)
 
     if any(_pairs(part, parameter) for part in ast.walk(node)):
         # `size = (size, size)`: what is indexed is the pair.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Final
@@ -58,7 +59,40 @@ def unknown_inputs(text: str, axes: int) -> dict[tuple[str, str], tuple[str, ...
                 index_axes = axes - fewer if axes > 0 else axes
                 names = _OF_INDICES[index_axes] if indices else _NAMES[axes]
                 found[layer.name, given] = names
-    return found
+    return found or _open_beside_others(text, axes)
+
+
+def _open_beside_others(text: str, axes: int) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The inputs whose last axis alone is known, beside others of which all are, by name in all definitions.
+
+    `edges: Float["*batch edge_features"]` beside `nodes: Float["batch nodes features"]` is one of pairs.
+    """
+    names = _BESIDE.get(axes)
+    layers = [n for n in ast.parse(text).body if isinstance(n, ast.ClassDef)]
+    if names is None or not layers:
+        return {}
+    last = [(a.arg, _told(a)) for m in _methods(layers[-1]) for a in m.args.args[1:]]
+    if not any(told and "*" not in told for _, told in last):
+        return {}
+    titles = {given for given, told in last if _OPEN.match(told)}
+    return {
+        (layer.name, a.arg): names
+        for layer in layers
+        for method in _methods(layer)
+        for a in method.args.args[1:]
+        if a.arg in titles and _OPEN.match(_told(a))
+    }
+
+
+_OPEN = re.compile(r"Float\['\*batch\d* [\w.]+'\]$")
+_BESIDE = {
+    3: ("batch", "positions", "features"),
+    4: ("batch", "rows", "columns", "features"),
+}
+
+
+def _told(argument: ast.arg) -> str:
+    return ast.unparse(argument.annotation) if argument.annotation else ""
 
 
 def _methods(node: ast.ClassDef | ast.FunctionDef) -> list[ast.FunctionDef]:

@@ -49,7 +49,11 @@ from mlax_scaffold.conversion.definitions.started_methods import of_start
 from mlax_scaffold.conversion.definitions.told_shapes import told
 from mlax_scaffold.conversion.examples.examples import example
 from mlax_scaffold.conversion.examples.nested_examples import Fitted
-from mlax_scaffold.conversion.examples.trials import drawing, trial
+from mlax_scaffold.conversion.examples.trials import (
+    drawing,
+    trial,
+    without_absent_keys,
+)
 from mlax_scaffold.conversion.forms.counted_inputs import with_counts
 from mlax_scaffold.conversion.forms.handed_states import refuse_of_one
 from mlax_scaffold.conversion.forms.initial_rules import Rule
@@ -77,6 +81,7 @@ from mlax_scaffold.conversion.shapes.examples_of_one import (
 from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.shapes.indexed_inputs import with_indexed_inputs
+from mlax_scaffold.conversion.shapes.joints import settle_ranks
 from mlax_scaffold.conversion.shapes.listed_inputs import keyed_inputs, listed_inputs
 from mlax_scaffold.conversion.shapes.named_sizes import with_values
 from mlax_scaffold.conversion.shapes.signatures import Signature
@@ -260,7 +265,7 @@ class ClassReader(ClassMethods):
             if isinstance(value, Array):
                 with_image_sizes(self.symbols, value, builder.fields, self.framework)
                 self.symbols.settled(value)
-        self.symbols.settle_ranks()
+        settle_ranks(self.symbols)
         if self.framework == "equinox":
             self.symbols.settle_examples()
         return self._described(call, forward, inputs, env, result)
@@ -335,7 +340,7 @@ class ClassReader(ClassMethods):
             setup,
             methods,
             builder.renamed or {f: f for f in builder.fields},
-            drops,
+            without_absent_keys(drops, call, builder.origin.text),
             # What is mapped inside is not for one example.
             single=self.framework == "equinox" and "vmap" not in ast.unparse(self.node),
         )

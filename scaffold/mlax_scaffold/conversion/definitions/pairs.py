@@ -12,9 +12,11 @@ from mlax_scaffold.conversion.declarations.pair_weights import (
     record_fields,
 )
 from mlax_scaffold.conversion.definitions.pair_helpers import Helpers
+from mlax_scaffold.conversion.definitions.pair_states import handed_states
 from mlax_scaffold.conversion.definitions.record_weights import RecordWeights
 from mlax_scaffold.conversion.forms.inner_functions import with_inner_functions
 from mlax_scaffold.conversion.forms.number_inputs import numbers_of, without
+from mlax_scaffold.conversion.forms.stacked_weights import with_listed_weights
 from mlax_scaffold.conversion.output.description import Pair
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin, Thing
@@ -90,7 +92,7 @@ def pair_class(
             first, second = maker_of(origin, node), node
     if first is None or second is None:
         return None
-    first = with_inner_functions(first)
+    first, second = with_listed_weights(origin, with_inner_functions(first), second)
     return _class(origin, thing, node or first, first, second, outer, defaults, notes)
 
 
@@ -120,6 +122,9 @@ def _class(
     weights = MadeWeights(origin)
     value = weights.returned(first)
     call = copy.deepcopy(second)
+    handed = handed_states(origin, value, call)
+    if handed is not None:
+        value, call = handed.weights, handed.call
     known = {a.arg for a in (*given, *outer)}
     numbers = [(a, d) for a, d in numbers_of(call) if a.arg not in known]
     for argument, _ in numbers:
@@ -135,7 +140,7 @@ def _class(
             "an init function that returns no dictionary, tuple, list or record of weights",
             'return {"kernel": ..., "bias": ...}',
         )
-    for place, part in made:
+    for place, part in (*made, *(handed.states if handed is not None else ())):
         target = ast.Attribute(name("self"), place, ast.Store())
         body.append(ast.copy_location(ast.Assign([target], part), first))
     shaped = any(a.arg == "input_shape" for a in given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.conversion.examples.examples import fitting, optional_inputs
@@ -72,6 +73,31 @@ def _named(name: str, value: Value) -> Iterator[tuple[str, Array]]:
     elif isinstance(value, Several):
         for place, part in enumerate(value.items):
             yield from _named(f"{name}[{place}]", part)
+
+
+def without_absent_keys(
+    flags: Iterable[str], call: ast.FunctionDef, text: str
+) -> list[str]:
+    """The flags that the original is given: no key that it asks for, and that is None in inference.
+
+    Args:
+        flags: parameters of the call that were left out.
+        call: the call of the original.
+        text: its file.
+    """
+    late = call.args.args[len(call.args.args) - len(call.args.defaults) :]
+    given = {
+        *zip((a.arg for a in late), map(ast.unparse, call.args.defaults), strict=True)
+    }
+    named = zip(call.args.kwonlyargs, call.args.kw_defaults, strict=True)
+    given |= {(a.arg, ast.unparse(d)) for a, d in named if d is not None}
+    absent = {
+        title
+        for title, default in given
+        if title in KEYS and default == "None"
+        if re.search(rf"\b{title} is (not )?None\b(?!:\s*raise)", text)
+    }
+    return [flag for flag in flags if flag not in absent]
 
 
 def drawing(function: ast.FunctionDef | None) -> tuple[tuple[str, str], ...]:

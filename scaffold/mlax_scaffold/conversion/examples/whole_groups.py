@@ -1,4 +1,4 @@
-"""Channels of examples that the groups of norms divide: `nn.GroupNorm()` of flax has 32 of them."""
+"""Channels of examples that the groups of norms and convolutions divide: `nn.GroupNorm()` of flax has 32."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ def _within(
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return
     mark, _, title = node.func.id.partition(":")
-    if mark == "@layer" and title == "GroupNorm" and len(node.args) > 1:
-        groups, size = computed(node.args[0], values), computed(node.args[1], values)
+    for count, width in _grouped(node, title) if mark == "@layer" else ():
+        groups, size = computed(count, values), computed(width, values)
         whole = isinstance(groups, int) and isinstance(size, int) and groups > 0
         if whole and size % groups:  # type: ignore[operator]
-            for field in _read(node.args[1]):
+            for field in _read(width):
                 yield field, groups  # type: ignore[misc]
     inner = known.get(title)
     if mark == "@own" and inner is not None and depth < 6:
@@ -107,6 +107,16 @@ def _within(
         for field, groups in _asked(inner, known, given, depth + 1):
             for outer in _read(places[field]) if field in places else ():
                 yield outer, groups
+
+
+def _grouped(node: ast.Call, title: str) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """How many groups a layer has, with each number of channels that they divide."""
+    if title == "GroupNorm" and len(node.args) > 1:
+        yield node.args[0], node.args[1]
+    groups = next((k.value for k in node.keywords if k.arg == "groups"), None)
+    if title in ("Conv", "ConvTranspose") and groups is not None:
+        for width in node.args[1:3]:
+            yield groups, width
 
 
 def _read(size: ast.expr) -> list[str]:

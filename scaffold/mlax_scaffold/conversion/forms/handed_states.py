@@ -12,6 +12,10 @@ import copy
 import re
 from collections.abc import Iterator
 
+from mlax_scaffold.conversion.forms.state_indices import (
+    has_state_indices,
+    with_own_states,
+)
 from mlax_scaffold.conversion.source.arguments_of import without_arguments
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.notes import Notes
@@ -23,18 +27,24 @@ _NORM = "equinox.nn.BatchNorm"
 
 def without_handed_states(origin: Origin, notes: Notes) -> None:
     """Write them so, in place; what averages over batches do otherwise is told."""
-    if not origin.uses("equinox") or not averages_over_batches(origin):
+    own, averages = has_state_indices(origin), averages_over_batches(origin)
+    if not origin.uses("equinox") or not (own or averages):
         return
     classes = [
         c for c in origin.classes.values() if framework_of(origin, c) == "equinox"
     ]
     found = [(m, p) for c in classes for m in _methods(c) if (p := _state(m))]
+    before = [method.body for method, _ in found]
+    for method, parameter in found if own else ():
+        method.body = with_own_states(copy.deepcopy(method), parameter)
     if any(not _is_handed_on(method, parameter) for method, parameter in found):
+        for (method, _), body in zip(found, before, strict=True):
+            method.body = body
         return
     for method, parameter in found:
         method.body = [_Without(parameter).visit(part) for part in method.body]
         without_arguments(method.args, {parameter})
-    for node in classes if found else ():
+    for node in classes if found and averages else ():
         _count_from_last(origin, node, notes)
         for call in ast.walk(node):
             if isinstance(call, ast.Call) and origin.qualified(call.func) == _NORM:

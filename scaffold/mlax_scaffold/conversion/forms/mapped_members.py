@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     expression,
@@ -50,8 +51,12 @@ class _Calls(ast.NodeTransformer):
             return node
         made = replaced(body, dict(zip(given[1:], node.args[1:], strict=True)))
         loop = ast.comprehension(ast.Name(given[0], ast.Store()), layers, [], 0)
+        several = self._returns_several(layers, body)
         stack = expression(
-            "jnp.stack(a, axis=0)",
+            "jax.tree.map(lambda *parts: jnp.stack(parts, axis=0), *a)"
+            if several
+            else "jnp.stack(a, axis=0)",
+            jax=name(self.origin.name_of("jax") or "@module:jax"),
             jnp=name(self.origin.name_of("jax.numpy") or "@module:jnp"),
             a=ast.ListComp(made, [loop]),
         )
@@ -59,6 +64,33 @@ class _Calls(ast.NodeTransformer):
             if isinstance(part, ast.expr):
                 ast.copy_location(part, node)
         return stack
+
+    def _returns_several(self, layers: ast.expr, body: ast.expr) -> bool:
+        """Whether what is called of such a layer of the file returns several arrays."""
+        if not isinstance(body, ast.Call):
+            return False
+        title = body.func.attr if isinstance(body.func, ast.Attribute) else "__call__"
+        makers = {
+            p.func.id
+            for node in self.origin.classes.values()
+            for part in ast.walk(node)
+            if isinstance(part, ast.Assign)
+            and self_attribute(part.targets[0]) == self_attribute(layers)
+            for p in ast.walk(part.value)
+            if isinstance(p, ast.Call) and isinstance(p.func, ast.Name)
+        }
+        called = [
+            method
+            for maker in makers & self.origin.classes.keys()
+            if (method := method_of(self.origin.classes[maker], title)) is not None
+        ]
+        returned = [
+            isinstance(part.value, ast.Tuple)
+            for method in called
+            for part in ast.walk(method)
+            if isinstance(part, ast.Return)
+        ]
+        return bool(returned) and all(returned)
 
     def _alike(self, func: ast.expr, count: int) -> bool:
         """Whether a function goes through its first argument, and is given the others whole."""

@@ -70,7 +70,7 @@ def called_of_parts(origin: Origin, node: ast.ClassDef) -> set[str]:
     return {
         method.name
         for holder in origin.classes.values()
-        for _, _, owner, method in _part_calls(origin, holder)
+        for _, _, owner, method in _part_calls(origin, holder, _ALL)
         if owner.name == node.name
     }
 
@@ -112,6 +112,7 @@ def _part_calls(
                 yield call, owner, node, method
 
 
+_ALL = ("torch", "flax", "nnx", "equinox", "haiku")
 _DICTIONARY = ("keys", "values", "items", "append", "children", "parameters", "modules")
 
 

@@ -125,9 +125,11 @@ def _run(
         locals_ = [f"{title}_{place}" for place in places]
         if locals_:
             before.insert(0, statement(f"{', '.join(locals_)} = xs", xs=xs))
-        arrays = [name(local) for local in locals_] or [xs]
-        made = [marked("jnp.swapaxes(x, 0, 1)", x=x) for x in arrays]
-        xs = ast.Tuple(made, ast.Load()) if locals_ else made[0]
+        arrays = [name(local) for local in locals_]
+        if isinstance(xs, ast.Tuple):
+            before, arrays = [*before[-1:]], xs.elts
+        made = [marked("jnp.swapaxes(x, 0, 1)", x=x) for x in arrays or [xs]]
+        xs = ast.Tuple(made, ast.Load()) if arrays else made[0]
     run = marked("lax.scan(s, c, x)", s=name(step.name), c=carry, x=xs)
     assert isinstance(run, ast.Call)
     if scan.reverse:

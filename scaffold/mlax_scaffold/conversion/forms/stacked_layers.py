@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Iterable
 
 from mlax_scaffold.conversion.forms.mapped_members import with_called_members
+from mlax_scaffold.conversion.forms.scan_loops import scan_as_loop
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -181,7 +183,7 @@ class _Scans:
         """What is scanned over: the layers, and what holds the rest of them."""
         self.steps: dict[str, ast.FunctionDef] = {}
         body: list[ast.stmt] = []
-        before = list(method.body)
+        before = [made for part in method.body for made in self._apart(part)]
         for part in before:
             if self._is_parted(part):
                 continue
@@ -193,6 +195,37 @@ class _Scans:
         kept = [s for s in body if not isinstance(s, ast.FunctionDef) or s.name in read]
         if not {n for s in kept for n in names(s)} & self.parted.keys():
             method.body = kept
+
+    def _apart(self, node: ast.stmt) -> list[ast.stmt]:
+        """A statement, with a scan that something else is called with before it."""
+        if isinstance(node, ast.FunctionDef):
+            self.steps[node.name] = node
+        value = node.value if isinstance(node, ast.Assign | ast.Return) else None
+        for call in ast.walk(value) if value is not None else ():
+            if call is value or not isinstance(call, ast.Call) or len(call.args) != 2:
+                continue
+            if self._carry_at(getattr(call.func, "id", "")) is None:
+                continue
+            held = copy.deepcopy(call)
+            title = f"scanned_{len(self.steps)}"
+            scanned = ast.Assign([ast.Name(title, ast.Store())], held)
+            call.__class__, call.__dict__ = ast.Name, {}  # type: ignore[assignment]
+            call.id, call.ctx = title, ast.Load()  # type: ignore[attr-defined]
+            ast.copy_location(call, node)
+            return [ast.copy_location(scanned, node), node]
+        return [node]
+
+    def _carry_at(self, title: str) -> int | None:
+        """The place of the carry among what a function is given that `nnx.scan` makes scan."""
+        function = self.steps.get(title)
+        for decorator in function.decorator_list if function is not None else []:
+            told = re.search(r"in_axes=\(([^()]*)\)", ast.unparse(decorator))
+            parts = told[1].split(", ") if told is not None else []
+            if "nnx.scan" in ast.unparse(decorator) and len(parts) == 2:
+                carries = [part.endswith("Carry") for part in parts]
+                if carries.count(True) == 1 and "0" in parts:
+                    return carries.index(True)
+        return None
 
     def _is_parted(self, node: ast.stmt) -> bool:
         match node:
@@ -220,7 +253,11 @@ class _Scans:
                 return self._of_scan(node, target, step, first, over)
             case ast.Assign(targets=[ast.Name() as target], value=ast.Call() as call):
                 return self._of_nnx(node, target, call)
-            case ast.Return(value=ast.Call(args=[ast.Name(id=local), *_]) as call):
+            case ast.Return(
+                value=ast.Call(
+                    args=[ast.Name(id=local), *_] | [*_, ast.Name(id=local)]
+                ) as call
+            ):
                 target = ast.Name(local, ast.Store())
                 made = self._of_nnx(node, target, call)
                 end = ast.Return(name(local))
@@ -262,7 +299,9 @@ class _Scans:
             case [*inner, ast.Return(value=ast.Tuple(elts=[after, end]))] if is_none(
                 end
             ):
-                return _written(node, target, carry, layer, layers, first, inner, after)
+                return scan_as_loop(
+                    node, target, carry, layer, layers, first, inner, after
+                )
         return None
 
     def _over(self, node: ast.expr) -> tuple[ast.expr, str] | None:
@@ -290,18 +329,21 @@ class _Scans:
         function = self.steps.get(getattr(call.func, "id", ""))
         if function is None or len(call.args) != 2 or call.keywords:
             return None
-        first, layers = call.args
-        scans = [ast.unparse(d) for d in function.decorator_list]
-        if self_attribute(layers) not in self.stacked or not any(
-            "nnx.scan" in d and "Carry, 0)" in d.partition("out_axes")[0] for d in scans
-        ):
+        at = self._carry_at(function.name)
+        if at is None:
             return None
-        carry, layer = (a.arg for a in function.args.args)
+        first, layers = call.args[at], call.args[1 - at]
+        if self_attribute(layers) not in self.stacked:
+            return None
+        places = [a.arg for a in function.args.args]
+        carry, layer = places[at], places[1 - at]
         match copy.deepcopy(without_docstring(function.body)):
             case [*inner, ast.Return(value=ast.expr() as after)]:
                 if isinstance(after, ast.Tuple):
                     return None
-                return _written(node, target, carry, layer, layers, first, inner, after)
+                return scan_as_loop(
+                    node, target, carry, layer, layers, first, inner, after
+                )
         return None
 
     def _unwrapped(self, node: ast.expr) -> str:
@@ -309,34 +351,6 @@ class _Scans:
         if isinstance(node, ast.Call) and self.origin.qualified(node.func) in _WRAPS:
             return self._unwrapped(node.args[0])
         return getattr(node, "id", "")
-
-
-def _written(
-    node: ast.stmt,
-    target: ast.Name,
-    carry: str,
-    layer: str,
-    layers: ast.expr,
-    first: ast.expr,
-    inner: list[ast.stmt],
-    after: ast.expr,
-) -> list[ast.stmt]:
-    place = ast.Name(carry, ast.Store())
-    made: list[ast.stmt] = []
-    if not is_name(first, carry):
-        made.append(ast.Assign([place], first))
-    body = [*inner]
-    if not is_name(after, carry):
-        body.append(ast.Assign([place], after))
-    made.append(ast.For(ast.Name(layer, ast.Store()), layers, body, []))
-    if target.id != carry:
-        made.append(ast.Assign([target], name(carry)))
-    for part in made:
-        ast.copy_location(part, node)
-        for deep in ast.walk(part):
-            if isinstance(deep, ast.expr | ast.stmt) and not hasattr(deep, "lineno"):
-                ast.copy_location(deep, node)
-    return made
 
 
 def _read(node: ast.stmt) -> set[str]:

@@ -60,11 +60,22 @@ class _Replaced(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         made = _returned(self.origin, node) or node
-        if self.origin.qualified(made.func) == _REPLACE and len(made.args) == 3:
-            where, layer, value = made.args
-            if isinstance(layer, ast.Call) and self._begun(where, layer, value, node):
-                return ast.copy_location(layer, node)
-        return node
+        layer = self._layer(made, node)
+        return node if layer is None else ast.copy_location(layer, node)
+
+    def _layer(self, made: ast.Call, node: ast.Call) -> ast.Call | None:
+        """The layer whose weights are replaced, by one call or by several ones around each other."""
+        if self.origin.qualified(made.func) != _REPLACE or len(made.args) != 3:
+            return None
+        where, layer, value = made.args
+        if not isinstance(layer, ast.Call):
+            return None
+        inner = layer
+        if self.origin.qualified(layer.func) == _REPLACE:
+            inner = self._layer(layer, node)
+        if inner is None or not self._begun(where, inner, value, node):
+            return None
+        return inner
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
@@ -122,16 +133,36 @@ def _returned(origin: Origin, node: ast.Call) -> ast.Call | None:
     for part in body:
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=value):
-                known[local] = replaced(value, known)
+                known[local] = _written_out(value, known)
             case ast.Assign(value=value) if holds_keys(origin, value):
                 pass
             case _:
                 return None
     value = last.value if isinstance(last, ast.Return) else None
-    made = replaced(value, known) if value is not None else None
+    made = _written_out(value, known) if value is not None else None
     if not isinstance(made, ast.Call) or origin.qualified(made.func) != _REPLACE:
         return None
     return made
+
+
+def _written_out(value: ast.expr, known: dict[str, ast.expr]) -> ast.expr:
+    """An expression without the names that are known; what functions in it call their own stays."""
+    own = {
+        given.arg
+        for part in ast.walk(value)
+        if isinstance(part, ast.Lambda)
+        for given in part.args.args
+    }
+    match value:
+        case ast.Call(func=func, args=[ast.Lambda() as where, *rest], keywords=named):
+            # The first one chooses weights, and calls the layer as it likes.
+            inner = ast.Call(func, rest, named)
+            made = replaced(inner, known)
+            if isinstance(made, ast.Call):
+                made.args.insert(0, where)
+                return ast.copy_location(made, value)
+    free = {title: made for title, made in known.items() if title not in own}
+    return replaced(value, free)
 
 
 def _reads(target: ast.expr, layer: ast.expr) -> bool:
@@ -171,6 +202,17 @@ def _place(node: ast.expr, layer: str) -> str:
 def _rule(origin: Origin, node: ast.expr) -> ast.expr | None:
     """The function that fills a weight so; None for other numbers."""
     match node:
+        case ast.BinOp(
+            left=ast.Call(func=func) as drawn, op=ast.Mult() | ast.Div() as op, right=by
+        ) if origin.qualified(func) == "jax.random.normal" and len(drawn.args) < 3:
+            scale = by if isinstance(op, ast.Mult) else expression("1 / v", v=by)
+            return expression("normal_(w, std=v)", v=scale)
+        case ast.BinOp(left=by, op=ast.Mult(), right=ast.Call() as drawn):
+            return _rule(origin, ast.BinOp(drawn, ast.Mult(), by))
+        case ast.Call(func=func, args=given, keywords=named) if (
+            origin.qualified(func) in _DRAWN
+        ):
+            return _drawn(_DRAWN[origin.qualified(func)], given, named)
         case ast.Call(func=ast.Call(func=func, args=given, keywords=named)):
             module, _, title = origin.qualified(func).rpartition(".")
             values = [*given, *(k.value for k in named)]
@@ -184,5 +226,26 @@ def _rule(origin: Origin, node: ast.expr) -> ast.expr | None:
                 return expression(_ARRAYS[title], v=number)
     return None
 
+
+def _drawn(
+    rule: str, args: list[ast.expr], named: list[ast.keyword]
+) -> ast.expr | None:
+    """What draws numbers, `jax.random.uniform(key, shape, minval=-a, maxval=a)`, as a rule."""
+    given = dict(zip(_PLACES, args, strict=False))
+    given |= {str(k.arg): k.value for k in named}
+    if len(args) > len(_PLACES) or given.keys() - {*_PLACES}:
+        return None
+    if rule.startswith("normal") and given.keys() & {"minval", "maxval"}:
+        return None
+    low = given.get("minval", ast.Constant(0.0))
+    high = given.get("maxval", ast.Constant(1.0))
+    return expression(rule, a=low, b=high)
+
+
+_PLACES = ("key", "shape", "dtype", "minval", "maxval")
+_DRAWN = {
+    "jax.random.uniform": "uniform_(w, a, b)",
+    "jax.random.normal": "normal_(w)",
+}
 
 _DEFAULTS = {"orthogonal": 1.0, "normal": 0.01, "constant": 0.0}

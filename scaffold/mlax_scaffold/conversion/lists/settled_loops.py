@@ -22,11 +22,14 @@ import ast
 import copy
 from collections.abc import Iterator, Mapping
 
-from mlax_scaffold.conversion.source.arguments_of import (
-    defaults_of,
-    method_of,
-    without_parameters,
+from mlax_scaffold.conversion.lists.settled_fields import (
+    defaults_known,
+    fields_of,
+    leave_out,
+    owners_of,
+    settle,
 )
+from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.known_values import (
     Known,
@@ -37,7 +40,6 @@ from mlax_scaffold.conversion.source.known_values import (
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
-    is_name,
     literal,
     names,
     self_attribute,
@@ -69,8 +71,8 @@ def with_settled_loops(
         involved = is_layer_class(origin, node) and _involved(origin, call)
         if not joins and (skips or not involved):
             continue
-        fields = _fields(node)
-        defaults = _defaults(origin, node, fields)
+        fields = fields_of(node)
+        defaults = defaults_known(origin, node, fields)
         loops = [p for p in ast.walk(call) if isinstance(p, ast.For)]
         read = {
             a
@@ -90,64 +92,22 @@ def with_settled_loops(
         settled = {f: v for f, v in defaults.items() if f in read}
         if not read <= {*settled}:
             continue
+        owners = owners_of(origin, node, {fields[a][0] for a in settled})
         writing = _Writing(origin, settled)
         call.body = writing.statements(call.body, {})
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method is not call:
                 method.body = [Known({}, settled).visit(p) for p in method.body]
-        _leave_out(origin, node, settled, fields)
-        for field, value in settled.items() if node.name == thing else ():
-            what = f"`{field}` is always its default, `{ast.unparse(value)}`"
-            notes.remark(node, what, "write another spec for another one")
+        leave_out(origin, node, settled, fields)
+        told = [(node, fields[field][0], value) for field, value in settled.items()]
+        for owner, attribute, value in owners:
+            told.append((owner, fields_of(owner)[attribute][0], value))
+            settle(origin, owner, attribute, value)
+        for owner, field, value in told:
+            if owner.name == thing:
+                what = f"`{field}` is always its default, `{ast.unparse(value)}`"
+                notes.remark(owner, what, "write another spec for another one")
     ast.fix_missing_locations(origin.tree)
-
-
-def _fields(node: ast.ClassDef) -> dict[str, tuple[str, ast.expr | None]]:
-    """What attributes are called where the class is called, and what each is by default."""
-    start = method_of(node, "__init__")
-    if start is None:
-        return {
-            p.target.id: (p.target.id, p.value)
-            for p in node.body
-            if isinstance(p, ast.AnnAssign) and isinstance(p.target, ast.Name)
-        }
-    defaults = defaults_of(start.args)
-    kept = {
-        attribute: part.value.id
-        for part in start.body
-        if isinstance(part, ast.Assign)
-        and isinstance(part.value, ast.Name)
-        and (attribute := self_attribute(part.targets[0]))
-    }
-    titles = [a.arg for a in start.args.args[1:]]
-    places = {p: a for a, p in kept.items()}
-    return {places.get(t, t): (t, defaults.get(t)) for t in titles}
-
-
-def _leave_out(
-    origin: Origin,
-    node: ast.ClassDef,
-    settled: Mapping[str, ast.expr],
-    fields: Mapping[str, tuple[str, ast.expr | None]],
-) -> None:
-    """Take out what is settled: fields, or parameters of a constructor that keeps them."""
-    start = method_of(node, "__init__")
-    if start is None:
-        node.body = [
-            p for p in node.body if getattr(_target(p), "id", "") not in settled
-        ]
-        return
-    start.body = [
-        p
-        for p in start.body
-        if not (isinstance(p, ast.Assign) and self_attribute(p.targets[0]) in settled)
-    ]
-    gone = {fields[attribute][0] for attribute in settled}
-    without_parameters(origin.tree, node, start, gone)
-
-
-def _target(node: ast.stmt) -> ast.expr | None:
-    return node.target if isinstance(node, ast.AnnAssign) else None
 
 
 def _involved(origin: Origin, call: ast.FunctionDef) -> bool:
@@ -210,29 +170,6 @@ def _joins(node: ast.stmt) -> bool:
             last = ast.unparse(call.func).rpartition(".")[2]
             return last in ("concatenate", "concat", "hstack") and local in names(call)
     return False
-
-
-def _defaults(
-    origin: Origin,
-    node: ast.ClassDef,
-    fields: Mapping[str, tuple[str, ast.expr | None]],
-) -> dict[str, ast.expr]:
-    """The fields of a class that the file never gives another value than a default that is written down."""
-    titles = [title for title, _ in fields.values()]
-    calls = [
-        p
-        for p in ast.walk(origin.tree)
-        if isinstance(p, ast.Call) and is_name(p.func, node.name)
-    ]
-    given = {k.arg for c in calls for k in c.keywords}
-    given |= {t for c in calls for t, _ in zip(titles, c.args, strict=False)}
-    return {
-        attribute: value
-        for attribute, (title, value) in fields.items()
-        if value is not None
-        and not isinstance(literal(value), ast.AST)
-        and title not in given
-    }
 
 
 def _makes(origin: Origin, node: ast.AST) -> bool:

@@ -67,6 +67,8 @@ class Joints:
             for i in range(1, min(len(axes), len(other.axes)) + 1):
                 if -i != axis and len(axes) - i != axis:
                     self.symbols.equal(axes[-i], other.axes[-i])
+        if axis < 0:
+            self.symbols.joined += [(first, other, axis) for other in arrays[1:]]
         axes[axis] = total
         made = first.like(axes)
         made.parts, made.along = arrays, axis
@@ -86,6 +88,20 @@ class Joints:
             len(axes) + axis + 1 if axis < 0 else axis, ast.Constant(len(several.items))
         )
         return first.like(axes)
+
+
+def settle_ranks(symbols: Symbols) -> None:
+    """Take arrays that are combined to have as many axes, where it is known of one of them."""
+    symbols.settle_ranks()
+    for a, b, at in symbols.joined:
+        for one, other in ((a, b), (b, a)):
+            if not one.lead or other.lead or len(other.axes) <= len(one.axes):
+                continue
+            symbols.ranked(one, ("batch", *["_"] * (len(other.axes) - 1)))
+            pairs = zip(one.axes, other.axes, strict=True)
+            for place, (mine, axis) in enumerate(pairs, -len(other.axes)):
+                if place != at:
+                    symbols.equal(mine, axis)
 
 
 def _of_numbers(node: ast.expr) -> Array | None:

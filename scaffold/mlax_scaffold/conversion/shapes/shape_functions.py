@@ -136,6 +136,13 @@ class ShapeFunctions(Joints):
                 return None
             axes[a], axes[b] = axes[b], axes[a]
             return array.exchanged(axes)
+        if name == "moveaxis" and not array.lead and len(numbers) == 2:
+            axes, places = list(array.axes), range(-len(array.axes), len(array.axes))
+            ends = [n for n in numbers if isinstance(n, int) and n in places]
+            if len(ends) == 2:
+                moved = axes.pop(ends[0])
+                axes.insert(ends[1] % len(array.axes), moved)
+                return array.exchanged(axes)
         if name == "moveaxis" and numbers == [1, -1]:
             return array.with_second_last()
         if name == "transpose":

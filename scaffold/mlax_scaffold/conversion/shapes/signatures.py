@@ -108,16 +108,29 @@ class Signature:
                     symbols.equal(one, other)
         return made(self.output)
 
-    def mapped(self, symbols: Symbols, call: ast.Call, given: list[Value]) -> Value:
-        """The result of `jax.vmap` of it, over the first axis of each input."""
+    def mapped(
+        self,
+        symbols: Symbols,
+        call: ast.Call,
+        given: list[Value],
+        axes: tuple[int | None, ...] | None = None,
+    ) -> Value:
+        """The result of `jax.vmap` of it, over the first axis of each input that has one."""
         batch: ast.expr | None = None
         elements: list[Value] = []
-        for expected, actual in zip(self.inputs, given, strict=False):
+        over = axes or (0,) * len(given)
+        for expected, actual, at in zip(self.inputs, given, over, strict=False):
             element = actual
+            if at is None:
+                elements.append(element)
+                continue
             if isinstance(actual, Array) and isinstance(expected, Array):
                 if actual.lead and not expected.lead:
                     inner = ["_"] * len(expected.axes)
                     symbols.ranked(actual, ["batch", *inner])
+                if actual.lead and expected.axes:
+                    # The axis that is mapped over stands before those.
+                    symbols.axis(actual, -len(expected.axes) - 1)
                 if not actual.lead and actual.axes:
                     batch = batch or actual.axes[0]
                     symbols.equal(batch, actual.axes[0])

@@ -43,6 +43,8 @@ class Symbols:
         """Sizes that have to be the same, though neither is unknown as a whole."""
         self.alike: list[tuple[Array, Array]] = []
         """Arrays that have as many axes, though nothing told how many when they were combined."""
+        self.joined: list[tuple[Array, Array, int]] = []
+        """Arrays that were joined along one of their last axes."""
         self.beside: list[tuple[Array, Array]] = []
         """Arrays that were combined when nothing told how many axes either has."""
         self.broadcast: list[tuple[Array, Array]] = []

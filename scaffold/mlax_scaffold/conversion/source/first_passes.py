@@ -85,13 +85,7 @@ def of_comprehension(
         generators: what it goes over.
         setup: the statements before it, which bind the lists that it may go over.
     """
-    places = [t for part in setup for t in targets(part)]
-    before = {
-        part.targets[0].id: part.value
-        for part in setup
-        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
-        if places.count(part.targets[0].id) == 1
-    }
+    before = _locals(setup)
     found: dict[str, ast.expr] = {}
     for generator in generators:
         source = generator.iter
@@ -101,6 +95,30 @@ def of_comprehension(
                 source = inner
         found |= _items(generator.target, source)
     return {k: with_elements(v, before) for k, v in found.items()}
+
+
+def in_first_pass(
+    node: ast.expr, first: Mapping[str, ast.expr], setup: Sequence[ast.stmt]
+) -> ast.expr:
+    """What an expression is in the first pass of a comprehension.
+
+    Args:
+        node: of what the comprehension makes in each pass.
+        first: what its names stand for then.
+        setup: the statements before it, which bind the lists that it takes elements of.
+    """
+    return folded(with_elements(replaced(node, first), _locals(setup)))
+
+
+def _locals(setup: Sequence[ast.stmt]) -> dict[str, ast.expr]:
+    """What names stand for that are bound once."""
+    places = [t for part in setup for t in targets(part)]
+    return {
+        part.targets[0].id: part.value
+        for part in setup
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
+        if places.count(part.targets[0].id) == 1
+    }
 
 
 def with_elements(node: ast.expr, before: Mapping[str, ast.expr]) -> ast.expr:
@@ -153,6 +171,9 @@ def _first(source: ast.expr) -> ast.expr | None:
         case ast.BinOp(op=ast.Add()):
             elements, _ = _beginning(source)
             return elements[0] if elements else None
+        case ast.ListComp(elt=elt, generators=[*generators]):
+            first = of_comprehension(generators)
+            return folded(replaced(elt, first)) if first else None
         case ast.Tuple(elts=[first, *_]) | ast.List(elts=[first, *_]):
             match first:
                 case ast.Starred(value=ast.ListComp(elt=elt, generators=generators)):

@@ -217,6 +217,9 @@ def folded(node: ast.expr) -> ast.expr:
                 return node.left
             if isinstance(node.op, ast.FloorDiv) and _multiplies(node.left, node.right):
                 return node.left.left  # type: ignore[attr-defined]
+            parts = _parted(node) if isinstance(node.op, ast.FloorDiv) else None
+            if parts is not None:
+                return parts
             if isinstance(node.op, ast.Mult) and left == 1:
                 return node.right
             if isinstance(node.op, ast.Add | ast.Sub) and type(right) is int:
@@ -262,6 +265,22 @@ def _multiplies(node: ast.expr, by: ast.expr) -> bool:
             known = known or symbol or self_attribute(by) is not None
             return known and same(right, by)
     return False
+
+
+def _parted(node: ast.BinOp) -> ast.expr | None:
+    """`3 * features // 3`, of whole numbers, without the division; None where there is something left."""
+    by = literal(node.right)
+    match node.left:
+        case ast.BinOp(left=factor, op=ast.Mult(), right=size):
+            times = literal(factor)
+            if type(times) is int and type(by) is int and by > 0 and not times % by:
+                count = times // by
+                return (
+                    size
+                    if count == 1
+                    else expression("n * a", n=constant(count), a=size)
+                )
+    return None
 
 
 def _shifted(node: ast.BinOp, by: int) -> ast.expr:
