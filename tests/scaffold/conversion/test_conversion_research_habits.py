@@ -1,0 +1,43 @@
+"""Habits of code that comes with papers: functions that are handed on, complex weights, texts that choose."""
+
+from __future__ import annotations
+
+from test_conversion_forms import TORCH, converted
+from test_conversion_torch import module
+
+from mlax_scaffold.conversion import convert
+from mlax_scaffold.conversion.definitions.documented_axes import documented_inputs
+
+COMPLEX = module(
+    "Thing",
+    "self.scale = 1 / dim\n"
+    "self.w = nn.Parameter(self.scale * torch.rand(dim, dim, dtype=torch.cfloat))\n"
+    "self.v = nn.Parameter(torch.rand(dim, dtype=torch.complex64))\n"
+    "self.u = nn.Parameter(torch.randn(dim, dtype=torch.cfloat))",
+    "x: return torch.fft.ifft(torch.fft.fft(x) @ self.w * self.v * self.u).real",
+)
+
+
+def test_complex_weights_are_complex():
+    text = converted(COMPLEX).text
+    assert text.count("jnp.complex64") == 3
+    drawn = "lax.complex(*jax.random.uniform(key, (2, *shape), jnp.finfo(dtype).dtype))"
+    joined = "".join(text.split())
+    assert joined.count("".join(drawn.split())) == 2
+    assert "self.scale*lax.complex(" in joined
+    assert "self.u = trainable(normal(1.0), (self.dim,), jnp.complex64)" in text
+
+
+def test_planes_of_a_transform_have_as_many_axes_as_the_input():
+    text = converted(
+        module(
+            "Thing",
+            "self.modes = modes",
+            "x: y = torch.fft.rfft2(x); y = 2 * y[:, :, :self.modes, :self.modes]; "
+            "return torch.fft.irfft2(y, s=(x.size(-2), x.size(-1)))",
+            "modes",
+        )
+    ).text
+    head = text.partition("x: Float['")[2].partition("'")[0]
+    assert len(head.split()) == 4
+    assert "*" not in head
