@@ -41,3 +41,20 @@ def test_planes_of_a_transform_have_as_many_axes_as_the_input():
     head = text.partition("x: Float['")[2].partition("'")[0]
     assert len(head.split()) == 4
     assert "*" not in head
+
+
+def test_a_weight_of_other_sizes_in_branches_is_one_weight():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim, wide: bool = True):
+        super().__init__()
+        if wide:
+            self.w = nn.Parameter(torch.ones(3, dim))
+        else:
+            self.w = nn.Parameter(torch.ones(2, dim))
+        self.wide = wide
+
+    def forward(self, x):
+        return x * self.w.sum(0)
+""").text
+    assert "self.w = trainable(ones, (3 if self.wide else 2, self.dim))" in text
