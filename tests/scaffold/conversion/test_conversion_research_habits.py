@@ -43,6 +43,18 @@ def test_planes_of_a_transform_have_as_many_axes_as_the_input():
     assert "*" not in head
 
 
+def test_data_of_what_is_added_in_place_is_detached():
+    text = converted(
+        module(
+            "Thing",
+            "self.register_buffer('total', torch.zeros(1))",
+            "x: y = x.mean(0, keepdim=True); self.total.add_(0.1 * y.data); return x - y",
+            "dim",
+        )
+    ).text
+    assert "self.total = self.total + 0.1 * lax.stop_gradient(y)" in text
+
+
 def test_a_weight_of_other_sizes_in_branches_is_one_weight():
     text = converted("""\
 class Thing(nn.Module):
