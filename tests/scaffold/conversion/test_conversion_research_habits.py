@@ -43,6 +43,27 @@ def test_planes_of_a_transform_have_as_many_axes_as_the_input():
     assert "*" not in head
 
 
+def test_a_configuration_has_any_name():
+    text = converted(
+        "h = AttrDict(width=16, slope=0.2)\n\n\n"
+        + module(
+            "Part",
+            "self.h = h\nself.fc = nn.Linear(dim, dim)",
+            "x: return self.fc(x)",
+            "h, dim",
+        )
+        + module(
+            "Thing",
+            "self.part = Part(h, h.width)\nself.slope = h.slope",
+            "x: return F.leaky_relu(self.part(x), self.slope)",
+            "h",
+        )
+    ).text
+    assert "width: Size = 16" in text
+    assert "self.part = Part(self.width)" in text
+    assert "slope: float = 0.2" in text
+
+
 def test_data_of_what_is_added_in_place_is_detached():
     text = converted(
         module(
