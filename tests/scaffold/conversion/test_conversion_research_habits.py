@@ -64,6 +64,42 @@ def test_a_configuration_has_any_name():
     assert "slope: float = 0.2" in text
 
 
+def test_keywords_that_a_layer_must_have_are_hyperparameters():
+    text = converted(
+        module(
+            "Thing",
+            "self.conv = nn.Conv2d(dim, 2, **kwargs)",
+            "x: return self.conv(x)",
+            "dim, **kwargs",
+        )
+    ).text
+    assert "kernel_size: Size" in text
+    assert "self.conv = Conv(2, self.dim, 2, self.kernel_size, padding=0)" in text
+
+
+PART = module(
+    "Part",
+    "self.conv = nn.Conv2d(dim, 2, bias=False, **kwargs)",
+    "x: return self.conv(x)",
+    "dim, **kwargs",
+)
+
+
+def test_keywords_are_given_by_another_name_of_a_class():
+    text = converted(
+        PART
+        + module(
+            "Thing",
+            "block = Part\n"
+            "self.one = block(dim, kernel_size=1)\n"
+            "self.two = block(2, kernel_size=3, padding=1)",
+            "x: return self.two(self.one(x))",
+        )
+    ).text
+    assert "padding: Count = 0" in text
+    assert "self.two = Part(2, kernel_size=3, padding=1" in text
+
+
 def test_data_of_what_is_added_in_place_is_detached():
     text = converted(
         module(
