@@ -100,6 +100,26 @@ def test_keywords_are_given_by_another_name_of_a_class():
     assert "self.two = Part(2, kernel_size=3, padding=1" in text
 
 
+def test_defaults_are_the_constants_of_their_class():
+    text = converted("""\
+class Thing(nn.Module):
+    FIRST = "first"
+    OTHER = "other"
+
+    def __init__(self, dim, kind=FIRST, kinds=(OTHER, FIRST)):
+        super().__init__()
+        self.kind, self.kinds = kind, kinds
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        if self.kind == Thing.FIRST and self.kinds[0] == Thing.OTHER:
+            return self.fc(x)
+        return -self.fc(x)
+""").text
+    assert 'kind: str = "first"' in text.replace("'", '"')
+    assert '= ("other", "first")' in text.replace("'", '"')
+
+
 def test_data_of_what_is_added_in_place_is_detached():
     text = converted(
         module(
