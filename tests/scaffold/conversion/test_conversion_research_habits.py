@@ -120,6 +120,28 @@ class Thing(nn.Module):
     assert '= ("other", "first")' in text.replace("'", '"')
 
 
+HEATED = module(
+    "Part",
+    "self.heat = heat\nself.fc = nn.Linear(dim, dim)",
+    "x: return self.fc(x) / self.heat",
+    "dim, heat",
+)
+
+
+def test_a_method_that_calls_one_that_changes_a_part_is_left_out():
+    made = converted(
+        HEATED.rstrip()
+        + "\n\n    def cool(self):\n        self.heat -= 3\n\n\n"
+        + module(
+            "Thing", "self.part = Part(dim, 34)", "x: return self.part(x)"
+        ).rstrip()
+        + "\n\n    def cool_down(self):\n        self.part.cool()\n"
+    )
+    assert "cool" not in made.text
+    left = [note.what for note in made.notes if "is left out" in note.what]
+    assert len(left) == 2
+
+
 def test_data_of_what_is_added_in_place_is_detached():
     text = converted(
         module(
