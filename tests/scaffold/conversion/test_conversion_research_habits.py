@@ -154,6 +154,19 @@ def test_data_of_what_is_added_in_place_is_detached():
     assert "self.total = self.total + 0.1 * lax.stop_gradient(y)" in text
 
 
+def test_comments_above_a_call_tell_axes():
+    text = """\
+class Thing(nn.Module):
+    # xyz: b x n x 3, features: b x n x f
+    def forward(self, xyz, features):
+        return xyz.sin(), features
+"""
+    assert documented_inputs(text, "Thing", "FromThing") == {
+        ("FromThing", "xyz"): ("batch", "n", "3"),
+        ("FromThing", "features"): ("batch", "n", "f"),
+    }
+
+
 def test_a_weight_of_other_sizes_in_branches_is_one_weight():
     text = converted("""\
 class Thing(nn.Module):
