@@ -43,6 +43,42 @@ def test_planes_of_a_transform_have_as_many_axes_as_the_input():
     assert "*" not in head
 
 
+FUNCTIONS = """\
+import functools
+
+sigma = 25.0
+
+
+def std(t, sigma):
+    return torch.sqrt(sigma ** (2 * t) - 1)
+
+
+std_fn = functools.partial(std, sigma=sigma)
+
+
+""" + module(
+    "Thing",
+    "self.fc = nn.Linear(dim, dim)\nself.scale = std",
+    "x, t: return self.fc(x) / self.scale(t)[:, None]",
+    "std, dim",
+)
+
+
+def test_a_function_that_all_calls_hand_a_class_is_called():
+    made = converted(FUNCTIONS + "net = Thing(std_fn, 8)\n")
+    assert "self.fc(x) / std(t, sigma=sigma)[:, None]" in made.text
+    assert "self.scale" not in made.text
+    assert any("`std` of Thing is always" in note.what for note in made.notes)
+    assert made.trial is not None
+    assert dict(made.trial.given) == {"std": "std_fn"}
+
+
+def test_a_function_that_calls_do_not_agree_on_stays():
+    text = TORCH + FUNCTIONS + "one = Thing(std_fn, 8)\nother = Thing(std, 8)\n"
+    made = convert("thing.py", text, "Thing", "FromThing", "LAYER")
+    assert "sigma=sigma" not in made.text
+
+
 def test_a_configuration_has_any_name():
     text = converted(
         "h = AttrDict(width=16, slope=0.2)\n\n\n"
@@ -152,6 +188,74 @@ def test_data_of_what_is_added_in_place_is_detached():
         )
     ).text
     assert "self.total = self.total + 0.1 * lax.stop_gradient(y)" in text
+
+
+def test_a_parameter_is_none_where_it_is_none():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim, rate: float = None):
+        super().__init__()
+        if rate is not None:
+            self.drop = nn.Dropout(rate)
+        else:
+            self.drop = rate
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        if self.drop is not None:
+            x = self.drop(x)
+        return self.fc(x)
+""").text
+    assert "self.drop = Dropout(self.rate) if self.rate is not None else None" in text
+
+
+NORM = """\
+import numbers
+
+
+class Norm(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        if isinstance(shape, numbers.Integral):
+            shape = (shape,)
+        shape = torch.Size(shape)
+        self.weight = nn.Parameter(torch.ones(shape))
+        self.shape = shape
+
+    def forward(self, x):
+        return x * self.weight
+
+
+""" + module("Twice", "self.norm = Norm(dim)", "x: return 2 * self.norm(x)")
+
+
+def test_one_size_of_a_shape_is_asked_for_by_numbers():
+    text = converted(
+        NORM + module("Thing", "self.norm = Norm(dim)", "x: return self.norm(x)")
+    ).text
+    assert "numbers" not in text
+    assert "isinstance" not in text
+    assert "self.weight = trainable(ones, (self.shape,))" in text
+
+
+def test_parameters_that_are_compared_with_texts_are_texts():
+    text = converted(
+        NORM
+        + module(
+            "Either",
+            "if kind == 'plain':\n    self.body = Norm(dim)\nelse:\n    self.body = Twice(dim)",
+            "x: return self.body(x)",
+            "dim, kind",
+        )
+        + module(
+            "Thing",
+            "self.one = Either(dim, kind)",
+            "x: return self.one(x)",
+            "dim, kind",
+        )
+    ).text.replace("'", '"')
+    assert 'kind: str = "plain"' in text
+    assert "    kind: str\n" in text
 
 
 def test_comments_above_a_call_tell_axes():
