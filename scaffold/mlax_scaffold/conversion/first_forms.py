@@ -30,6 +30,7 @@ from mlax_scaffold.conversion.forms.given_objects import without_given_objects
 from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
 from mlax_scaffold.conversion.forms.inlined_methods import with_begun_attributes
+from mlax_scaffold.conversion.forms.known_absences import with_known_absences
 from mlax_scaffold.conversion.forms.layers_in_loops import with_layers_in_loops
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
@@ -45,6 +46,7 @@ from mlax_scaffold.conversion.forms.module_functions import without_module_funct
 from mlax_scaffold.conversion.forms.named_methods import without_named_methods
 from mlax_scaffold.conversion.forms.named_values import without_named_values
 from mlax_scaffold.conversion.forms.never_given_flags import without_never_given_flags
+from mlax_scaffold.conversion.forms.number_kinds import with_number_kinds
 from mlax_scaffold.conversion.forms.outside_methods import without_outside_methods
 from mlax_scaffold.conversion.forms.overwritten_inputs import (
     without_overwritten_inputs,
@@ -69,6 +71,7 @@ from mlax_scaffold.conversion.forms.spaced_rates import without_spaced_rates
 from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
 from mlax_scaffold.conversion.forms.starred_keys import without_starred_keys
 from mlax_scaffold.conversion.forms.strided_lists import without_strided_lists
+from mlax_scaffold.conversion.forms.text_parameters import with_text_parameters
 from mlax_scaffold.conversion.forms.type_casts import without_type_casts
 from mlax_scaffold.conversion.forms.unbiased_ends import without_unbiased_ends
 from mlax_scaffold.conversion.forms.uncalled_layers import without_uncalled_layers
@@ -79,6 +82,7 @@ from mlax_scaffold.conversion.handed.called_flags import without_called_flags
 from mlax_scaffold.conversion.handed.filled_layers import without_filled_layers
 from mlax_scaffold.conversion.handed.given_spaces import without_given_spaces
 from mlax_scaffold.conversion.handed.handed_weights import with_handed_weights
+from mlax_scaffold.conversion.handed.held_functions import without_held_functions
 from mlax_scaffold.conversion.handed.shared_sequentials import (
     without_shared_sequentials,
 )
@@ -95,16 +99,22 @@ from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 
 
-def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
+def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]:
     """Write a file without them, in place.
 
     Args:
         origin: the file.
         thing: the class or the function of it that is converted.
         notes: where to tell what is left out.
+
+    Returns:
+        What the original is given for parameters that are known then.
     """
     without_library_decoders(origin)
     without_device_code(origin)
+    with_number_kinds(origin)
+    with_known_absences(origin)
+    with_text_parameters(origin, thing)
     with_cut_fractions(origin)
     without_other_lists(origin)
     without_merged_settings(origin)
@@ -180,4 +190,6 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> None:
     without_strided_lists(origin)
     without_called_flags(origin, thing)
     without_never_given_flags(origin, thing)
+    given = without_held_functions(origin, thing, notes)
     without_always_functions(origin, thing, notes)
+    return given

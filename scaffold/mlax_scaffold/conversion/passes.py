@@ -157,7 +157,7 @@ def with_plain_forms(
         What the original is given for parameters that are known then, and what each class has in the place
         of a configuration.
     """
-    with_first_forms(origin, thing, notes)
+    given = with_first_forms(origin, thing, notes)
     with_mode_inputs(origin, thing)
     with_comprehended_loops(origin)
     if not run:
@@ -189,7 +189,6 @@ def with_plain_forms(
     without_shape_locals(origin)
     without_shape_sums(origin)
     without_told_arguments(origin, thing, notes)
-    given: dict[str, str] = {}
     configured: list[dict[str, Configured]] = []
     with_settled_loops(origin, thing, notes, skips=True)
     if run:
@@ -200,7 +199,7 @@ def with_plain_forms(
         without_small_helpers(origin)
         without_default_functions(origin)
         with_settled_loops(origin, thing, notes)
-        given = (
+        given |= (
             with_settled_classes(origin, thing, notes, numbers=run > 2)
             if run > 1
             else with_run_constructors(origin, thing, notes)

@@ -92,8 +92,8 @@ def _init_weights(self, m):
 def test_layers_of_all_classes_begin_as_a_function_that_is_applied_says():
     made = of("self.apply(self._init_weights)", APPLY)
     assert begun(made) == {
-        "fc": "kernel: truncated_normal(0.02)",
-        "net_0": "kernel: truncated_normal(0.02)",
+        "fc": "kernel: normal(0.02)",
+        "net_0": "kernel: normal(0.02)",
         "embed": "embedding: normal(0.5)",
     }
     assert not made.notes
@@ -107,7 +107,7 @@ def test_what_follows_fills_weights_again():
     made = of(
         "self.apply(self._init_weights)\nself.net[0].weight.data.mul_(0.1)", APPLY
     )
-    assert "truncated_normal(0.02)(key, shape, dtype) * 0.1" in made.text
+    assert "normal(0.02)(key, shape, dtype) * 0.1" in made.text
 
 
 def test_layers_begin_as_loops_over_modules_say():
@@ -335,3 +335,26 @@ def test_a_matrix_with_axes_before_it_is_listed(made):
     given = module("Thing", start, "x: return x @ self.w")
     found = convert("thing.py", TORCH + given, "Thing", "FromThing")
     assert any("initializer is not to be told" in n.what for n in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("call", "begins"),
+    [
+        # The bounds of PyTorch are numbers, and no deviations.
+        ("std=0.02", "normal(0.02)"),
+        ("std=0.02, a=-2, b=2", "truncated_normal(0.02, -2 / 0.02, 2 / 0.02)"),
+        ("", "truncated_normal(1.0)"),
+        ("std=0.5", "truncated_normal(0.5, -2.0 / 0.5, 2.0 / 0.5)"),
+        (
+            "mean=1.0, std=0.1, a=0.8, b=1.2",
+            "1.0 + truncated_normal(0.1, (0.8 - 1.0) / 0.1, (1.2 - 1.0) / 0.1)(key, shape, dtype)",
+        ),
+    ],
+)
+def test_truncated_numbers_are_within_the_bounds_of_pytorch(call, begins):
+    given = f", {call}" if call else ""
+    made = of(f"nn.init.trunc_normal_(self.net[0].weight{given})")
+    joined = "".join(made.text.split())
+    assert "".join(f"kernel_initializer={begins}".split()) in joined or (
+        "".join(begins.split()) in joined and "lambda" in joined
+    )

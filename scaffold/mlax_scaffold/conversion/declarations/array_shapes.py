@@ -322,10 +322,9 @@ class ArrayShapes(ConvolvedShapes):
                 values = values[0].items
             return self.reshaped(first, node.args[1:], values)
         if last in FOURIER:
-            told = next((k.value for k in node.keywords if k.arg == "n"), None)
+            told = next((k.value for k in node.keywords if k.arg in ("n", "s")), None)
             length = bodies.value(copy.deepcopy(told))[1] if told is not None else None
-            number = length.value if isinstance(length, Number) else None
-            return fourier(self.symbols, last, first, node, number)
+            return fourier(self.symbols, last, first, node, length)
         if last in ("split", "array_split"):
             return self._split(first, node, given[1:])
         if last == "unstack":

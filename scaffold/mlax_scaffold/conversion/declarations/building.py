@@ -235,7 +235,10 @@ class Builder:
             test: ast.expr | None = None
             for one in rest:
                 test = both(test, one)
-            if test is None:
+            merged = _of_either_shape(part.value.test, part.value.body, call)
+            if test is None and merged is not None:
+                part.value = merged
+            elif test is None:
                 part.value.orelse = call
             else:
                 part.value.orelse = ast.IfExp(test, call, ast.Constant(None))
@@ -324,3 +327,20 @@ def _layer_of(call: ast.Call) -> str:
     """The name of the layer of the library that a call declares; "" for another."""
     marked = call.func.id if isinstance(call.func, ast.Name) else ""
     return marked.removeprefix("@layer:") if marked.startswith("@layer:") else ""
+
+
+def _of_either_shape(
+    test: ast.expr, body: ast.expr, orelse: ast.expr
+) -> ast.expr | None:
+    """One weight with the sizes of either branch, where both begin alike with as many axes."""
+    match body, orelse:
+        case (
+            ast.Call(func=word, args=[first, ast.Tuple(elts=ones)]),
+            ast.Call(func=other, args=[second, ast.Tuple(elts=others)]),
+        ) if same(word, other) and same(first, second) and len(ones) == len(others):
+            sizes: list[ast.expr] = [
+                a if same(a, b) else ast.IfExp(copy.deepcopy(test), a, b)
+                for a, b in zip(ones, others, strict=True)
+            ]
+            return ast.Call(word, [first, ast.Tuple(sizes, ast.Load())], [])
+    return None

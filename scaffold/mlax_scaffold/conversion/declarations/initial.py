@@ -74,8 +74,11 @@ def initial(translator: Translator, node: ast.expr) -> Initial | None:
     if made is None:
         return None
     dtype = _dtype(translator, node)
-    whole = made.initializer if dtype is None else of_whole_numbers(made.initializer)
-    return replace(made, initializer=whole, dtype=dtype)
+    begun = made.initializer
+    if dtype is not None:
+        whole = not is_complex(dtype)
+        begun = of_whole_numbers(begun) if whole else of_complex_numbers(begun)
+    return replace(made, initializer=begun, dtype=dtype)
 
 
 def of_whole_numbers(initializer: ast.expr) -> ast.expr:
@@ -92,12 +95,44 @@ def of_whole_numbers(initializer: ast.expr) -> ast.expr:
     return initializer
 
 
+def is_complex(dtype: ast.expr | None) -> bool:
+    """Whether a dtype is one of complex numbers."""
+    return dtype is not None and "complex" in ast.unparse(dtype)
+
+
+def of_complex_numbers(initializer: ast.expr) -> ast.expr:
+    """An initializer of complex numbers: `uniform` draws real ones."""
+    match initializer:
+        case ast.Call(func=ast.Name(id="@word:uniform"), args=[scale]):
+            square = f"lambda key, shape, dtype: scale * {_SQUARE}"
+            return marked(square, scale=scale)
+    return visited(_Squares(), copy.deepcopy(initializer))
+
+
+_SQUARE = "lax.complex(*jax.random.uniform(key, (2, *shape), jnp.finfo(dtype).dtype))"
+"""Both parts of a complex number are drawn alike."""
+_COMPLEX = ("cfloat", "cdouble", "chalf", "complex32", "complex64", "complex128")
+
+
+class _Squares(ast.NodeTransformer):
+    """Draws complex numbers where a function draws real ones from a uniform distribution."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        drawn = ast.unparse(node.func).rpartition(":")[2] == "jax.random.uniform"
+        if drawn and ast.unparse(node).endswith("(key, shape, dtype)"):
+            return marked(_SQUARE)
+        return node
+
+
 def _dtype(translator: Translator, node: ast.expr) -> ast.expr | None:
     for part in ast.walk(node):
         if isinstance(part, ast.Attribute) and part.attr.startswith(
             ("int", "uint", "bool")
         ):
             return translator.expression(part)
+        if isinstance(part, ast.Attribute) and part.attr in _COMPLEX:
+            return marked("jnp.complex64")
         if isinstance(part, ast.Name) and part.id in ("int", "bool"):
             return part
         if isinstance(part, ast.Attribute) and ast.unparse(part) == "torch.long":

@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.declarations.counted_numbers import counted
 from mlax_scaffold.conversion.declarations.initial import (
     Initial,
     initial,
+    is_complex,
 )
 from mlax_scaffold.conversion.declarations.initial_functions import drawn_by
 from mlax_scaffold.conversion.declarations.inline_weights import (
@@ -272,7 +273,7 @@ class DeclaredWeights(Parameters):
             state = is_detached(builder.origin, builder.node, attribute)
         if not wrapped and attribute in self.assigned:
             state = True
-        dtype = made.dtype if state else None
+        dtype = made.dtype if state or is_complex(made.dtype) else None
         builder.declare_weight(
             attribute,
             made.initializer,

@@ -11,6 +11,9 @@ from mlax_scaffold.conversion.definitions.assumed_axes import Assumed
 _GROUP = re.compile(r"[(\[]\s*([\w*/+ ]+(?:,\s*[\w*/+ ]+)*,?)\s*[)\]]")
 _BETWEEN = re.compile(r",|\s+[x*]\s+")
 """What stands between axes: `(batch, time)` and `[bs x time]`."""
+_CROSS = re.compile(r"\s+x\s+")
+_PLAIN = re.compile(r"\s*:\s*(\w+(?:\s+x\s+\w+){1,4})\s*(?:[,;.]|$)")
+"""Axes without brackets, `xyz: b x n x 3`."""
 _TOKEN = re.compile(r"\w+$")
 _FAR = 160
 """How far behind the name of an input its axes are looked for, in characters."""
@@ -47,7 +50,9 @@ def documented_inputs(text: str, thing: str, name: str) -> Assumed:
         elif not isinstance(node, ast.FunctionDef) or node.name != thing:
             continue
         for method in methods:
-            own = "\n".join(lines[method.lineno - 1 : method.end_lineno])
+            own = "\n".join(
+                [*_above(lines, method), *lines[method.lineno - 1 : method.end_lineno]]
+            )
             texts = [ast.get_docstring(method) or "", *_comments(own)]
             texts += [ast.get_docstring(node) or ""]
             every = (*method.args.args, *method.args.kwonlyargs)
@@ -58,6 +63,15 @@ def documented_inputs(text: str, thing: str, name: str) -> Assumed:
                 if axes:
                     found[name if node.name == thing else node.name, argument] = axes
     return found
+
+
+def _above(lines: list[str], method: ast.FunctionDef) -> list[str]:
+    """The comments that stand above a method."""
+    first = min([method.lineno, *(d.lineno for d in method.decorator_list)]) - 1
+    start = first
+    while start and lines[start - 1].lstrip().startswith("#"):
+        start -= 1
+    return lines[start:first]
 
 
 def _comments(text: str) -> Iterator[str]:
@@ -91,8 +105,22 @@ def _axes(text: str, argument: str, others: list[str]) -> tuple[str, ...]:
             words = {w.lower() for t in tokens for w in re.findall(r"[A-Za-z]+", t)}
             if single or len(tokens) > 5 or words & _NO_AXES:
                 continue
-            return tuple(_axis(t, i) for i, t in enumerate(tokens))
+            return _named(tokens)
+        plain = _PLAIN.match(part[:end])
+        if plain is not None:
+            tokens = _CROSS.split(plain[1])
+            return _named(tokens)
     return ()
+
+
+def _named(tokens: list[str]) -> tuple[str, ...]:
+    """The axes of an input; of two that mean the same, `b` and `n`, the other one has its own name."""
+    made: list[str] = []
+    for place, token in enumerate(tokens):
+        axis = _axis(token, place)
+        again = axis in made and not axis.isdecimal() and tokens.count(token) == 1
+        made.append(token.lower() if again else axis)
+    return tuple(made)
 
 
 def _axis(token: str, place: int) -> str:

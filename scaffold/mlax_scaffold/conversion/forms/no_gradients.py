@@ -89,8 +89,10 @@ class _Blocks(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         called = node.value.func if isinstance(node.value, ast.Call) else node
-        quiet = self.origin.qualified(called) in _QUIET
-        return ast.copy_location(ast.Pass(), node) if quiet else node
+        if self.origin.qualified(called) in _QUIET:
+            return ast.copy_location(ast.Pass(), node)
+        self.generic_visit(node)
+        return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         """`x.data` is x without its gradient; what is changed in place keeps its name."""

@@ -31,13 +31,12 @@ def without_outside_methods(origin: Origin, notes: Notes) -> None:
         if isinstance(part, ast.Attribute)
     }
     flags = _flags(origin)
-    for node in origin.classes.values():
-        if framework_of(origin, node) != "torch":
-            continue
-        sizes = _sizes(node)
+    nodes = [n for n in origin.classes.values() if framework_of(origin, n) == "torch"]
+    changing = _changing(nodes, alone)
+    for node in nodes:
         for method in [m for m in node.body if isinstance(m, ast.FunctionDef)]:
             made = _makes_class(method) and method.name not in inside
-            changes = method.name in alone and _changes_parts(method, sizes)
+            changes = method.name in changing
             # `self.prior.sample(n)` in a method `sample` is no call of it.
             asks = _asks(method, flags) and method.name in uncalled(origin, node)
             if not (made or changes or asks):
@@ -71,6 +70,36 @@ def _sizes(node: ast.ClassDef) -> set[str]:
                 if title in given:
                     found.add(self_attribute(target) or "")
     return found - {""}
+
+
+def _changing(nodes: list[ast.ClassDef], alone: set[str]) -> set[str]:
+    """The names of methods that nothing calls and that change parts, or call what does."""
+    methods = [
+        (node, method)
+        for node in nodes
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and method.name in alone
+    ]
+    found: set[str] = set()
+    while True:
+        more = {
+            method.name
+            for node, method in methods
+            if method.name not in found
+            and (_changes_parts(method, _sizes(node)) or _calls(method, found))
+        }
+        if not more:
+            return found
+        found |= more
+
+
+def _calls(method: ast.FunctionDef, titles: set[str]) -> bool:
+    return any(
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Attribute)
+        and part.func.attr in titles
+        for part in ast.walk(method)
+    )
 
 
 def _changes_parts(method: ast.FunctionDef, sizes: set[str]) -> bool:

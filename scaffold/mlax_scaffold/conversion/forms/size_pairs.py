@@ -25,6 +25,7 @@ _LIBRARY = {
     for module in ("timm.layers", "timm.layers.helpers", "timm.models.layers")
     for n in (2, 3)
 }
+_SIZE = "torch.Size"
 _SEVERAL = ("tuple", "list", "Iterable", "Sequence")
 
 
@@ -137,6 +138,29 @@ def _chosen(
     return 0
 
 
+def _without_copies(
+    start: ast.FunctionDef, origin: Origin, given: list[str]
+) -> list[ast.stmt]:
+    """The statements of a constructor but for `shape = torch.Size(shape)` behind such a choice."""
+    made: list[ast.stmt] = []
+    chosen: set[str] = set()
+    for part in start.body:
+        match part:
+            case ast.If(test=test, body=[ast.Assign(targets=[ast.Name(id=title)])]):
+                if ast.unparse(test).startswith(f"isinstance({title}, "):
+                    chosen.add(title)
+            case ast.Assign(
+                targets=[ast.Name(id=title)],
+                value=ast.Call(func=func, args=[ast.Name(id=copied)], keywords=[]),
+            ):
+                copies = is_name(func, "tuple") or origin.qualified(func) == _SIZE
+                if copies and copied == title and title in chosen & {*given}:
+                    continue
+        made.append(part)
+    start.body = made
+    return made
+
+
 class _Pairs(ast.NodeTransformer):
     """One class."""
 
@@ -159,7 +183,7 @@ class _Pairs(ast.NodeTransformer):
 
     def run(self) -> None:
         made: list[ast.stmt] = []
-        for part in self.start.body:
+        for part in _without_copies(self.start, self.origin, self.given):
             written = self._pair(part)
             made += [self.visit(part)] if written is None else written
         self.start.body = made or [ast.Pass()]

@@ -13,6 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mlax_scaffold.conversion.handed.config_mappings import as_attributes, tested_alone
+from mlax_scaffold.conversion.handed.config_names import (
+    configuration_names,
+    is_configuration,
+)
 from mlax_scaffold.conversion.source.config_classes import (
     Setting,
     only_settings_class,
@@ -25,13 +29,6 @@ from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.parsed_settings import parsed_settings
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
 from mlax_scaffold.model.reserved import RESERVED
-
-CONFIGURATIONS = (
-    *("config", "configs", "cfg", "conf", "args", "hparams", "hp", "opt", "opts"),
-    *("model_config", "model_args", "settings", "options"),
-)
-"""What parameters are called that hold settings."""
-_ENDS = ("_config", "_cfg")
 
 
 @dataclass
@@ -57,8 +54,9 @@ class Configured:
 def with_settings(origin: Origin) -> dict[str, Configured]:
     """Change the classes of a file in place; those that were changed, by name."""
     found: dict[str, Configured] = {}
+    others = configuration_names(origin)
     for node in origin.classes.values():
-        if is_layer_class(origin, node) and (made := _configured(origin, node)):
+        if is_layer_class(origin, node) and (made := _configured(origin, node, others)):
             made.optional |= as_attributes(node, made.parameter, made.place)
             found[node.name] = made
     _settle(origin, found)
@@ -67,7 +65,9 @@ def with_settings(origin: Origin) -> dict[str, Configured]:
     return found
 
 
-def _configured(origin: Origin, node: ast.ClassDef) -> Configured | None:
+def _configured(
+    origin: Origin, node: ast.ClassDef, others: set[str]
+) -> Configured | None:
     methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
     start = methods.get("__init__")
     if start is None:
@@ -81,7 +81,7 @@ def _configured(origin: Origin, node: ast.ClassDef) -> Configured | None:
     given = [*start.args.args, *start.args.kwonlyargs]
     for argument in given:
         kind = settings_class(origin, argument.annotation)
-        if kind or argument.arg in CONFIGURATIONS or argument.arg.endswith(_ENDS):
+        if kind or is_configuration(argument, others):
             kind = kind or only_settings_class(origin, argument.annotation)
             place = next(
                 (

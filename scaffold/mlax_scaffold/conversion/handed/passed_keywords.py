@@ -1,4 +1,4 @@
-"""Keywords that a constructor hands on, `**kwargs`: those that the file gives it, or none."""
+"""Keywords that a constructor hands on, `**kwargs`: those that the file gives, and that a layer must have."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ def without_passed_keywords(origin: Origin, thing: str, notes: Notes) -> None:
         given = _given(origin, node, start, uses)
         if given is None or (given and len(uses) != 1):
             continue
+        if len(uses) == 1:
+            given |= dict.fromkeys(_required(origin, uses[0], {*given}))
         if node.name == thing:
             notes.remark(
                 start,
@@ -67,8 +69,9 @@ def _given(
     """
     known = {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
     found: list[set[str]] = []
+    titles = {node.name, *_other_names(origin, node)}
     for part in ast.walk(origin.tree):
-        if isinstance(part, ast.Call) and is_name(part.func, node.name):
+        if isinstance(part, ast.Call) and getattr(part.func, "id", "") in titles:
             if any(k.arg is None for k in part.keywords):
                 return None
             found.append({str(k.arg) for k in part.keywords if k.arg not in known})
@@ -82,6 +85,31 @@ def _given(
                 return None
             made[title] = copy.deepcopy(default)
     return made
+
+
+def _other_names(origin: Origin, node: ast.ClassDef) -> set[str]:
+    """What else a class is called: `if block is None: block = BasicConv`."""
+    found: set[str] = set()
+    for part in ast.walk(origin.tree):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=title)], value=value):
+                found |= {title} if is_name(value, node.name) else set()
+            case ast.FunctionDef(args=given):
+                defaults = defaults_of(given)
+                found |= {t for t, d in defaults.items() if is_name(d, node.name)}
+    return found
+
+
+def _required(origin: Origin, use: ast.Call, given: set[str]) -> list[str]:
+    """What a layer of the library must be given, and neither the class nor the calls of it give."""
+    row = LAYERS.get(origin.qualified(use.func))
+    if row is None or any(isinstance(a, ast.Starred) for a in use.args):
+        return []
+    taken = ast.parse(f"def layer{row.signature}: ...").body[0]
+    assert isinstance(taken, ast.FunctionDef)
+    places = [a.arg for a in taken.args.args]
+    here = {*places[: len(use.args)], *(str(k.arg) for k in use.keywords), *given}
+    return [p for p in places if p not in {*here, *defaults_of(taken.args)}]
 
 
 def _default(origin: Origin, func: ast.expr, title: str, depth: int) -> ast.expr | None:

@@ -74,19 +74,31 @@ class InitializerCalculations:
         )
 
     def _truncated(self, mean: Arg, std: Arg, lower: Arg, upper: Arg) -> Arg:
-        if _number(mean) != 0.0:
-            raise MisfitError(f"`mean={ast.unparse(mean)}`")
-        if missing(lower) and missing(upper):
+        """Normal numbers within bounds, which are not in units of the deviation."""
+        center, width = _number(mean), _number(std)
+        bare = missing(lower) and missing(upper) and center == 0.0
+        if bare and width == 1.0:
             return marked("word_truncated_normal(s)", s=std)
-        # Its bounds are not in units of the deviation.
+        if bare and width is not None and 0 < _FARTHEST * width <= 2.0:
+            # No number is beyond bounds so far away.
+            return marked("word_normal(s)", s=std)
+        text = "e / s" if center == 0.0 else "(e - m) / s"
         ends = [
-            expression("e / s", e=constant(at) if missing(e) else e, s=std)
+            expression(text, e=constant(at) if missing(e) else e, s=std, m=mean)
             for e, at in ((lower, -2.0), (upper, 2.0))
         ]
-        return marked("word_truncated_normal(s, a, b)", s=std, a=ends[0], b=ends[1])
+        drawn = marked("word_truncated_normal(s, a, b)", s=std, a=ends[0], b=ends[1])
+        if center == 0.0:
+            return drawn
+        about = "lambda key, shape, dtype: m + drawn(key, shape, dtype)"
+        return marked(about, m=mean, drawn=drawn)
 
     def _random_uniform(self, low: Arg, high: Arg) -> Arg:
         return uniform_between(low, high)
+
+
+_FARTHEST = 8
+"""The deviations beyond which normal numbers are not drawn."""
 
 
 def uniform_between(low: ast.expr, high: ast.expr) -> ast.expr:

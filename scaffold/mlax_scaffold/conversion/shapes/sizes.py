@@ -153,7 +153,7 @@ class Symbols:
             if self.ranked(part, wanted):
                 pairs = zip(array.axes, part.axes, strict=True)
                 for i, (mine, axis) in enumerate(pairs):
-                    if i != array.along:
+                    if i - array.along not in (0, len(array.axes)):
                         self.equal(mine, axis)
         whole = array.parts and not array.cut
         if whole and all(not part.lead for part in array.parts):

@@ -28,6 +28,29 @@ def without_class_constants(tree: ast.Module) -> None:
     known = {place: value for place, value in known.items() if place not in changed}
     if known:
         _Reads(known).visit(tree)
+        _in_defaults(tree, known)
+
+
+def _in_defaults(tree: ast.Module, known: Mapping[tuple[str, str], ast.expr]) -> None:
+    """Write them in the defaults of the methods of their class, which read them by their names."""
+    for node in tree.body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        names = _Names({p: v for (title, p), v in known.items() if title == node.name})
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef):
+                given = method.args
+                given.defaults = [names.visit(d) for d in given.defaults]
+                given.kw_defaults = [d and names.visit(d) for d in given.kw_defaults]
+
+
+class _Names(ast.NodeTransformer):
+    def __init__(self, known: Mapping[str, ast.expr]):
+        self.known = known
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        value = self.known.get(node.id)
+        return ast.copy_location(copy.deepcopy(value), node) if value else node
 
 
 def _changed(node: ast.AST) -> tuple[str, str] | None:
