@@ -63,6 +63,27 @@ class Mixture(Block):
         for i, layer in enumerate(self.layers):
             y = y + self.scales[i] * layer(x)
         return y
+
+
+class Alone(Block):
+    """Is given no layer, and keeps no state."""
+
+    features: Size  #: size of the last axis
+
+    def setup(self):
+        self.norm = LayerNorm(self.features)
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        return x + self.norm(x)
+
+
+class Doubled(Block):
+    """Has neither weights nor states."""
+
+    scale: float = 2.0  #: what it multiplies by
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        return x * self.scale
 '''
 
 
@@ -91,7 +112,7 @@ def owners() -> Any:
     yield found
     for name in names:
         del sys.modules[name]
-    for name in ("owner", "mixture"):
+    for name in ("owner", "mixture", "alone", "doubled"):
         delattr(mlax.block, name)
 
 
@@ -101,6 +122,18 @@ X = jax.random.normal(jax.random.key(9), (2, 4))
 def owner(owners: Any, graph: bx.Graph, rng: bx.Rng, inner: Any = None) -> Any:
     layer = inner or bx.Linear(graph.child("linear"), 4, rng=rng)
     return owners.Owner(graph.child("owner"), layer, 4, rng=rng)
+
+
+def test_one_that_keeps_no_state_has_none(owners: Any):
+    graph, rng, params = start()
+    alone = owners.Alone(graph.child("alone"), 4, rng=rng)
+    y, params = alone(params, X)
+    pair = owners.alone_pair
+    trainables, state, hyperparams = pair.init(jax.random.key(0), features=4)
+    assert state is None
+    np.testing.assert_array_equal(y, pair.fwd(X, trainables, state, hyperparams)[0])
+    doubled = owners.Doubled(graph.child("doubled"))
+    np.testing.assert_array_equal(doubled(params, X)[0], 2.0 * X)
 
 
 def test_it_creates_what_it_declares_and_what_its_modules_lack(owners: Any):

@@ -50,25 +50,26 @@ class OwningBlockModule(BlockModule, OutlinedModule):
         trainables, state, hyperparams = self._init(layer)
         outline = self._outline({})
         own = outline.trainables.read(self, params, check)
-        trainables = trainables._replace(**self._own_fields(own))
+        trainables = _replaced(trainables, self._own_fields(own))
         own = outline.non_trainables.read(self, params, check)
-        state = state._replace(**self._own_fields(own))
+        state = _replaced(state, self._own_fields(own))
         return trainables, state, hyperparams
 
     def _finished(self, run: Run, non_trainables: Any) -> Params:
         own = self._own_fields(non_trainables)
-        params = run.finished(self, non_trainables._replace(**dict.fromkeys(own)))
+        params = run.finished(self, _replaced(non_trainables, dict.fromkeys(own)))
         outline, new = self._outline({}).non_trainables, self._own(non_trainables)
         return params.update(outline.by_path(new))
 
     def _own_fields(self, tree: Any) -> dict[str, Any]:
         """What is its own of the weights, or of the states, by name."""
-        names = [name for name in tree._fields if name not in self.structural]
+        fields = getattr(tree, "_fields", ())
+        names = [name for name in fields if name not in self.structural]
         return {name: getattr(tree, name) for name in names}
 
     def _own(self, tree: Any) -> Any:
         """The weights, or the states, without those of its modules."""
-        return tree._replace(**dict.fromkeys(self.structural))
+        return _replaced(tree, dict.fromkeys(self.structural))
 
     # Creation
 
@@ -111,3 +112,8 @@ class _Settled(Applied):
         if name.startswith("_") or name == "module":
             raise AttributeError(name)
         return getattr(self.module._pair_hyperparams(), name)
+
+
+def _replaced(tree: Any, parts: Mapping[str, Any]) -> Any:
+    """The weights, or the states, with others in them; a block that has none has None."""
+    return tree if tree is None else tree._replace(**parts)

@@ -52,7 +52,8 @@ IMPORTED_CLASSES = frozenset(
             "Sequence",
         ),
         *("Cell", "CellHyperparams", "InitializedLayer", "InitializedOptimizer"),
-        *("LayerHyperparams", "LayerModule", "LayerOutput", "OptimizerHyperparams"),
+        *("Layer", "LayerHyperparams", "LayerModule", "LayerOutput"),
+        *("Optimizer", "OptimizerHyperparams"),
         *("DTypeLike", "OfLayer", "OfOptimizer", "Padding", "PaddingLike"),
         *("PrecisionLike", "Case", "OptimizerCase", "Pick", "Weights"),
     ]

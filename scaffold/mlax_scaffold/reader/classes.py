@@ -146,7 +146,7 @@ class ClassReader:
                 case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
                     pass
                 case ast.Assign(targets=[ast.Name(id="examples")], value=value) if (
-                    kind in (Kind.LAYER, Kind.OPTIMIZER)
+                    kind is not Kind.SCHEDULE
                 ):
                     examples = value
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if (

@@ -504,6 +504,7 @@ def test_a_comment_beside_an_input_is_its_shape(above: str, expected: str):
         ("x: (nodes, nodes)", 'Float["nodes nodes"]'),
         ("y and x: (b, t)", 'Float["b t"]'),
         ("x and y and z are of shape (b, t)", 'Float["..."]'),
+        ("x and y: returns the sum (h, b, t) of x: (b, t) and y", 'Float["b t"]'),
         ("x is y (b, t)", 'Float["..."]'),
         ("f(x, y)", 'Float["..."]'),
         ("x; y: (b, t)", 'Float["..."]'),

@@ -73,6 +73,14 @@ class InitializerCalculations:
             s=std,
         )
 
+    def _truncated_about(self, mean: Arg, std: Arg) -> Arg:
+        """Normal numbers within two deviations, as haiku draws them."""
+        drawn = marked("word_truncated_normal(s)", s=std)
+        if _number(mean) == 0.0:
+            return drawn
+        about = "lambda key, shape, dtype: m + drawn(key, shape, dtype)"
+        return marked(about, m=mean, drawn=drawn)
+
     def _truncated(self, mean: Arg, std: Arg, lower: Arg, upper: Arg) -> Arg:
         """Normal numbers within bounds, which are not in units of the deviation."""
         center, width = _number(mean), _number(std)

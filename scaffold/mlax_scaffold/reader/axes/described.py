@@ -68,22 +68,27 @@ def _axes(
     """The axes of the first shape that stands behind a name, on its line; and what is said around it."""
     before = rf"(?<![\w.]){re.escape(name)}`*(?:{_OTHERS}{_SAID}|\.shape\s*==?|(?:\.shape)? (?=[\[(]))"
     behind = r"(?P<behind>[^\n,;:.]*)"
-    found = re.search(
-        rf"{before}(?P<between>[^\n]*?)(?:{_LISTED}|{_CROSSED}){behind}", text
-    )
-    # What is said of another name behind this one is not said of this one.
-    if found is None or re.search("[:;=]", found["between"]):
-        return None, ""
-    axes = re.findall(_AXIS, (found["listed"] or found["crossed"]).replace(" x ", ","))
-    axes = ["".join(a.split()) for a in axes]
+    shape = re.compile(rf"{before}(?P<between>[^\n]*?)(?:{_LISTED}|{_CROSSED}){behind}")
+    at = 0
+    while found := shape.search(text, at):
+        at = found.start() + 1
+        # What is said of another name behind this one, or of the result, is not said of this one.
+        if re.search(r"[:;=]|\breturn", found["between"]):
+            continue
+        if axes := _named(found["listed"] or found["crossed"], fields):
+            return axes, f"{found['between']} {found['behind']}"
+    return None, ""
+
+
+def _named(text: str, fields: Collection[str]) -> list[str]:
+    """The axes of a list of them; none where it lists anything else, or cites a year."""
+    axes = ["".join(a.split()) for a in re.findall(_AXIS, text.replace(" x ", ","))]
     named = [a if a in fields or _COMPUTED.search(a) else a.lower() for a in axes]
     plain = [a for a in named if a != "..." and not _COMPUTED.search(a)]
     plain = [a for a in plain if not a.isdigit()]
     cited = any(re.fullmatch("(?:19|20)[0-9]{2}", a) for a in named)
-    if cited or _NO_AXES.intersection(plain) or named.count("...") > 1:
-        return None, ""
-    said = f"{found['between']} {found['behind']}"
-    return named, said
+    other = cited or _NO_AXES.intersection(plain) or named.count("...") > 1
+    return [] if other else named
 
 
 def _bare(name: str, text: str, fields: Collection[str]) -> list[str]:

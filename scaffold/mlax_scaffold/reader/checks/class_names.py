@@ -7,21 +7,20 @@ import ast
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.model.reserved import IMPORTED_CLASSES
-from mlax_scaffold.reader.imports import BASES
 from mlax_scaffold.reader.remedies.names import of_module
 from mlax_scaffold.reader.source import Source
 
 
 def check_class_name(source: Source, node: ast.ClassDef, kind: Kind) -> None:
     """Report a name that the modules which are generated of a definition have for something else."""
-    if node.name not in (*IMPORTED_CLASSES, *BASES):
+    if node.name not in IMPORTED_CLASSES:
         return
     new = f"{node.name}{kind.name.capitalize()}"
     source.report(
         node,
         f"{node.name} is a name that generated modules import something else by",
         f"Give the class another one: `class {new}(...)`.",
-        fix=_renamed(source, node, new) if node.name not in BASES else None,
+        fix=_renamed(source, node, new),
     )
 
 
@@ -34,6 +33,7 @@ def _renamed(source: Source, node: ast.ClassDef, new: str) -> Fix | None:
     stop = line, start[1] + len(node.name)
     if source.between(start, stop) != node.name:
         return None
+    bases = {*node.bases}
     named = (n for n in ast.walk(source.tree) if isinstance(n, ast.Name))
-    uses = (source.edit(n, new) for n in named if n.id == node.name)
+    uses = (source.edit(n, new) for n in named if n.id == node.name and n not in bases)
     return Fix((source.replace(start, stop, new), *uses))

@@ -47,7 +47,7 @@ MAKERS = {f"{p}.{name}": row for p in _PREFIXES for name, row in _JAX.items()} |
         "(stddev=1.0, mean=0.0)", "calc.normal_about(mean, stddev)"
     ),
     "haiku.initializers.TruncatedNormal": Row(
-        "(stddev=1.0, mean=0.0)", "calc.truncated(mean, stddev, _, _)"
+        "(stddev=1.0, mean=0.0)", "calc.truncated_about(mean, stddev)"
     ),
     "haiku.initializers.RandomUniform": Row(
         "(minval=0.0, maxval=1.0)", "calc.random_uniform(minval, maxval)"
