@@ -60,5 +60,13 @@ IMPORTED_CLASSES = frozenset(
 )
 """Names that generated modules, or their tests, import classes and types by."""
 
+IMPORTED_MODULES = frozenset(
+    [
+        *("annotations", "arrays", "cast", "checks", "jax", "jnp", "lax", "math"),
+        *("static", "trees"),
+    ]
+)
+"""Names that they import modules and functions by."""
+
 ENTRY_POINT = "entry__"
 """The argument of a resolved call of a sub-layer that names another entry point than `forward`."""

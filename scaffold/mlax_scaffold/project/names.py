@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from mlax_scaffold.errors import UsageError
 from mlax_scaffold.model.definition import OPTIMIZER_TOOLS, SECTIONS, Kind
 from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
-from mlax_scaffold.model.reserved import IMPORTED_CLASSES
+from mlax_scaffold.model.reserved import IMPORTED_CLASSES, IMPORTED_MODULES
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.project.lookup import find_named, full_names
 from mlax_scaffold.project.workspace import names_of
@@ -25,14 +25,10 @@ _DEVICES = {
     *("con", "prn", "aux", "nul"),
     *(f"{name}{number}" for name in ("com", "lpt") for number in range(1, 10)),
 }
-# What generated modules import besides.
-_IMPORTED = {
-    *("annotations", "math", "jax", "jnp", "lax", "arrays"),
-    *("checks", "trees", "static", "cast", *OPTIMIZER_TOOLS),
-}
 _RESERVED = {
     *(*WORDS, *TYPES, *BASES, *DECLARATIONS),
-    *(*INITIALIZERS, *OWN_INITIALIZERS, *IMPORTED_CLASSES, *_IMPORTED),
+    *(*INITIALIZERS, *OWN_INITIALIZERS, *OPTIMIZER_TOOLS),
+    *(*IMPORTED_CLASSES, *IMPORTED_MODULES),
 }
 
 # Kinds whose definitions are told apart by name alone.

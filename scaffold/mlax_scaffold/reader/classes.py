@@ -23,8 +23,8 @@ from mlax_scaffold.model.reserved import OF_OPTIMIZERS, OF_STEPS, RESERVED
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.body import BodyChecker
-from mlax_scaffold.reader.checks.class_names import check_class_name
 from mlax_scaffold.reader.checks.defaults import check_scope
+from mlax_scaffold.reader.checks.definition_names import check_definition_name
 from mlax_scaffold.reader.checks.helpers import check_constant
 from mlax_scaffold.reader.checks.keys import check_keys
 from mlax_scaffold.reader.checks.method_names import check_method_names
@@ -112,7 +112,7 @@ class ClassReader:
                 fix=undecorated(self.source, decorator),
             )
         kind = BASES[bases[0]]
-        check_class_name(self.source, node, kind)
+        check_definition_name(self.source, node, kind)
         hyperparameters: list[Hyperparameter] = []
         methods: list[ast.FunctionDef] = []
         constants: list[tuple[str, ast.expr]] = []

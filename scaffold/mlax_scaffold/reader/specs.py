@@ -25,6 +25,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.body import BodyChecker
 from mlax_scaffold.reader.checks.defaults import check_defaults
+from mlax_scaffold.reader.checks.definition_names import check_definition_name
 from mlax_scaffold.reader.checks.handed_states import check_handed_states
 from mlax_scaffold.reader.checks.keys import check_keys
 from mlax_scaffold.reader.checks.schedules import check_schedule
@@ -286,6 +287,7 @@ class _Reader:
             )
 
     def _function(self, node: ast.FunctionDef, doc: str) -> Definition:
+        check_definition_name(self.source, node, Kind.FUNCTION)
         gradients = read_decorators(self.source, node)
         inputs, others = read_inputs(self.source, node.args, self.known, several=True)
         hyperparameters = []
