@@ -128,23 +128,34 @@ def _has_array_of_chances(
 ) -> bool:
     """Whether `jax.random.bernoulli` is given an array of probabilities, in whose dtype it draws."""
     given = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "p")]
-    numbers = number_arguments(tree, method)
+    inputs = {a.arg for a in method.args.args} - number_arguments(tree, method)
+    own = {
+        m.name
+        for part in tree.body
+        if isinstance(part, ast.ClassDef)
+        for m in part.body
+        if isinstance(m, ast.FunctionDef)
+    }
 
-    def is_array(node: ast.expr, seen: frozenset[str]) -> bool:
-        for part in walk(node):
-            match part:
-                case ast.Call(func=function):
-                    name = qualified(function, imports) or ""
-                    if name.startswith("jax.") or self_attribute(function):
-                        return True
-                case ast.Name(id=name) if name not in imports and name not in seen:
-                    values = only_value(name, method)
-                    named = [a.arg for a in method.args.args]
-                    if name in named and name not in numbers:
-                        return True
-                    if any(is_array(v, seen | {name}) for v in values):
-                        return True
-        return False
+    def is_array(node: ast.AST, seen: frozenset[str]) -> bool:
+        match node:
+            case ast.Attribute(attr="shape" | "ndim" | "size" | "dtype"):
+                return False
+            case ast.Call(func=function):
+                # What a method makes of numbers is a number, what a layer makes of anything is none.
+                called = self_attribute(function)
+                if (qualified(function, imports) or "").startswith("jax."):
+                    return True
+                if called and called not in own:
+                    return True
+            case ast.Name(id="self"):
+                return False
+            case ast.Name(id=name) if name not in imports and name not in seen:
+                if name in inputs:
+                    return True
+                values = only_value(name, method)
+                return any(is_array(v, seen | {name}) for v in values)
+        return any(is_array(part, seen) for part in ast.iter_child_nodes(node))
 
     return any(is_array(node, frozenset()) for node in given)
 
