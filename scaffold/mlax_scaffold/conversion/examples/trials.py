@@ -10,6 +10,8 @@ from mlax_scaffold.conversion.examples.examples import fitting, optional_inputs
 from mlax_scaffold.conversion.output.description import Field, Trial, Written
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
+from mlax_scaffold.conversion.source.arguments_of import defaults_of
+from mlax_scaffold.conversion.source.trees import is_none
 from mlax_scaffold.conversion.source.vocabulary import KEYS
 
 
@@ -85,16 +87,10 @@ def without_absent_keys(
         call: the call of the original.
         text: its file.
     """
-    late = call.args.args[len(call.args.args) - len(call.args.defaults) :]
-    given = {
-        *zip((a.arg for a in late), map(ast.unparse, call.args.defaults), strict=True)
-    }
-    named = zip(call.args.kwonlyargs, call.args.kw_defaults, strict=True)
-    given |= {(a.arg, ast.unparse(d)) for a, d in named if d is not None}
     absent = {
         title
-        for title, default in given
-        if title in KEYS and default == "None"
+        for title, default in defaults_of(call.args).items()
+        if title in KEYS and is_none(default)
         if re.search(rf"\b{title} is (not )?None\b(?!:\s*raise)", text)
     }
     return [flag for flag in flags if flag not in absent]

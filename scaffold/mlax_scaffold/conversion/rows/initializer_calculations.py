@@ -75,11 +75,7 @@ class InitializerCalculations:
 
     def _truncated_about(self, mean: Arg, std: Arg) -> Arg:
         """Normal numbers within two deviations, as haiku draws them."""
-        drawn = marked("word_truncated_normal(s)", s=std)
-        if _number(mean) == 0.0:
-            return drawn
-        about = "lambda key, shape, dtype: m + drawn(key, shape, dtype)"
-        return marked(about, m=mean, drawn=drawn)
+        return _about(mean, marked("word_truncated_normal(s)", s=std))
 
     def _truncated(self, mean: Arg, std: Arg, lower: Arg, upper: Arg) -> Arg:
         """Normal numbers within bounds, which are not in units of the deviation."""
@@ -96,13 +92,18 @@ class InitializerCalculations:
             for e, at in ((lower, -2.0), (upper, 2.0))
         ]
         drawn = marked("word_truncated_normal(s, a, b)", s=std, a=ends[0], b=ends[1])
-        if center == 0.0:
-            return drawn
-        about = "lambda key, shape, dtype: m + drawn(key, shape, dtype)"
-        return marked(about, m=mean, drawn=drawn)
+        return _about(mean, drawn)
 
     def _random_uniform(self, low: Arg, high: Arg) -> Arg:
         return uniform_between(low, high)
+
+
+def _about(mean: ast.expr, drawn: ast.expr) -> ast.expr:
+    """An initializer of numbers about 0, about a mean."""
+    if _number(mean) == 0.0:
+        return drawn
+    about = "lambda key, shape, dtype: m + drawn(key, shape, dtype)"
+    return marked(about, m=mean, drawn=drawn)
 
 
 _FARTHEST = 8

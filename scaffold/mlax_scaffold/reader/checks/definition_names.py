@@ -7,7 +7,7 @@ import ast
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Kind
 from mlax_scaffold.model.reserved import IMPORTED_CLASSES, IMPORTED_MODULES
-from mlax_scaffold.reader.remedies.names import of_module
+from mlax_scaffold.reader.remedies.names import of_module, retitled
 from mlax_scaffold.reader.source import Source
 
 
@@ -35,15 +35,10 @@ def _renamed(
     source: Source, node: ast.ClassDef | ast.FunctionDef, new: str
 ) -> Fix | None:
     """A definition by another name, wherever the file reads it; None where that is taken."""
-    if new in of_module(source):
-        return None
-    line, column = source.start(node)
-    word = "class " if isinstance(node, ast.ClassDef) else "def "
-    start = line, column + len(word)
-    stop = line, start[1] + len(node.name)
-    if source.between(start, stop) != node.name:
+    edit = retitled(source, node, new)
+    if new in of_module(source) or edit is None:
         return None
     bases = {*node.bases} if isinstance(node, ast.ClassDef) else set[ast.expr]()
     named = (n for n in ast.walk(source.tree) if isinstance(n, ast.Name))
     uses = (source.edit(n, new) for n in named if n.id == node.name and n not in bases)
-    return Fix((source.replace(start, stop, new), *uses))
+    return Fix((edit, *uses))

@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Collection, Iterable
 
-from mlax_scaffold.errors import Fix, Needed, did_you_mean
+from mlax_scaffold.errors import Edit, Fix, Needed, did_you_mean
 from mlax_scaffold.reader.source import Source, self_attribute
 
 SPEC = "mlax_scaffold.spec"
@@ -117,13 +117,24 @@ def attribute_named(source: Source, old: str, new: str) -> Fix | None:
 
 def method_named(source: Source, method: ast.FunctionDef, new: str) -> Fix | None:
     """A method of the class by another name, where it is defined and wherever it is called."""
-    uses = attribute_named(source, method.name, new)
-    line, column = source.start(method)
-    start = line, column + len("def ")
-    stop = line, start[1] + len(method.name)
-    if uses is None or source.between(start, stop) != method.name:
+    uses, edit = (
+        attribute_named(source, method.name, new),
+        retitled(source, method, new),
+    )
+    return Fix((edit, *uses.edits)) if uses and edit else None
+
+
+def retitled(
+    source: Source, node: ast.ClassDef | ast.FunctionDef, new: str
+) -> Edit | None:
+    """Another name where a class or a function is defined; None where that is written unusually."""
+    line, column = source.start(node)
+    word = "class " if isinstance(node, ast.ClassDef) else "def "
+    start = line, column + len(word)
+    stop = line, start[1] + len(node.name)
+    if source.between(start, stop) != node.name:
         return None
-    return Fix((source.replace(start, stop, new), *uses.edits))
+    return source.replace(start, stop, new)
 
 
 def attribute(source: Source, node: ast.Attribute, name: str) -> Fix:

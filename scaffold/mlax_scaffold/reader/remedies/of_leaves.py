@@ -6,6 +6,8 @@ import ast
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.read_names import bound_in
+from mlax_scaffold.reader.remedies.names import retitled
 from mlax_scaffold.reader.source import Source
 
 
@@ -15,12 +17,7 @@ def computed_with(step: ast.FunctionDef) -> str | None:
     None where it does with neither.
     """
     inputs = [a.arg for a in step.args.args[1:3]]
-    bound = {
-        n.id if isinstance(n, ast.Name) else n.arg
-        for n in walk(step)
-        if (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-        or (isinstance(n, ast.arg) and n not in step.args.args)
-    }
+    bound = bound_in(n for n in walk(step) if n not in step.args.args)
     for node in walk(step):
         match node:
             case ast.BinOp(left=left, right=right):
@@ -37,9 +34,5 @@ def computed_with(step: ast.FunctionDef) -> str | None:
 
 def as_update(source: Source, step: ast.FunctionDef) -> Fix | None:
     """The method by the name of the one that is called for each leaf."""
-    line, column = source.start(step)
-    start = line, column + len("def ")
-    stop = line, start[1] + len(step.name)
-    if source.between(start, stop) != step.name:
-        return None
-    return Fix((source.replace(start, stop, "update"),))
+    edit = retitled(source, step, "update")
+    return Fix((edit,)) if edit else None
