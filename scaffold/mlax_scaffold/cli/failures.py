@@ -107,21 +107,22 @@ def _offer(error: SpecError) -> str:
         own = [d for d in found if d.location.path == path]
         edits = sum(1 for d in own if d.fix)
         told = {d.message for d in own}
-        lines.append(
-            _left(path, error.left)
-            if edits == len(own)
-            or any(d.message not in told for d in error.left if d.location.path == path)
-            else f"{path}: {edits} of {len(own)} can be mended by --fix, once the other"
-            f"{_s(len(own) - edits)} {'is' if len(own) - edits == 1 else 'are'} by hand."
-        )
+        left = [d for d in error.left if d.location.path == path]
+        if edits == len(own) or any(d.message not in told for d in left):
+            lines.append(_left(path, left))
+        else:
+            others = len(own) - edits
+            lines.append(
+                f"{path}: {edits} of {len(own)} can be mended by --fix, once the other"
+                f"{_s(others)} {'is' if others == 1 else 'are'} by hand."
+            )
     return "\n".join(lines)
 
 
 def _left(path: str, left: Iterable[Diagnostic]) -> str:
-    """What the edits of a spec leave to mend by hand, with its lines, where they bring more to light."""
-    own = [d for d in left if d.location.path == path]
+    """What the edits of a spec leave to mend by hand, with its lines."""
     lines = [f"{path}: the edits shown bring to light what is to be mended by hand:"]
-    for diagnostic in own:
+    for diagnostic in left:
         hint = f" {diagnostic.hint}" if diagnostic.hint else ""
         lines.append(f"  line {diagnostic.location.line}: {diagnostic.message}.{hint}")
     return "\n".join(lines)

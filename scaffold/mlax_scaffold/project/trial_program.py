@@ -118,7 +118,9 @@ def traces(traced):
             said["types"] = types_of(traced["cases"], error)
         found = [failure(told, source=traced["source"]) | said]
         if contract and always is None and not said["axes"]:
-            found[0] |= {"fits": fitting(contract), "others": refusals(contract)}
+            found[0]["fits"] = fitting(contract)
+            if " must have shape (" in found[0]["message"]:
+                found[0]["others"] = refusals(contract)
         return found if always or not contract else found + of_other_dtypes(traced)
     if not traced["code"]:
         # Of what no example can be made, a case of the tests tells whether anything is taken.

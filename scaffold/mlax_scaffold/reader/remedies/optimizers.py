@@ -9,9 +9,9 @@ from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.remedies.schedules import (
-    bound_in,
     defaults_of,
     field_of,
+    name_bound,
     shifted,
     titled,
 )
@@ -42,9 +42,9 @@ def optimizer_class(source: Source, function: ast.FunctionDef) -> Fix | None:
         return None
     parameters = [*arguments.args, *arguments.kwonlyargs]
     names = {a.arg for a in parameters}
-    if any(bound_in(n) in names for s in body for n in walk(s)):
+    if any(name_bound(n) in names for s in body for n in walk(s)):
         return None
-    computed = {bound_in(n) for s in before for n in walk(s)} - {None}
+    computed = {name_bound(n) for s in before for n in walk(s)} - {None}
     read = {n.id for n in walk(begin) if isinstance(n, ast.Name)}
     if computed & read or not (begin.args.args and update.args.args[1:]):
         return None

@@ -40,7 +40,7 @@ def schedule_class(source: Source, function: ast.FunctionDef) -> Fix | None:
         return None
     names = {a.arg for a in form.fields}
     parts = [*form.before, *form.body, *([form.result] if form.result else [])]
-    if any(bound_in(node) in names for part in parts for node in walk(part)):
+    if any(name_bound(node) in names for part in parts for node in walk(part)):
         return None
     if any(s.lineno == function.lineno for s in function.body):
         return None
@@ -120,7 +120,7 @@ def field_of(source: Source, parameter: ast.arg, default: ast.expr | None) -> st
     return f"{name}: {kind}" + (f" = {value}" if value else "")
 
 
-def bound_in(node: ast.AST) -> str | None:
+def name_bound(node: ast.AST) -> str | None:
     """The name that a node gives another meaning."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
