@@ -129,8 +129,13 @@ def explained(
         source.report(_first_line(definition), said.message, said.hint)
         return source.diagnostics
     fix = said.remedy(source, found) if said.remedy else None
-    source.report(found.node, said.message, said.hint, fix=fix)
+    source.report(_asked(found.node), said.message, said.hint, fix=fix)
     return source.diagnostics
+
+
+def _asked(node: ast.AST) -> ast.AST:
+    """What a choice asks for: Python before 3.12 gives the place of the whole where that is a name."""
+    return node.test if isinstance(node, ast.IfExp) else node
 
 
 def _widened(

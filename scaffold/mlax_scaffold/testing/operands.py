@@ -46,10 +46,12 @@ def wider_operand(error: BaseException, root: str) -> int | None:
 def _described(side: ast.expr, frame: FrameType) -> Any:
     """The shape and the dtype of an expression, with the locals of a frame: nothing is computed."""
     found = {n.id for n in ast.walk(side) if isinstance(n, ast.Name)}
-    values = {n: frame.f_locals[n] for n in found & frame.f_locals.keys()}
+    # A proxy, since Python 3.13, whose keys are no set.
+    local = dict(frame.f_locals)
+    values = {n: local[n] for n in found & local.keys()}
     given = {n: v for n, v in values.items() if any(map(_is_traced, _leaves(v)))}
     code = compile(ast.Expression(side), "<operand>", "eval")
-    known = {**frame.f_globals, **frame.f_locals}
+    known = {**frame.f_globals, **local}
     return jax.eval_shape(
         lambda given: eval(code, {**known, **given}), jax.tree.map(_shaped, given)
     )

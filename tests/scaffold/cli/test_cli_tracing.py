@@ -82,7 +82,7 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
     ),
     "NamedBranch": (
         "big = x > 0\ny = x if big else -x\nreturn y",
-        "x if big else -x",
+        "big else -x",
         "this asks whether a traced value is true",
         "jnp.where(big, x, -x)",
     ),
