@@ -20,8 +20,8 @@ from mlax_scaffold.render import render
 
 PACKAGE = Path(mlax_scaffold.__file__).parent
 LAYERS = (
-    *("errors", "parallel", "model", "reader", "rewrite", "render", "conversion"),
-    *("write", "project", "owning", "cli"),
+    *("errors", "spelling", "parallel", "model", "reader", "rewrite", "render"),
+    *("conversion", "write", "project", "owning", "cli"),
 )
 """Each may import what stands before it."""
 
@@ -299,7 +299,7 @@ def test_reading_specs_needs_no_libraries():
     """Reading stays quick to start: nothing of libcst, jinja2 or jax."""
     heavy = {"jax", "libcst", "jinja2", "numpy"}
     for part, path in modules():
-        if part in ("errors", "model", "reader"):
+        if part in ("errors", "spelling", "model", "reader"):
             names = {name.partition(".")[0] for name in imported(path.read_text())}
             assert not names & heavy, path.name
 

@@ -32,13 +32,23 @@ def fixed(workspace: Workspace, *, write: bool) -> Workspace:
 
 
 def after_trial(workspace: Workspace, error: SpecError) -> Workspace | None:
-    """The project with the fixes of what a trial found; None where a spec has none.
+    """The project with the fixes of what a trial found; None where no spec has one.
 
     What is found beside one that has a fix may follow from it: the next trial tells.
     """
-    if any(d.location.path not in error.mended for d in error.diagnostics):
+    if not error.mended:
         return None
     return replace(workspace, edited={**workspace.edited, **error.mended})
+
+
+def left_by_trial(workspace: Workspace, error: SpecError) -> SpecError:
+    """What is to be mended by hand, once the edited specs are written of which a trial found nothing."""
+    found = {d.location.path for d in error.diagnostics}
+    kept = {p: text for p, text in workspace.edited.items() if p not in found}
+    mended = replace(workspace, edited=kept)
+    if kept:
+        commit(workspace.root, edits_of(mended), title="generate --fix")
+    return SpecError(error.diagnostics, written=mended.written, left=error.left)
 
 
 def edits_of(workspace: Workspace) -> Plan:

@@ -16,6 +16,7 @@ from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
 from mlax_scaffold.reader.remedies.examples import with_example
+from mlax_scaffold.reader.remedies.foreign import of_other_module
 from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.traced_math import traced_math
 from mlax_scaffold.reader.remedies.widening import (
@@ -62,17 +63,20 @@ def explained_name(definition: Definition, missing: Missing) -> list[Diagnostic]
         end_lineno=missing.end_line,
         end_col_offset=missing.end_column,
     )
-    fix = None
-    if missing.close:
+    fix, hint = of_other_module(source, node, missing.home), ""
+    if missing.home == "jax.random":
+        hint = (
+            f"`{missing.home}` has it, which takes a key before all else: `self.key()`."
+        )
+    elif fix:
+        hint = f"Write {fix.edits[0].text}."
+    elif missing.close:
         end = source.end(node)
         start = (end[0], end[1] - len(missing.name))
         fix = Fix((source.replace(start, end, missing.close),))
-    source.report(
-        node,
-        f"{missing.owner} has no `{missing.name}`",
-        f'did you mean "{missing.close}"?' if missing.close else "",
-        fix=fix,
-    )
+        hint = f'did you mean "{missing.close}"?'
+    told = f"{missing.owner} has no `{missing.name}`"
+    source.report(node, told, hint, fix=fix)
     return source.diagnostics
 
 

@@ -30,6 +30,8 @@ class Missing:
     owner: str
     close: str
     """One that it has, and that is almost spelt so; "": there is none."""
+    home: str
+    """The module that has one of the name; "": there is none."""
 
 
 @dataclass(frozen=True)

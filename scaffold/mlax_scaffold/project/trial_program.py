@@ -11,7 +11,7 @@ from __future__ import annotations
 PROGRAM = r"""
 import ast, importlib, json, linecache, os, sys, traceback, types, warnings
 
-from mlax_scaffold.errors import closest
+from mlax_scaffold.spelling import misspelt
 
 root, given, result = json.loads(sys.argv[1])
 with open(given, encoding="utf-8") as file:
@@ -55,6 +55,13 @@ def members(path):
             value = getattr(value, name)
     return value
 
+# The module of jax that has a name which another one does not.
+def home(owner, name):
+    homes = ("numpy", "nn", "lax", "numpy.linalg", "scipy.special", "random")
+    if owner.__name__ == "math":
+        return ""
+    return next((f"jax.{m}" for m in homes if callable(getattr(members(f"jax.{m}"), name, None))), "")
+
 def missing(traced):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -81,11 +88,13 @@ def missing(traced):
             try:
                 owner = getattr(owner, attribute.attr)
             except AttributeError:
+                name = attribute.attr
                 near = [n for n in dir(owner) if not n.startswith("_")]
                 place = attribute.lineno, attribute.col_offset
                 end = attribute.end_lineno, attribute.end_col_offset
-                near = closest(attribute.attr, near)
-                item = [*place, *end, attribute.attr, owner.__name__, near]
+                # Most of three letters mean something else.
+                near = misspelt(name, near) if len(name) > 3 else ""
+                item = [*place, *end, name, owner.__name__, near, home(owner, name)]
                 if item not in found:
                     found.append(item)
                 break

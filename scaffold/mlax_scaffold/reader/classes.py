@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -73,6 +72,7 @@ from mlax_scaffold.reader.roles import (
 )
 from mlax_scaffold.reader.setup import SetupReader
 from mlax_scaffold.reader.source import Source, self_attribute
+from mlax_scaffold.spelling import misspelt
 
 _CALLED = {MethodRole.ENTRY: "entry", MethodRole.OWN: "own"}
 """What the attributes are that are methods, but for those of the hyperparameters."""
@@ -192,8 +192,8 @@ class ClassReader:
         if not any(m.name in REQUIRED[kind] for m in methods):
             wanted = " or ".join(REQUIRED[kind])
             others = [m.name for m in methods if m.name not in SPECIAL[kind]]
-            close = difflib.get_close_matches(REQUIRED[kind][0], others, n=1)
-            hint = f"Rename {close[0]}." if close else f"Write one: {EXAMPLES[kind]}."
+            close = misspelt(REQUIRED[kind][0], others)
+            hint = f"Rename {close}." if close else f"Write one: {EXAMPLES[kind]}."
             self.source.report(
                 node,
                 f"{node.name} has no method {wanted}",

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mlax_scaffold.errors import Fix, closest, did_you_mean
+from mlax_scaffold.errors import Fix, did_you_mean
 from mlax_scaffold.model.arrays import KINDS, OUTPUT
 from mlax_scaffold.model.definition import SECTIONS, Import, Kind, Reference
 from mlax_scaffold.model.import_time import (
@@ -31,6 +31,7 @@ from mlax_scaffold.reader.remedies.elsewhere import (
     without,
 )
 from mlax_scaffold.reader.remedies.foreign import by_hand, without_import
+from mlax_scaffold.reader.remedies.meant_words import meant_word, with_meant_word
 from mlax_scaffold.reader.remedies.names import of_module
 from mlax_scaffold.reader.source import Source
 
@@ -287,15 +288,17 @@ class ImportReader:
             own = OTHER_NAMES.get(name, name)
             self._add(alias, Import(bound, "initializers", own))
         elif name not in known:
+            allowed = sorted(known | self.words)
+            meant = meant_word(name, allowed)
             self.source.report(
                 alias,
                 f"mlax_scaffold.spec has no word `{name}`",
                 HOW
                 if name in SECTIONS or home(name)
-                else did_you_mean(name, sorted(known | self.words)),
+                else did_you_mean(meant or name, allowed),
                 fix=self._unused(node, alias)
                 or from_home(self.source, node, [alias])
-                or self._other_word(alias, known),
+                or with_meant_word(self.source, alias, meant),
             )
         elif alias.asname:
             self._renamed(alias)
@@ -317,19 +320,6 @@ class ImportReader:
         if bound in names:
             return None
         return Fix(tuple(without(self.source, node, [alias])))
-
-    def _other_word(self, alias: ast.alias, known: Iterable[str]) -> Fix | None:
-        """The word that a name is almost spelt like, wherever the spec has it."""
-        name = alias.name
-        meant = closest(name, sorted({*known, *self.words}), 0.75)
-        if not meant or alias.asname:
-            return None
-        uses = [
-            self.source.edit(node, meant)
-            for node in ast.walk(self.source.tree)
-            if isinstance(node, ast.Name) and node.id == name
-        ]
-        return Fix((self.source.edit(alias, meant), *uses))
 
     def _reference(self, node: ast.ImportFrom, module: str, alias: ast.alias) -> None:
         section = self._section(module)

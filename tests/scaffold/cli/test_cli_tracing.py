@@ -50,10 +50,35 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
     # The body of forward; then what the place holds, what is said, and what the edit writes.
     "Misspelt": ("return jnp.tahn(x)", "jnp.tahn", "jax.numpy has no `tahn`", "tanh"),
     "MisspeltInADeadBranch": (
-        "if self.features > 10**6:\n    return jnp.sqr(x)\nreturn x",
+        "if self.features > 10**6:\n    return jnp.sqare(x)\nreturn x",
+        "jnp.sqare",
+        "jax.numpy has no `sqare`",
+        "square",
+    ),
+    "OfAnotherModule": (
+        "return jnp.softmax(x)",
+        "jnp.softmax",
+        "jax.numpy has no `softmax`",
+        "jax.nn.softmax",
+    ),
+    # That of jax.lax has its arguments in another order.
+    "OfPyTorch": (
+        "return jnp.clamp(x, 0, 1)",
+        "jnp.clamp",
+        "jax.numpy has no `clamp`",
+        "jnp.clip",
+    ),
+    "LikeAnother": (
+        "return jnp.sqr(x)",
         "jnp.sqr",
         "jax.numpy has no `sqr`",
-        "sqrt",
+        None,
+    ),
+    "Drawn": (
+        "return jnp.normal(x)",
+        "jnp.normal",
+        "jax.numpy has no `normal`",
+        None,
     ),
     "OfALibrary": ("return jax.nn.mish(x, beta=1.0)", "jax.nn.mish", "", None),
     "WrongArguments": (
@@ -217,6 +242,17 @@ def test_edits_are_made_and_tried_again(project: ProjectFolder):
     assert "        y = jnp.tanh(x)\n" in text
     assert "        y = y.at[0].add(1.0)  # the first\n" in text
     assert "y.at[0].add(1.0)" in project.text("mynet/nn/mended.py")
+
+
+def test_what_is_mended_is_written_though_others_are_left(project: ProjectFolder):
+    for name, call in (("Mended", "tahn"), ("Left", "sqr")):
+        text = HEAD.format(name=name, body=f"        return jnp.{call}(x)")
+        project.write(f"specs/nn/{name.lower()}.py", text)
+    result = project.run("generate", "--fix", trial=True)
+    assert result.exit_code == 1
+    assert "Mended, and not yet generated from: specs/nn/mended.py." in result.output
+    assert "jnp.tanh(x)" in project.text("specs/nn/mended.py")
+    assert "jnp.sqr(x)" in project.text("specs/nn/left.py")
 
 
 SCHEDULE = '''\

@@ -83,6 +83,7 @@ def command(
         warn_unread,
     )
     from mlax_scaffold.errors import SpecError
+    from mlax_scaffold.project.fixing import left_by_trial
     from mlax_scaffold.project.trial import try_out
     from mlax_scaffold.project.workspace import Generation, Workspace
     from mlax_scaffold.write import Plan
@@ -155,7 +156,10 @@ def command(
                 )
                 break
             except SpecError as error:
-                if not made or not after(error):
-                    show()
+                if made and after(error):
+                    continue
+                show()
+                if not made or not fix:
                     raise
+                raise left_by_trial(workspaces[-1], error) from None
     warn_unread(workspaces[-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from mlax_scaffold.errors import Diagnostic, Fix, closest
+from mlax_scaffold.errors import Diagnostic, Fix
 from mlax_scaffold.model.definition import Definition, Kind, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.reserved import ENTRY_POINT
@@ -14,6 +14,7 @@ from mlax_scaffold.reader.axes.spatial import axes_of_layers
 from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.remedies.channels import FIELD, by_place_of_channels
 from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
+from mlax_scaffold.spelling import misspelt
 
 _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "bias": ("use_bias",),
@@ -255,7 +256,7 @@ def _check_keywords(
             continue
         free = [n for n in takes if n not in given]
         meant = [n for n in _ELSEWHERE.get(keyword.arg, ()) if n in free]
-        near = meant[0] if meant else closest(keyword.arg, free)
+        near = meant[0] if meant else misspelt(keyword.arg, free)
         line, column = source.start(keyword)
         end = (line, column + len(keyword.arg))
         fix = Fix((source.replace((line, column), end, near),)) if near else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from mlax_scaffold.errors import Diagnostic, Fix, closest
+from mlax_scaffold.errors import Diagnostic, Fix
 from mlax_scaffold.model.definition import (
     Declaration,
     Definition,
@@ -19,6 +19,7 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.containers.declared import step_of
 from mlax_scaffold.reader.looping import loop_layers
 from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
+from mlax_scaffold.spelling import misspelt
 
 _OFFERED = ("apply", "keyword_inputs", "non_trainables", "outline", "trainables")
 """What all hyperparameters have, and what another check refuses."""
@@ -115,7 +116,7 @@ def _report(
 ) -> None:
     name, entries = function.attr, [m.name for m in layer.entries]
     method = layer.method(name)
-    near, fix = closest(name, entries), None
+    near, fix = misspelt(name, entries), None
     if name in entries:
         message = f"`{name}` is not there for each of the layers that this may be"
         hint = "Call it where the layer is of one kind: keep two lists, or two names."

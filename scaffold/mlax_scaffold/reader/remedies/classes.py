@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 
 from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
@@ -74,14 +74,14 @@ def called_so(
     source: Source,
     methods: Iterable[ast.FunctionDef],
     name: str,
-    close: Collection[str],
+    close: str,
 ) -> Fix | None:
     """The one method that other libraries call otherwise, or that is misspelt, by its name."""
     methods = list(methods)
     if name in (m.name for m in methods):
         return None
     for method in methods:
-        if method.name in CALLED[name] or method.name in close:
+        if method.name in CALLED[name] or method.name == close:
             return called(source, method, name)
     return None
 

@@ -47,6 +47,7 @@ ARRAY_FUNCTIONS = frozenset(
         *("full_like", "isfinite", "isnan", "linspace", "log", "log1p", "log2"),
         *("matmul", "max", "maximum", "min", "minimum", "moveaxis", "ones"),
         *("ones_like", "outer", "pad", "power", "repeat", "reshape", "roll", "round"),
+        *("add", "divide", "floor_divide", "multiply", "permute_dims", "subtract"),
         *("sign", "sin", "sinh", "split", "sqrt", "square", "squeeze", "stack"),
         *("swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile"),
         *("transpose", "tril", "triu", "vstack", "where", "zeros", "zeros_like"),
@@ -59,10 +60,16 @@ ARRAY_FUNCTIONS = frozenset(
 _DECORATORS = ("compact", "filter_jit", "jit", "nowrap", "transparent", "dataclass")
 _TORCH = ARRAY_FUNCTIONS - {"arange", "array", "pad", "repeat", "split", "take"}
 _RENAMED = {
+    "bmm": "matmul",
     "cat": "concatenate",
-    "pow": "power",
     "clamp": "clip",
     "concat": "concatenate",
+    "div": "divide",
+    "mm": "matmul",
+    "mul": "multiply",
+    "permute": "permute_dims",
+    "pow": "power",
+    "sub": "subtract",
 }
 _OTHER_ACTIVATIONS = {"logsigmoid": "log_sigmoid", "softsign": "soft_sign"}
 _USUAL = {
@@ -192,6 +199,22 @@ def known(source: Source, node: ast.expr, name: str) -> Fix | None:
         needed = of_jax(source, "jnp")
         return Fix((source.edit(node, f"{needed.bound}.{name}"),), (needed,))
     return None
+
+
+def of_other_module(source: Source, node: ast.Attribute, home: str) -> Fix | None:
+    """What a module of jax does not have: the same of its `home`, or what PyTorch calls otherwise.
+
+    What draws takes a key: it is written by hand.
+    """
+    if node.attr in _RENAMED:
+        return known(source, node, _RENAMED[node.attr])
+    if home in ("", "jax.random"):
+        return None
+    short = {"jax.numpy": "jnp", "jax.lax": "lax", "jax.numpy.linalg": "jnp"}
+    needed = of_jax(source, short.get(home, "jax"))
+    module = home.removeprefix("jax.").removeprefix("numpy").removeprefix("lax")
+    path = ".".join(filter(None, (needed.bound, module.strip("."), node.attr)))
+    return Fix((source.edit(node, path),), (needed,))
 
 
 def _meaning(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> tuple[str, str]:

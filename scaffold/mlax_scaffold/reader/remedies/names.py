@@ -6,8 +6,9 @@ import ast
 import builtins
 from collections.abc import Collection, Iterable
 
-from mlax_scaffold.errors import Edit, Fix, Needed, did_you_mean
+from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.reader.source import Source, self_attribute
+from mlax_scaffold.spelling import misspelt
 
 SPEC = "mlax_scaffold.spec"
 
@@ -146,9 +147,7 @@ def attribute(source: Source, node: ast.Attribute, name: str) -> Fix:
 
 def near(source: Source, node: ast.Attribute, known: Iterable[str]) -> Fix | None:
     """The one attribute that is almost spelt so."""
-    known = sorted(known)
-    close = did_you_mean(node.attr, known, cutoff=0.8)
-    name = close.split('"')[1] if close else ""
+    name = misspelt(node.attr, known)
     return attribute(source, node, name) if name else None
 
 

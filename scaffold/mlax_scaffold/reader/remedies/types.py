@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 
 from mlax_scaffold.errors import Fix, Needed
@@ -15,6 +14,7 @@ from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.remedies.names import SPEC
 from mlax_scaffold.reader.remedies.types_of_defaults import of_default, of_rows
 from mlax_scaffold.reader.source import Source, dotted, is_none
+from mlax_scaffold.spelling import misspelt
 
 _FIELDS = {
     "Any": "",
@@ -343,8 +343,7 @@ _SEVERAL = ("Iterable", "List", "Sequence", "list")
 
 
 def _close(name: str) -> str | None:
-    found = difflib.get_close_matches(name, list(WORDS), n=1, cutoff=0.75)
-    return found[0] if found else None
+    return misspelt(name, WORDS) or None
 
 
 def _name(node: ast.expr) -> str:
