@@ -29,6 +29,14 @@ class Masked(Block):
 '''
 
 
+def generated(text: str) -> str:
+    """The generated tests of a block."""
+    specs = (SpecFile("specs/block/masked.py", "block", text),)
+    library = read_library(specs, find_specs(LIBRARY_SPECS, "library"))
+    definition = next(d for d in library if d.source == "specs/block/masked.py")
+    return tests.test_module(definition, library, PROJECT).text
+
+
 @pytest.mark.parametrize(
     ("body", "first", "rest"),
     [
@@ -48,10 +56,7 @@ class Masked(Block):
 )
 def test_a_toy_takes_what_the_block_hands_on(body, first, rest):
     text = BLOCK.replace("BODY", body)
-    specs = (SpecFile("specs/block/masked.py", "block", text),)
-    library = read_library(specs, find_specs(LIBRARY_SPECS, "library"))
-    definition = next(d for d in library if d.source == "specs/block/masked.py")
-    text = tests.test_module(definition, library, PROJECT).text
+    text = generated(text)
     [given] = [
         {
             ast.literal_eval(k): ast.unparse(v)
@@ -80,10 +85,7 @@ def test_a_toy_takes_what_the_block_hands_on(body, first, rest):
 )
 def test_a_toy_that_is_mapped_keeps_its_state(body, steady):
     text = f"import jax\nimport jax.numpy as jnp\n{BLOCK.replace('BODY', body)}"
-    specs = (SpecFile("specs/block/masked.py", "block", text),)
-    library = read_library(specs, find_specs(LIBRARY_SPECS, "library"))
-    definition = next(d for d in library if d.source == "specs/block/masked.py")
-    text = tests.test_module(definition, library, PROJECT).text
+    text = generated(text)
     assert ("toys.Toy.one().with_steady_state()" in text) is steady
 
 
@@ -122,10 +124,7 @@ def test_a_tree_beside_arrays_has_axes_that_fit_theirs(shape: str, tree: str):
     text = BLOCK.replace('Float["..."]', f'Float["{shape}"]')
     text = text.replace('mask: Bool["..."]', "mask: PyTree").replace("Bool,", "PyTree,")
     text = text.replace("BODY", "return self.first(x)")
-    specs = (SpecFile("specs/block/masked.py", "block", text),)
-    library = read_library(specs, find_specs(LIBRARY_SPECS, "library"))
-    definition = next(d for d in library if d.source == "specs/block/masked.py")
-    text = tests.test_module(definition, library, PROJECT).text
+    text = generated(text)
     drawn = [ast.literal_eval(n) for n in ast.walk(ast.parse(text)) if _is_drawn(n)]
     assert [d["mask"] for d in drawn] == [tree]
 
@@ -135,3 +134,10 @@ def _is_drawn(node: ast.AST) -> bool:
     return isinstance(node, ast.Dict) and "mask" in (
         k.value for k in node.keys if isinstance(k, ast.Constant)
     )
+
+
+def test_each_tree_is_given_that_may_not_be_left_out():
+    text = BLOCK.replace("BODY", "return self.first(x) + self.first(mask)")
+    for old in ('Float["..."]', 'Bool["..."] | None = None'):
+        text = text.replace(old, "PyTree").replace("Bool, Float", "PyTree")
+    assert 'x=(shapes.array("x"), shapes.array("mask")),' in generated(text)

@@ -90,7 +90,7 @@ def entry_view(definition: Definition, method: Method, unsaid: bool) -> EntryVie
         inputs=tuple(
             (
                 i.name,
-                _abstract(i.name, i.type, definition),
+                _abstract(i.name, i.type, definition, i.default is None),
                 _given(definition, i) if i.default is not None else "",
             )
             for i in method.keyword
@@ -183,8 +183,10 @@ def _known(
 
 
 def _x(method: Method, definition: Definition) -> str:
-    first = len(method.positional) == 1
-    parts = [_abstract(i.name, i.type, definition, first) for i in method.positional]
+    parts = [
+        _abstract(i.name, i.type, definition, i.default is None)
+        for i in method.positional
+    ]
     if definition.kind is Kind.FUNCTION:
         parts = [
             f"{part} if {_given(definition, i)} else None"
@@ -211,21 +213,24 @@ def _any_number(array: ArrayType) -> bool:
 
 
 def _abstract(
-    label: str, array: ArrayType, definition: Definition, first: bool = False
+    label: str, array: ArrayType, definition: Definition, needed: bool = False
 ) -> str:
-    """An array, or a tree of them, of the drawn shapes; `first` is what layers of a block map."""
+    """An array, or a tree of them, of the drawn shapes; `needed` says that it is always given."""
     if array.kind == "tuple":
         if _any_number(array):
             return f'(shapes.array("{label}[0]"),) * count'
-        parts = [_abstract(f"{label}{at}", p, definition) for _, at, p in array.parts]
+        parts = [
+            _abstract(f"{label}{at}", part, definition, needed)
+            for _, at, part in array.parts
+        ]
         return f"({', '.join(parts)},)"
     if array.kind == "dict":
         pairs = [
-            f'"{key}": {_abstract(f"{label}{at}", part, definition)}'
+            f'"{key}": {_abstract(f"{label}{at}", part, definition, needed)}'
             for key, at, part in array.parts
         ]
         return f"{{{', '.join(pairs)}}}"
-    if array.kind == "PyTree" and not first and _chooses(definition):
+    if array.kind == "PyTree" and not needed and _chooses(definition):
         return "None"
     if array.kind == "Key":
         return "abstract_key()"
