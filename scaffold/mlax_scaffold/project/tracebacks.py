@@ -150,9 +150,13 @@ def _widened(
                 "`scan` or `map_chunks`; where rows are added at indices, `add_at`.",
             )
         return source.diagnostics
-    part = isinstance(node, ast.Subscript | ast.UnaryOp)
-    if not (part or isinstance(node, ast.BinOp | ast.Call | ast.Compare)):
-        return []
+    match node:
+        case ast.Subscript() | ast.UnaryOp() | ast.Attribute(attr="T" | "mT"):
+            part = True
+        case ast.BinOp() | ast.Call() | ast.Compare():
+            part = False
+        case _:
+            return []
     written = source.text_of(node)
     if isinstance(node, ast.Call) and (".astype(" in written or "asarray" in written):
         return []

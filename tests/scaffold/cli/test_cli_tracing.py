@@ -151,7 +151,7 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         "y = jnp.argsort(x)\nreturn x * sum(y)",
         "sum(y)",
         "a strict function is given int32, and takes floating numbers",
-        "jnp.asarray(y, x.dtype)",
+        "jnp.asarray(y, int)",
     ),
     "OfSeveralDtypes": (
         "y = jnp.tile(self.window, (3, 1))\n"

@@ -45,6 +45,13 @@ class Inner(Layer):
         return self.map(x)
 
 
+class Split(Layer):
+    """Takes three axes."""
+
+    def forward(self, x):
+        return x.transpose(0, 2, 1)
+
+
 class Example(Layer):
     """A spec of a test."""
 
@@ -64,6 +71,7 @@ class Example(Layer):
         self.tokens = Embed(10, self.dim)
         self.cell = LSTMCell(self.dim, self.heads)
         self.other = Inner(self.heads)
+        self.split = Split()
         self.norms = {"pre": LayerNorm(self.dim), "post": LayerNorm(4)}
         self.of = {name: Linear(self.dim, 4) for name in ("a", "b")}
         self.query, self.key_ = Linear(self.dim, 4), Linear(self.heads, 4)
@@ -203,6 +211,27 @@ def guessed(body: str, *names: str) -> list[str]:
         (
             "h, c = x\nreturn self.map(h) + c",
             'tuple[Float["*batch dim"], Float["*batch 4"]]',
+        ),
+        # What has another last axis has as many as a layer takes.
+        ("x = self.split(self.map(x))\nreturn x", 'Float["batch length dim"]'),
+        # What it is taken apart into is of its kind.
+        (
+            "# x: [2, e]\nsrc, dst = x\nreturn self.kernel[src] + self.kernel[dst]",
+            'Int["2 e"]',
+        ),
+        (
+            """
+            # x: [2, e]
+            if self.heads:
+                x = jnp.concatenate([x, jnp.stack([z, z])], axis=1)
+            src, dst = x
+            return self.kernel[src]
+            """,
+            'Int["2 e"]',
+        ),
+        (
+            "# x: [2, e]\nx = jnp.concatenate([x, z])\ns, d = x\nreturn self.kernel[s]",
+            'Float["2 e"]',
         ),
         # What is given to another function under the same name is another array.
         ("def f(x):\n    return self.map(x)\nreturn f(1) + x", 'Float["..."]'),

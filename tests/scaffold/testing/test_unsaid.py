@@ -25,7 +25,7 @@ from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import x64
 from mlax_scaffold.testing.fitting import hyperparams_of, known
 from mlax_scaffold.testing.kinds import layer, schedule
-from mlax_scaffold.testing.oracle import Spec, find_spec
+from mlax_scaffold.testing.oracle import Spec, assert_spec_creates, find_spec
 from mlax_scaffold.testing.picks import Unfit
 from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.schedule import (
@@ -109,6 +109,16 @@ def test_what_has_sizes_below_one_is_made_by_the_spec_first(size, asked, monkeyp
     with contextlib.suppress(Unfit, TypeError):  # Linear has no such field.
         dataclasses.replace(found, case=case).assert_fits()
     assert made == [given] * asked
+
+
+def test_a_function_is_not_made_of_hyperparameters(tmp_path):
+    path = tmp_path / "shifted.py"
+    path.write_text(
+        "from mlax_scaffold.spec import Float, function\n\n\n@function\n"
+        'def shifted(x: Float["n"], *, by: int = -1) -> Float["n"]:\n'
+        '    """A spec of a test."""\n    return x + by\n'
+    )
+    assert_spec_creates(Spec(path, tmp_path), {"by": -1})
 
 
 def test_what_only_the_generated_code_refuses_is_an_error():
