@@ -17,6 +17,7 @@ from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
 from mlax_scaffold.reader.remedies.examples import with_example
 from mlax_scaffold.reader.remedies.names import of_jax, word
+from mlax_scaffold.reader.remedies.schedules import each_step, value_of
 from mlax_scaffold.reader.remedies.traced_math import traced_math
 from mlax_scaffold.reader.remedies.widening import (
     as_floating,
@@ -72,6 +73,19 @@ def explained_name(definition: Definition, missing: Missing) -> list[Diagnostic]
         f"{missing.owner} has no `{missing.name}`",
         f'did you mean "{missing.close}"?' if missing.close else "",
         fix=fix,
+    )
+    return source.diagnostics
+
+
+def explained_step(definition: Definition) -> list[Diagnostic]:
+    """A schedule that has a value for one step alone."""
+    source = Source(definition.source, definition.text)
+    method = value_of(source, definition.name)
+    source.report(
+        method or _first_line(definition),
+        f"{definition.name} takes one step, and no array of them",
+        "Give a value for each: `jnp.vectorize(self.at_step)(step)`.",
+        fix=each_step(source, method) if method else None,
     )
     return source.diagnostics
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.remedies.names import word
+from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.types_of_defaults import of_items
 from mlax_scaffold.reader.source import Source
 
@@ -64,6 +64,38 @@ def schedule_class(source: Source, function: ast.FunctionDef) -> Fix | None:
     start = min(d.lineno for d in (function, *function.decorator_list))
     edit = source.replace((start, 1), source.end(function), "\n".join(lines))
     return Fix((edit,), (base,))
+
+
+def value_of(source: Source, name: str) -> ast.FunctionDef | None:
+    """The method `value` of a class of schedules; None where it has another's."""
+    for owner in source.tree.body:
+        if isinstance(owner, ast.ClassDef) and owner.name == name:
+            for part in owner.body:
+                if isinstance(part, ast.FunctionDef) and part.name == "value":
+                    return part
+    return None
+
+
+def each_step(source: Source, method: ast.FunctionDef) -> Fix | None:
+    """A `value` that takes one step as a method, which `value` calls with each of several."""
+    taken = {n.attr for n in walk(source.tree) if isinstance(n, ast.Attribute)}
+    taken |= {n.name for n in walk(source.tree) if isinstance(n, ast.FunctionDef)}
+    name = next((n for n in ("at_step", "at_one_step") if n not in taken), None)
+    given = [a.arg for a in method.args.args]
+    if name is None or method.decorator_list or len(given) < 2:
+        return None
+    jnp = of_jax(source, "jnp")
+    start = source.start(method)
+    indent = " " * method.col_offset
+    written = (
+        f"def value({', '.join(given)}):\n"
+        f"{indent}    return {jnp.bound}.vectorize({given[0]}.{name})({', '.join(given[1:])})\n\n"
+        f"{indent}def {name}"
+    )
+    end = (start[0], start[1] + len("def value"))
+    if source.between(start, end) != "def value":
+        return None
+    return Fix((source.replace(start, end, written),), (jnp,))
 
 
 def titled(name: str) -> str:
