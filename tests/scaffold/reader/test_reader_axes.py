@@ -10,6 +10,7 @@ import pytest
 from mlax_scaffold.errors import SpecError
 from mlax_scaffold.reader.axes import type_of
 from mlax_scaffold.reader.axes.known import Known
+from mlax_scaffold.reader.axes.spatial import channels_are_last
 from mlax_scaffold.reader.checks.shapes import check_shapes
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
 from mlax_scaffold.reader.library import read_library
@@ -295,6 +296,24 @@ def test_what_is_joined_at_the_end_has_axes_there():
     body = "return jnp.concatenate([x, y], axis=-1)"
     assert guessed(body, "x", "y") == ['Float["*batch dim"]'] * 2
     assert guessed("return jnp.concatenate([x, y])", "x", "y") == ['Float["..."]'] * 2
+
+
+JOINED = "def f(x):\n    {said}\n    return jnp.concatenate([x, x], axis=-1)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        (JOINED.format(said="y = x"), True),
+        (JOINED.format(said='"""Images: (N, C, H, W)."""'), False),
+        (JOINED.format(said='"""Images: (N, H, W, C)."""'), True),
+        (JOINED.format(said='def g(y: Float["b c h w"]): pass'), False),
+        (JOINED.format(said='def g(y: Float["b h w"]): pass'), True),
+        ("x = jnp.concatenate([x, x], axis=1)", False),
+    ],
+)
+def test_what_is_joined_last_tells_where_channels_are_if_nothing_says_it(text, last):
+    assert channels_are_last(ast.parse(text)) is last
 
 
 def test_a_field_may_be_of_a_kind_of_an_input():

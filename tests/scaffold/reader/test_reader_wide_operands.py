@@ -67,6 +67,11 @@ def test_a_hyperparameter_is_not_wide(place: int):
     [
         ("jnp.array(table(3))[:, None] * x", "jnp.array(table(3))[:, None]", "dtype"),
         ("x @ jnp.array(table(3)).T", "jnp.array(table(3)).T", "dtype"),
+        (
+            "jnp.array([3], jnp.float32)[0] * x",
+            "jnp.array([3], jnp.float32)[0]",
+            "x.dtype",
+        ),
         ("table(3)[0] * x", "table(3)[0]", "jnp.asarray(table(3)[0], x.dtype)"),
         ("jnp.asarray(table(3).T, x.dtype) * x", "table(3).T", None),
     ],

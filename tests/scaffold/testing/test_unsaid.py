@@ -37,7 +37,7 @@ from mlax_scaffold.testing.strategies import choices, probabilities, sizes
 SPEC = find_spec("mlax_scaffold/specs/nn/linear.py", near=__file__)
 
 
-def contract(*, unsaid: bool, fwd=Linear.fwd, shape="batch width", least=1):
+def contract(*, unsaid: bool, fwd=Linear.fwd, shape="batch width", least=1, result=""):
     """The contract of Linear, as if its input had any shape, and its sizes any number from `least` on."""
     module = SimpleNamespace(init=Linear.init, fwd=fwd)
 
@@ -61,6 +61,7 @@ def contract(*, unsaid: bool, fwd=Linear.fwd, shape="batch width", least=1):
             unsaid=unsaid,
             shapes=shapes,
             x=shapes.array("x"),
+            y=shapes.expected(result) if result else None,
             keys=2,
         )
 
@@ -167,6 +168,18 @@ def test_a_number_of_python_is_no_result():
     for unsaid, expected in ((True, {2}), (False, {1, 2})):
         cases = contract(unsaid=unsaid, **shape).covering
         assert {(s.case.shapes or {})["x"][0] for s, _ in cases} == expected
+
+
+def test_what_weights_of_more_axes_stretch_is_no_case():
+    def stretched(x, trainables, *args, **kwargs):
+        y, state = Linear.fwd(x, trainables, *args, **kwargs)
+        return y * jnp.ones((1, 1), y.dtype), state
+
+    given = {"fwd": stretched, "shape": "*batch in_features"}
+    given["result"] = "*batch out_features"
+    for unsaid, least in ((True, 2), (False, 1)):
+        cases = contract(unsaid=unsaid, **given).covering
+        assert min(len(s.arguments.x.shape) for s, _ in cases) == least
 
 
 def test_where_nothing_fits_there_is_nothing_to_claim():

@@ -81,6 +81,8 @@ def narrowed(
             return None
         dtype, edits = "dtype", tuple(handed[1])
     jnp = of_jax(source, "jnp")
+    if named := _named_dtype(source, operand):
+        return Fix((*edits, source.edit(named, dtype)))
     match operand:
         case ast.Call() if _makes_an_array(operand):
             line, column = source.end(operand)
@@ -132,9 +134,25 @@ def _is_made_by(source: Source, node: ast.expr) -> bool:
     """Whether it is a call of jax.numpy that makes an array, and does not say of which dtype."""
     match node:
         case ast.Call(func=ast.Attribute(value=module)):
-            jnp = of_jax(source, "jnp").bound
-            return dotted(module) == jnp and _makes_an_array(node)
+            made = _makes_an_array(node) or _named_dtype(source, node) is not None
+            return made and dotted(module) == of_jax(source, "jnp").bound
     return False
+
+
+def _named_dtype(source: Source, node: ast.expr) -> ast.expr | None:
+    """The `jnp.float32` of a call that makes an array of numbers; None where no dtype or another is named."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="array" | "asarray"), args=args):
+            given = [*args[1:2], *(k.value for k in node.keywords if k.arg == "dtype")]
+            wide = f"{of_jax(source, 'jnp').bound}.float32"
+            numbers = isinstance(args[0] if args else None, _NUMBERS)
+            if numbers and [dotted(g) for g in given] == [wide]:
+                return given[0]
+    return None
+
+
+_NUMBERS = ast.List | ast.ListComp | ast.Tuple
+"""What is no array, of which one is made."""
 
 
 def by_numpy(source: Source, node: ast.AST) -> Fix | None:
