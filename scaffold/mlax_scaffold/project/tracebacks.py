@@ -18,6 +18,7 @@ from mlax_scaffold.reader.remedies.choosing import chosen
 from mlax_scaffold.reader.remedies.examples import with_example
 from mlax_scaffold.reader.remedies.foreign import of_other_module
 from mlax_scaffold.reader.remedies.names import of_jax, word
+from mlax_scaffold.reader.remedies.schedules import each_step, value_of
 from mlax_scaffold.reader.remedies.traced_math import traced_math
 from mlax_scaffold.reader.remedies.widening import (
     as_floating,
@@ -77,6 +78,19 @@ def explained_name(definition: Definition, missing: Missing) -> list[Diagnostic]
         hint = f'did you mean "{missing.close}"?'
     told = f"{missing.owner} has no `{missing.name}`"
     source.report(node, told, hint, fix=fix)
+    return source.diagnostics
+
+
+def explained_step(definition: Definition) -> list[Diagnostic]:
+    """A schedule that has a value for one step alone."""
+    source = Source(definition.source, definition.text)
+    method = value_of(source, definition.name)
+    source.report(
+        method or _first_line(definition),
+        f"{definition.name} takes one step, and no array of them",
+        "Give a value for each: `jnp.vectorize(self.at_step)(step)`.",
+        fix=each_step(source, method) if method else None,
+    )
     return source.diagnostics
 
 
@@ -159,9 +173,13 @@ def _widened(
                 "`scan` or `map_chunks`; where rows are added at indices, `add_at`.",
             )
         return source.diagnostics
-    part = isinstance(node, ast.Subscript | ast.UnaryOp)
-    if not (part or isinstance(node, ast.BinOp | ast.Call | ast.Compare)):
-        return []
+    match node:
+        case ast.Subscript() | ast.UnaryOp() | ast.Attribute(attr="T" | "mT"):
+            part = True
+        case ast.BinOp() | ast.Call() | ast.Compare():
+            part = False
+        case _:
+            return []
     written = source.text_of(node)
     if isinstance(node, ast.Call) and (".astype(" in written or "asarray" in written):
         return []

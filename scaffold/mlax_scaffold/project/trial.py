@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from mlax_scaffold.errors import Diagnostic, FindingsError, SpecError
-from mlax_scaffold.model.definition import Definition
+from mlax_scaffold.model.definition import Definition, Kind
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.project.calls_of_layers import with_last_channels, with_sequences
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.settings import import_root
 from mlax_scaffold.project.staging import Stage, staged_package
-from mlax_scaffold.project.tracebacks import explained, explained_name
+from mlax_scaffold.project.tracebacks import explained, explained_name, explained_step
 from mlax_scaffold.project.trial_failures import Failure
 from mlax_scaffold.project.trial_program import PROGRAM
 from mlax_scaffold.project.tried import Keys, Tried
@@ -139,6 +139,7 @@ def _traced(
             "cases": _cases(new or workspace.root, made, definition),
             "paths": [o.path for o in made.of(definition.source)],
             "wide": _may_be_wide(definition, made.library),
+            "schedule": definition.module if definition.kind is Kind.SCHEDULE else "",
         }
         traced.append((definition, given))
     return traced
@@ -200,6 +201,9 @@ def _findings(made: Generation, failures: Iterable[Failure]) -> list[Diagnostic]
     for failure in failures:
         if failure.name is not None:
             found += explained_name(definitions[failure.source], failure.name)
+            continue
+        if "OneStep" in failure.kinds:
+            found += explained_step(traced[failure.definition])
             continue
         own = [
             (frame, definitions[outputs[frame.path].source])

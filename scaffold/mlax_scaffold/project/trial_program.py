@@ -136,8 +136,22 @@ def traces(traced):
         contract = contract_of(traced["cases"], ValueError())
         if contract and (always := refused(contract)):
             return [failure(always, source=traced["source"]) | {"always": True}]
+    if (name := traced["schedule"]) and takes_one_step(names[name]):
+        told = {"module": "", "source": traced["source"], "kinds": ["OneStep"]}
+        return [told | {"message": "", "frames": []}]
     unknown = not traced["code"] or suspicious(program.jaxpr)
     return of_other_dtypes(traced) if unknown else []
+
+# Whether a schedule has a value for one step, and not one for each of several.
+def takes_one_step(schedule):
+    import jax
+
+    # No other axes are as long as these.
+    steps = jax.ShapeDtypeStruct((7, 11), jax.numpy.float32)
+    try:
+        return jax.eval_shape(schedule, steps).shape != steps.shape
+    except kinds:
+        return True
 
 # Where numbers of 16 bits meet wider ones, if what was traced is refused for that: loops and
 # branches take one dtype alone.

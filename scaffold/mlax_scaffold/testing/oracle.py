@@ -110,10 +110,16 @@ def assert_spec_refuses(
 
 
 def assert_spec_creates(spec: Spec, hyperparameters: Mapping[str, Any]) -> None:
-    """Raise Unfit where the spec takes these hyperparameters for no layer. Compiles nothing."""
+    """Raise Unfit where the spec takes these hyperparameters for no layer. Compiles nothing.
+
+    A function is not made of hyperparameters alone.
+    """
+    definition = spec.load()
+    if not isinstance(definition, type):
+        return
 
     def initialize(key: Any) -> None:
-        made = spec.load()(**hyperparameters)
+        made = definition(**hyperparameters)
         if isinstance(made, Layer):
             Layer.initialize(made, key, jnp.float32)
 

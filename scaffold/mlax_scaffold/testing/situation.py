@@ -135,6 +135,8 @@ class Situation:
             raise Unfit("it returns a number of Python")
         if self.case.unsaid and self._leaves_nothing():
             raise Unfit("nothing is left of an axis")
+        if self.case.unsaid and self._has_axes_of_weights():
+            raise Unfit("its weights have more axes than it")
         if self.case.unsaid and self._is_stretched(program, stretched):
             raise Unfit("an axis of size 1 is stretched")
 
@@ -147,6 +149,17 @@ class Situation:
         if self.case.y is not None and is_stretched(shapes, self.case.y):
             return True
         return bool(einsums) and any(True for _ in narrow(program))
+
+    def _has_axes_of_weights(self) -> bool:
+        """Whether an input without a batch gets axes of size 1 from weights that have more axes."""
+        sizes = self.case.shapes.sizes if self.case.shapes else {}
+        if () not in sizes.values():
+            return False
+        shapes = jax.tree.map(lambda v: tuple(v.shape), self.forward.out[0])
+        made, said = shapes, self.case.y
+        return isinstance(said, tuple) and any(
+            made == (1,) * more + said for more in (1, 2, 3)
+        )
 
     def _leaves_nothing(self) -> bool:
         """Whether it returns an empty array, where its type says that there is something in it."""

@@ -176,7 +176,7 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         "y = jnp.argsort(x)\nreturn x * sum(y)",
         "sum(y)",
         "a strict function is given int32, and takes floating numbers",
-        "jnp.asarray(y, x.dtype)",
+        "jnp.asarray(y, int)",
     ),
     "OfSeveralDtypes": (
         "y = jnp.tile(self.window, (3, 1))\n"
@@ -282,6 +282,39 @@ def test_branches_of_a_schedule_become_choices(project: ProjectFolder):
     assert "        if " not in text
     assert "step < self.warmup," in text
     assert "jnp.maximum(self.peak * 0.5**t, 0.01)" in text
+
+
+ONE_STEP = '''\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Boundaries, Positive, Schedule
+
+
+class Drops(Schedule):
+    """A spec of a test."""
+
+    peak: Positive
+    edges: Boundaries = (2, 5)
+
+    def value(self, step):
+        drops = jnp.sum(step >= jnp.array(self.edges))  # so far
+        return self.peak * 0.5**drops.astype(step.dtype)
+'''
+
+
+def test_a_schedule_of_one_step_becomes_one_of_several(project: ProjectFolder):
+    project.write("specs/schedule/drops.py", ONE_STEP)
+    result = project.run("generate", trial=True)
+    assert "Drops takes one step, and no array of them" in result.output
+    assert result.exit_code == 1
+    result = project.run("generate", "--fix", trial=True)
+    assert result.exit_code == 0, result.output
+    head, _, body = ONE_STEP.partition("    def value(self, step):\n")
+    assert project.text("specs/schedule/drops.py") == (
+        f"{head}    def value(self, step):\n"
+        "        return jnp.vectorize(self.at_step)(step)\n\n"
+        f"    def at_step(self, step):\n{body}"
+    )
 
 
 def test_a_call_that_fits_no_signature_is_told_whatever_the_inputs(

@@ -10,6 +10,7 @@ import pytest
 from mlax_scaffold.errors import SpecError
 from mlax_scaffold.reader.axes import type_of
 from mlax_scaffold.reader.axes.known import Known
+from mlax_scaffold.reader.axes.spatial import channels_are_last
 from mlax_scaffold.reader.checks.shapes import check_shapes
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
 from mlax_scaffold.reader.library import read_library
@@ -45,6 +46,13 @@ class Inner(Layer):
         return self.map(x)
 
 
+class Split(Layer):
+    """Takes three axes."""
+
+    def forward(self, x):
+        return x.transpose(0, 2, 1)
+
+
 class Example(Layer):
     """A spec of a test."""
 
@@ -64,6 +72,7 @@ class Example(Layer):
         self.tokens = Embed(10, self.dim)
         self.cell = LSTMCell(self.dim, self.heads)
         self.other = Inner(self.heads)
+        self.split = Split()
         self.norms = {"pre": LayerNorm(self.dim), "post": LayerNorm(4)}
         self.of = {name: Linear(self.dim, 4) for name in ("a", "b")}
         self.query, self.key_ = Linear(self.dim, 4), Linear(self.heads, 4)
@@ -204,6 +213,27 @@ def guessed(body: str, *names: str) -> list[str]:
             "h, c = x\nreturn self.map(h) + c",
             'tuple[Float["*batch dim"], Float["*batch 4"]]',
         ),
+        # What has another last axis has as many as a layer takes.
+        ("x = self.split(self.map(x))\nreturn x", 'Float["batch length dim"]'),
+        # What it is taken apart into is of its kind.
+        (
+            "# x: [2, e]\nsrc, dst = x\nreturn self.kernel[src] + self.kernel[dst]",
+            'Int["2 e"]',
+        ),
+        (
+            """
+            # x: [2, e]
+            if self.heads:
+                x = jnp.concatenate([x, jnp.stack([z, z])], axis=1)
+            src, dst = x
+            return self.kernel[src]
+            """,
+            'Int["2 e"]',
+        ),
+        (
+            "# x: [2, e]\nx = jnp.concatenate([x, z])\ns, d = x\nreturn self.kernel[s]",
+            'Float["2 e"]',
+        ),
         # What is given to another function under the same name is another array.
         ("def f(x):\n    return self.map(x)\nreturn f(1) + x", 'Float["..."]'),
         ("x = self.grow(x)\nreturn self.map(x)", 'Float["..."]'),
@@ -266,6 +296,24 @@ def test_what_is_joined_at_the_end_has_axes_there():
     body = "return jnp.concatenate([x, y], axis=-1)"
     assert guessed(body, "x", "y") == ['Float["*batch dim"]'] * 2
     assert guessed("return jnp.concatenate([x, y])", "x", "y") == ['Float["..."]'] * 2
+
+
+JOINED = "def f(x):\n    {said}\n    return jnp.concatenate([x, x], axis=-1)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        (JOINED.format(said="y = x"), True),
+        (JOINED.format(said='"""Images: (N, C, H, W)."""'), False),
+        (JOINED.format(said='"""Images: (N, H, W, C)."""'), True),
+        (JOINED.format(said='def g(y: Float["b c h w"]): pass'), False),
+        (JOINED.format(said='def g(y: Float["b h w"]): pass'), True),
+        ("x = jnp.concatenate([x, x], axis=1)", False),
+    ],
+)
+def test_what_is_joined_last_tells_where_channels_are_if_nothing_says_it(text, last):
+    assert channels_are_last(ast.parse(text)) is last
 
 
 def test_a_field_may_be_of_a_kind_of_an_input():

@@ -6,7 +6,11 @@ import ast
 
 import pytest
 
-from mlax_scaffold.reader.remedies.widening import hyperparameters, wide_operand
+from mlax_scaffold.reader.remedies.widening import (
+    hyperparameters,
+    narrowed,
+    wide_operand,
+)
 from mlax_scaffold.reader.source import Source
 
 
@@ -56,3 +60,30 @@ def test_a_hyperparameter_is_not_wide(place: int):
         found = wide_operand(node, place, hyperparameters(source, node))
         assert found is not None
         assert ast.unparse(found) == "layer(x)"
+
+
+@pytest.mark.parametrize(
+    ("text", "operand", "written"),
+    [
+        ("jnp.array(table(3))[:, None] * x", "jnp.array(table(3))[:, None]", "dtype"),
+        ("x @ jnp.array(table(3)).T", "jnp.array(table(3)).T", "dtype"),
+        (
+            "jnp.array([3], jnp.float32)[0] * x",
+            "jnp.array([3], jnp.float32)[0]",
+            "x.dtype",
+        ),
+        ("table(3)[0] * x", "table(3)[0]", "jnp.asarray(table(3)[0], x.dtype)"),
+        ("jnp.asarray(table(3).T, x.dtype) * x", "table(3).T", None),
+    ],
+)
+def test_a_wide_operand_is_cast_once_where_it_is_made(
+    text: str, operand: str, written: str | None
+):
+    method = f'    def forward(self, x: Float["n"]):\n        return {text}\n'
+    body = f"import jax.numpy as jnp\n\nclass Example(Layer):\n{method}"
+    source = Source("example.py", body)
+    nodes = [n for n in ast.walk(source.tree) if isinstance(n, ast.expr)]
+    [node] = [n for n in nodes if source.text_of(n) == operand]
+    fix = narrowed(source, node)
+    texts = [edit.text for edit in fix.edits] if fix else [None]
+    assert texts == [", dtype=x.dtype" if written == "dtype" else written]

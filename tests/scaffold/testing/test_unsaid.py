@@ -25,7 +25,7 @@ from mlax_scaffold.testing.dims import shapes_of
 from mlax_scaffold.testing.dtypes import x64
 from mlax_scaffold.testing.fitting import hyperparams_of, known
 from mlax_scaffold.testing.kinds import layer, schedule
-from mlax_scaffold.testing.oracle import Spec, find_spec
+from mlax_scaffold.testing.oracle import Spec, assert_spec_creates, find_spec
 from mlax_scaffold.testing.picks import Unfit
 from mlax_scaffold.testing.profiles import each_dtype
 from mlax_scaffold.testing.schedule import (
@@ -37,7 +37,7 @@ from mlax_scaffold.testing.strategies import choices, probabilities, sizes
 SPEC = find_spec("mlax_scaffold/specs/nn/linear.py", near=__file__)
 
 
-def contract(*, unsaid: bool, fwd=Linear.fwd, shape="batch width", least=1):
+def contract(*, unsaid: bool, fwd=Linear.fwd, shape="batch width", least=1, result=""):
     """The contract of Linear, as if its input had any shape, and its sizes any number from `least` on."""
     module = SimpleNamespace(init=Linear.init, fwd=fwd)
 
@@ -61,6 +61,7 @@ def contract(*, unsaid: bool, fwd=Linear.fwd, shape="batch width", least=1):
             unsaid=unsaid,
             shapes=shapes,
             x=shapes.array("x"),
+            y=shapes.expected(result) if result else None,
             keys=2,
         )
 
@@ -111,6 +112,16 @@ def test_what_has_sizes_below_one_is_made_by_the_spec_first(size, asked, monkeyp
     assert made == [given] * asked
 
 
+def test_a_function_is_not_made_of_hyperparameters(tmp_path):
+    path = tmp_path / "shifted.py"
+    path.write_text(
+        "from mlax_scaffold.spec import Float, function\n\n\n@function\n"
+        'def shifted(x: Float["n"], *, by: int = -1) -> Float["n"]:\n'
+        '    """A spec of a test."""\n    return x + by\n'
+    )
+    assert_spec_creates(Spec(path, tmp_path), {"by": -1})
+
+
 def test_what_only_the_generated_code_refuses_is_an_error():
     def picky(x, *args, **kwargs):
         if x.ndim == 2:
@@ -157,6 +168,18 @@ def test_a_number_of_python_is_no_result():
     for unsaid, expected in ((True, {2}), (False, {1, 2})):
         cases = contract(unsaid=unsaid, **shape).covering
         assert {(s.case.shapes or {})["x"][0] for s, _ in cases} == expected
+
+
+def test_what_weights_of_more_axes_stretch_is_no_case():
+    def stretched(x, trainables, *args, **kwargs):
+        y, state = Linear.fwd(x, trainables, *args, **kwargs)
+        return y * jnp.ones((1, 1), y.dtype), state
+
+    given = {"fwd": stretched, "shape": "*batch in_features"}
+    given["result"] = "*batch out_features"
+    for unsaid, least in ((True, 2), (False, 1)):
+        cases = contract(unsaid=unsaid, **given).covering
+        assert min(len(s.arguments.x.shape) for s, _ in cases) == least
 
 
 def test_where_nothing_fits_there_is_nothing_to_claim():

@@ -7,30 +7,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mlax_scaffold.reader.axes import operations, scanned
+from mlax_scaffold.reader.axes.aliases import Alias, Names, other_end
 from mlax_scaffold.reader.axes.calls import base_of, matched, parameters, splits_last
 from mlax_scaffold.reader.axes.described import describe
 from mlax_scaffold.reader.axes.known import Known
-from mlax_scaffold.reader.axes.layers import Layer, ends_in, keeps, layer_of, tell
+from mlax_scaffold.reader.axes.layers import (
+    Layer,
+    ends_in,
+    keeps,
+    layer_of,
+    tell,
+    tell_rank,
+)
 from mlax_scaffold.reader.axes.places import bound_by, place_of
 from mlax_scaffold.reader.axes.sizes import Scope, counts_among
 from mlax_scaffold.reader.source import self_attribute
 
 _DEPTH = 4
 """So many methods and functions are followed, one from the other."""
-
-
-@dataclass(frozen=True)
-class Alias:
-    """A name that stands for an input, or for what is computed of it with the same first axes."""
-
-    known: Known
-    whole: bool = True
-    """Whether the last axis is that of the input, too."""
-    extra: int = 0
-    """So many axes are added at the end."""
-
-
-Names = dict[str, Alias]
 
 
 @dataclass
@@ -105,10 +99,13 @@ class Evidence:
                     operations.unpacked(alias.known, names, self.scope)
             case ast.Tuple(elts=names), ast.Name(id=given) if given in self.names:
                 known = self.names[given].known
-                if all(isinstance(n, ast.Name) for n in names) and not known.least:
+                if all(isinstance(n, ast.Name) for n in names):
                     made = [Known(n.id) for n in names if isinstance(n, ast.Name)]
-                    known.items = known.items or made
-                    pairs = zip(made, known.items, strict=False)
+                    if known.least:
+                        known.rows += made
+                    else:
+                        known.items = known.items or made
+                    pairs = zip(made, known.items or made, strict=False)
                     self.names |= {own.name: Alias(item) for own, item in pairs}
             case ast.Name(id=name), _:
                 if place := place_of(value, self.places):
@@ -154,7 +151,7 @@ class Evidence:
                 found = self.alias(owner)
                 return found and Alias(found.known.parts.setdefault(key, Known(key)))
             case ast.BinOp(left=left, op=ast.MatMult()):
-                return _other_end(self.alias(left))
+                return other_end(self.alias(left))
             case ast.BinOp(left=left, right=right):
                 return self.alias(left) or self.alias(right)
             case ast.UnaryOp(operand=inner):
@@ -166,11 +163,17 @@ class Evidence:
                 match parts:
                     case [ast.Constant(value=end), ast.Constant(value=int())]:
                         if found and end is ...:
-                            return _other_end(found, found.extra - 1)
+                            return other_end(found, found.extra - 1)
                     case [ast.Constant(value=end), ast.Constant(value=None)]:
                         if found and end is ...:
                             return Alias(found.known, found.whole, found.extra + 1)
                 return None
+            case ast.Call(
+                args=[ast.List(elts=[first, *_]) | ast.Tuple(elts=[first, *_]), *_]
+            ):
+                found = self.alias(first)
+                longer = found and operations.lengthened(node, found.known)
+                return other_end(found) if longer else None
             case ast.Call(func=function, args=[first, *_]):
                 layer = self._layer(function)
                 found = self.alias(first)
@@ -180,10 +183,10 @@ class Evidence:
                     more, whole = keeps(layer) or (None, False)
                     if more is None:
                         return None
-                    return found if whole else _other_end(found, found.extra + more)
+                    return found if whole else other_end(found, found.extra + more)
                 if operations.by_element(function):
                     return found
-                return _other_end(found) if splits_last(node) else None
+                return other_end(found) if splits_last(node) else None
         return None
 
     def _expression(self, node: ast.expr) -> None:
@@ -318,17 +321,19 @@ class Evidence:
                 inner = self._followed(Scope(layer.module, layer.node), layer.forward)
             for parameter, given in matched(taken, node):
                 alias = self.alias(given)
-                if alias is None or (not alias.whole and alias.extra < 1):
+                if alias is None or alias.extra < 0:
                     continue
-                if not alias.extra:
+                if not alias.extra and alias.whole:
                     self.handed.append((layer, parameter.arg, alias.known.name))
                 annotation = parameter.annotation
                 if annotation is None and parameter.arg in inner:
                     text = inner[parameter.arg].annotation(())
                     annotation = ast.parse(text, mode="eval").body
                 if annotation is not None:
-                    more = max(alias.extra, 0)
-                    tell(self.scope, layer, annotation, alias.known, more)
+                    if alias.extra or alias.whole:
+                        tell(self.scope, layer, annotation, alias.known, alias.extra)
+                    else:
+                        tell_rank(self.scope, layer, annotation, alias.known)
             return
         own = self._own(node.func)
         if own is not None:
@@ -390,10 +395,3 @@ class Evidence:
         if self.depth >= _DEPTH:
             return {}
         return Evidence(scope, self.depth + 1).of(function)
-
-
-def _other_end(alias: Alias | None, extra: int | None = None) -> Alias | None:
-    """What has the first axes of an input, and another last one."""
-    if alias is None:
-        return None
-    return Alias(alias.known, False, alias.extra if extra is None else extra)

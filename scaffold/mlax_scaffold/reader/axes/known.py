@@ -62,6 +62,8 @@ class Known:
     """Names that a body gives to sizes of axes: they say less."""
     items: list[Known] = field(default_factory=list)
     """The arrays of a tuple."""
+    rows: list[Known] = field(default_factory=list)
+    """The arrays that it is taken apart into along its first axis."""
     several: bool = False
     """Whether it is any number of arrays."""
     parts: dict[str, Known] = field(default_factory=dict)
@@ -106,7 +108,12 @@ class Known:
             self.like = other, more, whole
 
     def settle(self) -> None:
-        """Its kind by its name and what it is compared with, where nothing else says it."""
+        """Its kind by its name and what it is compared with, where nothing else says it.
+
+        What it is taken apart into is of its kind.
+        """
+        kinds = [row.kind for row in self.rows if row.kind != "Float"]
+        self.kind = kinds[0] if kinds and self.kind == "Float" else self.kind
         if self.kind == "Float" and (self.computed or self.axes):
             return
         if self.name.endswith(_ENDS) and self.exact in (None, 1) and self.least < 2:

@@ -114,6 +114,16 @@ def tell(
     return None
 
 
+def tell_rank(scope: Scope, layer: Layer, annotation: ast.expr, known: Known) -> None:
+    """What the type of a layer's input says of the number of axes of what is given to it.
+
+    That has another last axis than the input, and the others of it.
+    """
+    words = dims(scope, layer, _text(annotation) or "")
+    if words and not any(word[0] in "*.#" for word in words):
+        known.has(len(words))
+
+
 def _own(word: str) -> str:
     return "" if word == "?" else word
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Protocol
 
+from mlax_scaffold.reader.axes.aliases import Alias
 from mlax_scaffold.reader.axes.calls import base_of
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.sizes import Scope
@@ -26,24 +26,20 @@ _INTEGERS = {"add_at": 1, "one_hot": 0, "take": 1, "segment_sum": 1, "take_rows"
 """Functions by the position of an argument that is an array of integers."""
 _ALL_AXES = ("transpose", "permute_dims")
 
-
-class Alias(Protocol):
-    """A name that stands for an input."""
-
-    @property
-    def known(self) -> Known: ...
-    @property
-    def whole(self) -> bool: ...
-    @property
-    def extra(self) -> int: ...
-
-
 Find = Callable[[ast.expr], Alias | None]
 
 
 def by_element(function: ast.expr) -> bool:
     """Whether a function keeps the shape of its first argument."""
     return (dotted(function) or "").rpartition(".")[2] in _BY_ELEMENT
+
+
+def lengthened(call: ast.Call, known: Known) -> bool:
+    """Whether it is `jnp.concatenate([x, ...], axis=-1)`, with more of an array's last axis."""
+    given = [k.value for k in call.keywords if k.arg == "axis"] + call.args[1:2]
+    last = [-1] if known.exact is None else [-1, known.exact - 1]
+    named = (dotted(call.func) or "").rpartition(".")[2] == "concatenate"
+    return named and [integer(axis) in last for axis in given] == [True]
 
 
 def unpacked(known: Known, names: list[ast.expr], scope: Scope) -> None:

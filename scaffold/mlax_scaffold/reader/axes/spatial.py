@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.source import dotted
@@ -13,6 +13,10 @@ FIELD = "spatial_dims"
 LAST = "channel_last"
 _SAYS_LAST = re.compile(
     r"\bN(?:D?H)?WC\b|channels?[- _]last|(?:height|\bh)\W+(?:width|w)\W+(?:channels?|c)\b",
+    re.IGNORECASE,
+)
+_SAYS_FIRST = re.compile(
+    r"\bNCD?H?W\b|channels?[- _]first|(?:channels?|\bc)\W+(?:height|h)\W+(?:width|w)\b",
     re.IGNORECASE,
 )
 _JOINED = ("concat", "concatenate")
@@ -58,12 +62,16 @@ def with_axes(
 
 
 def channels_are_last(tree: ast.Module) -> bool:
-    """Whether a file says that images have their channels last, or joins their channels there."""
+    """Whether a file says that images have their channels last, or joins their channels there.
+
+    What is joined at the end may be anything else where a docstring or a type says that channels are first.
+    """
+    if any(map(_SAYS_LAST.search, _docstrings(tree))):
+        return True
+    if any(map(_SAYS_FIRST.search, (*_docstrings(tree), *_shapes(tree)))):
+        return False
     for node in walk(tree):
         match node:
-            case ast.Module() | ast.ClassDef() | ast.FunctionDef():
-                if _SAYS_LAST.search(ast.get_docstring(node) or ""):
-                    return True
             case ast.Call(func=function, args=args, keywords=named):
                 name = (dotted(function) or "").rpartition(".")[2]
                 axes = [*args[1:2], *(k.value for k in named if k.arg == "axis")]
@@ -73,3 +81,17 @@ def channels_are_last(tree: ast.Module) -> bool:
                 ):
                     return True
     return False
+
+
+def _docstrings(tree: ast.Module) -> Iterator[str]:
+    for node in walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            yield ast.get_docstring(node) or ""
+
+
+def _shapes(tree: ast.Module) -> Iterator[str]:
+    """The shapes that types of inputs say."""
+    for node in walk(tree):
+        match node:
+            case ast.arg(annotation=ast.Subscript(slice=ast.Constant(value=str(text)))):
+                yield text

@@ -68,6 +68,8 @@ _WHOLE_NUMBERS = ("len", "int")
 """Functions of Python whose results are integers."""
 _OF_NUMBERS = ("abs", "max", "min")
 """Those whose results are integers where all that they are given are."""
+_SEQUENCES = ("list", "sorted", "tuple")
+"""Those that make sequences of what they are given."""
 _WORDS = frozenset(["Boundaries", "Count", "Shape", "Size", "Sizes", "bool", "int"])
 """Words of fields that are integers, or sequences of them."""
 _BITWISE = ast.BitAnd | ast.BitOr | ast.BitXor
@@ -109,6 +111,10 @@ class _Exact:
                 return bool(parts) and all(self.is_exact(p, seen) for p in parts)
             case ast.Starred(value=inner):
                 return self.is_exact(inner, seen)
+            case ast.IfExp(body=a, orelse=b):
+                return self.is_exact(a, seen) and self.is_exact(b, seen)
+            case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item):
+                return self.is_exact(item, seen)
             case ast.Attribute(value=ast.Name(id="self"), attr=name):
                 return f"self.{name}" not in seen and self._attribute(name, seen)
             case ast.BinOp(left=a, op=op, right=b):
@@ -135,6 +141,7 @@ class _Exact:
             case ast.Name(id=name) if name not in seen:
                 values = values_of(name, self.method)
                 inputs = exact_inputs(self.method) | _numbers(self.method)
+                inputs |= _passes(self.method)
                 if name in inputs:
                     return True
                 if values:
@@ -203,6 +210,8 @@ class _Exact:
             return False
         if called in _WHOLE_NUMBERS or (called == "round" and len(node.args) == 1):
             return True
+        if called in _SEQUENCES and called not in self.imports:
+            return len(node.args) == 1 and self.is_exact(node.args[0], seen)
         if called in _OF_NUMBERS and called not in self.imports:
             return bool(node.args) and all(self.is_exact(g, seen) for g in node.args)
         match node.func:
@@ -316,6 +325,29 @@ def exact_inputs(method: ast.FunctionDef) -> frozenset[str]:
             case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 inputs.discard(name)
     return frozenset(inputs)
+
+
+@functools.lru_cache(maxsize=64)
+def _passes(method: ast.FunctionDef) -> frozenset[str]:
+    """The names that count the passes of loops and comprehensions, and are nothing else."""
+    counts: dict[str, int] = {}
+    stored: dict[str, int] = {}
+    for node in walk(method):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                stored[name] = stored.get(name, 0) + 1
+            case (
+                ast.For(
+                    target=ast.Name(id=name),
+                    iter=ast.Call(func=ast.Name(id="range")),
+                )
+                | ast.comprehension(
+                    target=ast.Name(id=name),
+                    iter=ast.Call(func=ast.Name(id="range")),
+                )
+            ):
+                counts[name] = counts.get(name, 0) + 1
+    return frozenset(name for name, count in counts.items() if stored[name] == count)
 
 
 def _numbers(method: ast.FunctionDef) -> set[str]:

@@ -69,6 +69,8 @@ class _Floats:
                 return self.hold(part)
             case ast.Subscript(value=part) | ast.UnaryOp(operand=part):
                 return self.hold(part)
+            case ast.IfExp(body=one, orelse=other):
+                return self.hold(one) and self.hold(other)
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 return self._is_number(left) and self._is_number(right)
             case ast.BinOp(left=left, op=ast.Add(), right=right) if not (
@@ -82,7 +84,8 @@ class _Floats:
                 return True
             case ast.Attribute() if name := self_attribute(node):
                 classes = (c for c in self.tree.body if isinstance(c, ast.ClassDef))
-                return any(self._is_field(name, owner) for owner in classes)
+                field = any(self._is_field(name, owner) for owner in classes)
+                return field or self._is_derived(name)
             case ast.Name(id=name) if name not in self.seen:
                 values = only_value(name, self.function)
                 within = _Floats(
@@ -121,6 +124,21 @@ class _Floats:
                     if found == name and words and set(words) <= _WORDS:
                         return True
         return False
+
+    def _is_derived(self, name: str) -> bool:
+        """Whether `setup` derives floating numbers under that name, in each way that it does."""
+        derived = f"self.{name}"
+        if derived in self.seen:
+            return False
+        found = [
+            _Floats(self.tree, self.imports, part, self.seen | {derived}).hold(n.value)
+            for owner in self.tree.body
+            for part in getattr(owner, "body", ())
+            if isinstance(part, ast.FunctionDef) and part.name == "setup"
+            for n in ast.walk(part)
+            if isinstance(n, ast.Assign) and name in map(self_attribute, n.targets)
+        ]
+        return bool(found) and all(found)
 
     def _is_number(self, node: ast.expr) -> bool:
         """Whether an expression is computed of names and numbers alone."""

@@ -49,7 +49,9 @@ def optimizer_class(source: Source, function: ast.FunctionDef) -> Fix | None:
     if computed & read or not (begin.args.args and update.args.args[1:]):
         return None
     defaults = defaults_of(arguments)
-    fields = [field_of(source, a, defaults.get(a.arg)) for a in parameters]
+    fields = [
+        field_of(source, a, defaults.get(a.arg), function.body) for a in parameters
+    ]
     base = word(source, "Optimizer")
     needed: list[Needed] = [base]
     if any(": Scheduled" in line for line in fields):

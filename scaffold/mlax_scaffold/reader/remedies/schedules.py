@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.remedies.names import word
+from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.types_of_defaults import of_items
 from mlax_scaffold.reader.source import Source
 
-_TYPES = {bool: "bool", int: "int", float: "float"}
+_TYPES = {bool: "bool", int: "int", float: "float", str: "str"}
 _OF_STEPS = ("steps", "epochs", "period", "interval", "warmup", "every")
 """Ends of the names of parameters that count steps."""
 
@@ -45,7 +45,9 @@ def schedule_class(source: Source, function: ast.FunctionDef) -> Fix | None:
     if any(s.lineno == function.lineno for s in function.body):
         return None
     defaults = defaults_of(function.args)
-    fields = [field_of(source, a, defaults.get(a.arg)) for a in form.fields]
+    fields = [
+        field_of(source, a, defaults.get(a.arg), function.body) for a in form.fields
+    ]
     base = word(source, "Schedule")
     title = titled(function.name)
     docstring = ast.get_docstring(function, clean=False)
@@ -64,6 +66,38 @@ def schedule_class(source: Source, function: ast.FunctionDef) -> Fix | None:
     start = min(d.lineno for d in (function, *function.decorator_list))
     edit = source.replace((start, 1), source.end(function), "\n".join(lines))
     return Fix((edit,), (base,))
+
+
+def value_of(source: Source, name: str) -> ast.FunctionDef | None:
+    """The method `value` of a class of schedules; None where it has another's."""
+    for owner in source.tree.body:
+        if isinstance(owner, ast.ClassDef) and owner.name == name:
+            for part in owner.body:
+                if isinstance(part, ast.FunctionDef) and part.name == "value":
+                    return part
+    return None
+
+
+def each_step(source: Source, method: ast.FunctionDef) -> Fix | None:
+    """A `value` that takes one step as a method, which `value` calls with each of several."""
+    taken = {n.attr for n in walk(source.tree) if isinstance(n, ast.Attribute)}
+    taken |= {n.name for n in walk(source.tree) if isinstance(n, ast.FunctionDef)}
+    name = next((n for n in ("at_step", "at_one_step") if n not in taken), None)
+    given = [a.arg for a in method.args.args]
+    if name is None or method.decorator_list or len(given) < 2:
+        return None
+    jnp = of_jax(source, "jnp")
+    start = source.start(method)
+    indent = " " * method.col_offset
+    written = (
+        f"def value({', '.join(given)}):\n"
+        f"{indent}    return {jnp.bound}.vectorize({given[0]}.{name})({', '.join(given[1:])})\n\n"
+        f"{indent}def {name}"
+    )
+    end = (start[0], start[1] + len("def value"))
+    if source.between(start, end) != "def value":
+        return None
+    return Fix((source.replace(start, end, written),), (jnp,))
 
 
 def titled(name: str) -> str:
@@ -104,8 +138,13 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
     return found | {a.arg: d for a, d in pairs if d is not None}
 
 
-def field_of(source: Source, parameter: ast.arg, default: ast.expr | None) -> str:
-    """A parameter as a field of a class."""
+def field_of(
+    source: Source,
+    parameter: ast.arg,
+    default: ast.expr | None,
+    body: Sequence[ast.stmt],
+) -> str:
+    """A parameter as a field of a class, by its type, its default, or what a body reads of it."""
     name, value = parameter.arg, default and source.text_of(default)
     if parameter.annotation is not None:
         kind = source.text_of(parameter.annotation)
@@ -116,8 +155,31 @@ def field_of(source: Source, parameter: ast.arg, default: ast.expr | None) -> st
     elif isinstance(default, ast.Tuple | ast.List) and default.elts:
         kind = of_items(default.elts) or "tuple[int, ...]"
     else:
-        kind = "int" if name.endswith(_OF_STEPS) else "float"
+        item = "int" if name.endswith(_OF_STEPS) else "float"
+        kind = _of_uses(name, item, body) if default is None else item
     return f"{name}: {kind}" + (f" = {value}" if value else "")
+
+
+def _of_uses(name: str, item: str, body: Sequence[ast.stmt]) -> str:
+    """The type of what is read as a sequence, of items or of rows; else that of one item."""
+    kind = item
+    for node in (part for statement in body for part in walk(statement)):
+        match node:
+            case (
+                ast.For(target=target, iter=ast.Name(id=read))
+                | ast.comprehension(target=target, iter=ast.Name(id=read))
+            ) if read == name:
+                if isinstance(target, ast.Tuple):
+                    row = ", ".join([item] * len(target.elts))
+                    return f"tuple[tuple[{row}], ...]"
+                kind = f"tuple[{item}, ...]"
+            case ast.Call(func=ast.Name(id="len" | "zip"), args=args) if any(
+                isinstance(a, ast.Name) and a.id == name for a in args
+            ):
+                kind = f"tuple[{item}, ...]"
+            case ast.Subscript(value=ast.Name(id=read)) if read == name:
+                kind = f"tuple[{item}, ...]"
+    return kind
 
 
 def name_bound(node: ast.AST) -> str | None:

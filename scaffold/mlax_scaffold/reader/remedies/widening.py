@@ -12,7 +12,7 @@ from mlax_scaffold.reader.checks.given_dtype import handed_dtype
 from mlax_scaffold.reader.checks.likeness import exact_arguments
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.checks.setup_arrays import ALSO_OF_NUMPY
-from mlax_scaffold.reader.remedies.names import of_jax
+from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 
@@ -81,15 +81,24 @@ def narrowed(
             return None
         dtype, edits = "dtype", tuple(handed[1])
     jnp = of_jax(source, "jnp")
+    if named := _named_dtype(source, operand):
+        return Fix((*edits, source.edit(named, dtype)))
     match operand:
         case ast.Call() if _makes_an_array(operand):
             line, column = source.end(operand)
             at = line, column - 1
             return Fix((*edits, source.replace(at, at, f", dtype={dtype}")))
-    if isinstance(operand, ast.Call) and dtype in map(source.text_of, operand.args):
-        return None  # it is cast, and what is wide is something else
+    outer = [n for f in around[:1] for n in ast.walk(f) if _is_given(n, operand)]
+    for call in (operand, *outer):
+        if isinstance(call, ast.Call) and dtype in map(source.text_of, call.args):
+            return None  # it is cast, and what is wide is something else
     text = f"{jnp.bound}.asarray({source.text_of(operand)}, {dtype})"
     return Fix((*edits, source.edit(operand, text)), (jnp,))
+
+
+def _is_given(call: ast.AST, node: ast.expr) -> bool:
+    """Whether an expression is the first argument of a call."""
+    return isinstance(call, ast.Call) and call.args[:1] == [node]
 
 
 def _makes_an_array(node: ast.expr) -> bool:
@@ -104,6 +113,8 @@ def _makes_an_array(node: ast.expr) -> bool:
 def _begun(source: Source, operand: ast.expr, around: Sequence[ast.AST]) -> ast.expr:
     """The call of jax.numpy that makes an operand, or the array it is part of; any other operand itself."""
     inner = _of_same_dtype(operand)
+    if _is_made_by(source, inner):
+        return inner
     if not isinstance(inner, ast.Name):
         return operand
     values = [
@@ -114,11 +125,34 @@ def _begun(source: Source, operand: ast.expr, around: Sequence[ast.AST]) -> ast.
     ]
     match values:
         # What NumPy makes is changed in place, and computed in its precision.
-        case [ast.Call(func=ast.Attribute(value=module)) as made] if dotted(
-            module
-        ) == of_jax(source, "jnp").bound and _makes_an_array(made):
+        case [made] if _is_made_by(source, made):
             return made
     return operand
+
+
+def _is_made_by(source: Source, node: ast.expr) -> bool:
+    """Whether it is a call of jax.numpy that makes an array, and does not say of which dtype."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=module)):
+            made = _makes_an_array(node) or _named_dtype(source, node) is not None
+            return made and dotted(module) == of_jax(source, "jnp").bound
+    return False
+
+
+def _named_dtype(source: Source, node: ast.expr) -> ast.expr | None:
+    """The `jnp.float32` of a call that makes an array of numbers; None where no dtype or another is named."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="array" | "asarray"), args=args):
+            given = [*args[1:2], *(k.value for k in node.keywords if k.arg == "dtype")]
+            wide = f"{of_jax(source, 'jnp').bound}.float32"
+            numbers = isinstance(args[0] if args else None, _NUMBERS)
+            if numbers and [dotted(g) for g in given] == [wide]:
+                return given[0]
+    return None
+
+
+_NUMBERS = ast.List | ast.ListComp | ast.Tuple
+"""What is no array, of which one is made."""
 
 
 def by_numpy(source: Source, node: ast.AST) -> Fix | None:
@@ -178,7 +212,7 @@ def _of_same_dtype(node: ast.expr) -> ast.expr:
     """The array that an expression takes parts of, or moves."""
     while True:
         match node:
-            case ast.Subscript(value=part) | ast.Attribute(value=part, attr="T"):
+            case ast.Subscript(value=part) | ast.Attribute(value=part, attr="T" | "mT"):
                 node = part
             case ast.Call(func=ast.Attribute(value=part, attr=name)) if name in _MOVED:
                 node = part
@@ -235,9 +269,35 @@ def as_floating(source: Source, node: ast.AST) -> Fix | None:
     """
     if not isinstance(node, ast.Call) or not node.args:
         return None
+    if counted := _as_integers(source, node):
+        return counted
     edits = list(_as_floating(source, node.args[0], ()))
     jnp = of_jax(source, "jnp")
     return None if not edits or None in edits else Fix(tuple(edits), (jnp,))  # type: ignore[arg-type]
+
+
+def _as_integers(source: Source, node: ast.Call) -> Fix | None:
+    """A sum of integers, which is one itself, by jax.numpy; None where it may be of anything else."""
+    strict = {word(source, name).bound: name for name in ("prod", "sum")}
+    name = strict.get(dotted(node.func) or "")
+    # What a function is given may be integers in one call, and no integers in another.
+    given = {
+        a.arg
+        for function in ast.walk(source.tree)
+        if isinstance(function, ast.FunctionDef) and _holds(function, node)
+        for a in function.args.args
+    }
+    if not name or len(node.args) != 1 or dotted(node.args[0]) in given:
+        return None
+    if any(k.arg not in ("axis", "keepdims") for k in node.keywords):
+        return None
+    jnp = of_jax(source, "jnp")
+    text = f"{jnp.bound}.asarray({source.text_of(node.args[0])}, int)"
+    made = (
+        source.edit(node.args[0], text),
+        source.edit(node.func, f"{jnp.bound}.{name}"),
+    )
+    return Fix(made, (jnp,))
 
 
 def _as_floating(

@@ -1,0 +1,28 @@
+"""What names stand for inputs, and for what is computed of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlax_scaffold.reader.axes.known import Known
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A name that stands for an input, or for what is computed of it with the same first axes."""
+
+    known: Known
+    whole: bool = True
+    """Whether the last axis is that of the input, too."""
+    extra: int = 0
+    """So many axes are added at the end."""
+
+
+Names = dict[str, Alias]
+
+
+def other_end(alias: Alias | None, extra: int | None = None) -> Alias | None:
+    """What has the first axes of an input, and another last one."""
+    if alias is None:
+        return None
+    return Alias(alias.known, False, alias.extra if extra is None else extra)
