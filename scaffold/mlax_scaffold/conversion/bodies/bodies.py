@@ -136,7 +136,7 @@ class Bodies(Asserting):
                 assign = ast.Assign([place], value, lineno=node.lineno)
                 return self._assign(ast.copy_location(assign, node), place)
             case ast.AugAssign(target=ast.Name(id=local) as place) if (
-                local in self.variables
+                local in self.variables or self._is_size(local)
             ):
                 value = ast.BinOp(name(local), node.op, node.value)
                 assign = ast.Assign([place], value, lineno=node.lineno)
@@ -324,6 +324,9 @@ class Bodies(Asserting):
                     self.env[local] = other
                 else:
                     self.env[local] = value
+            elif not returns and isinstance(value or other, Number):
+                # What a branch leaves open is not told.
+                self.env[local] = None if local in self.env else value
             elif value is None and isinstance(before.get(local), Array) and not returns:
                 # It is not told, but for an input that is not given.
                 absent = ast.unparse(node.test) == f"{local} is None"
@@ -336,6 +339,10 @@ class Bodies(Asserting):
                     condition, value, self.env.get(local)
                 )
         return [node]
+
+    def _is_size(self, local: str) -> bool:
+        """Whether a local is a number that is known, where no loop gives it another one in each pass."""
+        return self.loop is None and isinstance(self.env.get(local), Number)
 
     def _told_in_setup(self, test: ast.expr) -> ast.expr | None:
         """A condition on what a loop goes over, as it is to stand in setup; None for others."""
