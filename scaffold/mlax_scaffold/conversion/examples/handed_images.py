@@ -1,4 +1,4 @@
-"""Images of examples that are as large as those of the parts that they are handed to as they are."""
+"""Images of examples that are as large at least as those of the parts that they are handed to as they are."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def _of_sizes(definition: Described, sizes: Mapping[str, int]) -> Described:
     for argument in forward.args.args if forward is not None and sizes else ():
         axes, shape = _axes(argument), made.get(argument.arg)
         if isinstance(shape, tuple) and len(shape) == len(axes):
-            other = tuple(sizes.get(a, s) for a, s in zip(axes, shape, strict=True))
+            pairs = zip(axes, shape, strict=True)
+            other = tuple(max(s, sizes.get(a, s)) for a, s in pairs)
             changed |= {argument.arg: other} if other != shape else {}
     if not changed:
         return definition
