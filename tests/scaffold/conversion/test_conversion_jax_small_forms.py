@@ -483,3 +483,33 @@ class Thing(nn.Module):
         return nn.Dense(self.dim)(batch["image"]) + nn.Dense(self.dim)(batch["state"])
 """
     assert "batch: dict[str, jax.Array]" in converted(code, LINEN).text
+
+
+@pytest.mark.parametrize("rate", ["schedule(count)", "(lambda n: schedule(n))(count)"])
+def test_a_schedule_of_the_library_that_an_update_calls_is_written_out(rate):
+    code = f"""\
+from typing import Any, NamedTuple
+
+
+class State(NamedTuple):
+    count: Any
+    m: Any
+
+
+def Thing(lr=0.1, warmup=10):
+    schedule = optax.linear_schedule(0.0, lr, warmup)
+
+    def init(params):
+        return State(jnp.zeros((), jnp.int32), jax.tree.map(jnp.zeros_like, params))
+
+    def update(grads, state, params=None):
+        count = state.count + 1
+        rate = {rate}
+        m = jax.tree.map(lambda a, g: 0.9 * a + g, state.m, grads)
+        return jax.tree.map(lambda a: -rate * a, m), State(count, m)
+
+    return optax.GradientTransformation(init, update)
+"""
+    text = converted(code, OPTAX, "OPTIMIZER").text
+    assert "optax" not in text
+    assert "jnp.clip((self.step - 0) / self.warmup, 0.0, 1.0)" in text
