@@ -6,7 +6,7 @@ import pytest
 from test_conversion_forms import converted
 from test_conversion_jax_habits import LINEN, NNX
 from test_conversion_jax_parts import OPTAX
-from test_conversion_jax_repositories import EQUINOX
+from test_conversion_jax_repositories import EQUINOX, HAIKU
 
 from mlax_scaffold.conversion import DOCUMENTED, convert
 
@@ -513,3 +513,22 @@ def Thing(lr=0.1, warmup=10):
     text = converted(code, OPTAX, "OPTIMIZER").text
     assert "optax" not in text
     assert "jnp.clip((self.step - 0) / self.warmup, 0.0, 1.0)" in text
+
+
+def test_a_mask_of_padding_that_haiku_attends_by_is_told():
+    code = """\
+class Thing(hk.Module):
+    def __init__(self, dim: int, pad: int = 0, name=None):
+        super().__init__(name=name)
+        self.dim, self.pad = dim, pad
+
+    def __call__(self, tokens):
+        mask = jnp.greater(tokens, self.pad)
+        x = hk.Embed(16, self.dim)(tokens)
+        attend = hk.MultiHeadAttention(2, 4, model_size=self.dim, w_init_scale=1.0)
+        return attend(x, x, x, mask=mask[:, None, None, :])
+"""
+    made = converted(code, HAIKU)
+    assert any("lets attend to nothing gets zeros" in n.what for n in made.notes)
+    assert made.trial is not None
+    assert made.trial.unpadded == ("tokens",)

@@ -32,6 +32,7 @@ from mlax_scaffold.conversion.shapes.values import (
 from mlax_scaffold.conversion.source.requirements import plain_text
 from mlax_scaffold.conversion.source.trees import (
     expression,
+    folded,
     literal,
     name,
     names,
@@ -136,16 +137,20 @@ class Bodies(Asserting):
                 assign = ast.Assign([place], value, lineno=node.lineno)
                 return self._assign(ast.copy_location(assign, node), place)
             case ast.AugAssign(target=ast.Name(id=local) as place) if (
-                local in self.variables or self._is_size(local)
+                local in self.variables
             ):
                 value = ast.BinOp(name(local), node.op, node.value)
                 assign = ast.Assign([place], value, lineno=node.lineno)
                 return self._assign(ast.copy_location(assign, node), place)
             case ast.AugAssign(target=ast.Name(id=local)):
                 node.value, value = self.value(node.value)
-                self.env[local] = self.arrays.binary(
-                    node.op, self.env.get(local), value
-                )
+                before = self.env.get(local)
+                made = self.arrays.binary(node.op, before, value)
+                if isinstance(before, Number) and isinstance(value, Number):
+                    # In a loop each pass gives it another one.
+                    size = ast.BinOp(before.value, node.op, value.value)
+                    made = Number(folded(size)) if self.loop is None else None
+                self.env[local] = made
                 return [node]
             case ast.Return(value=ast.expr() as value):
                 node.value, made = self.value(value)
@@ -339,10 +344,6 @@ class Bodies(Asserting):
                     condition, value, self.env.get(local)
                 )
         return [node]
-
-    def _is_size(self, local: str) -> bool:
-        """Whether a local is a number that is known, where no loop gives it another one in each pass."""
-        return self.loop is None and isinstance(self.env.get(local), Number)
 
     def _told_in_setup(self, test: ast.expr) -> ast.expr | None:
         """A condition on what a loop goes over, as it is to stand in setup; None for others."""
