@@ -25,6 +25,7 @@ from mlax_scaffold.conversion.forms.derived_linen import without_derived_linen
 from mlax_scaffold.conversion.forms.device_code import without_device_code
 from mlax_scaffold.conversion.forms.dispatched_rows import without_dispatched_rows
 from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
+from mlax_scaffold.conversion.forms.field_types import with_field_types
 from mlax_scaffold.conversion.forms.filled_sequentials import without_filled_sequentials
 from mlax_scaffold.conversion.forms.given_objects import without_given_objects
 from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
@@ -56,6 +57,7 @@ from mlax_scaffold.conversion.forms.parameter_lists import with_parameter_lists
 from mlax_scaffold.conversion.forms.part_sizes import without_part_sizes
 from mlax_scaffold.conversion.forms.partial_attributes import without_partial_attributes
 from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
+from mlax_scaffold.conversion.forms.partial_maps import without_partial_maps
 from mlax_scaffold.conversion.forms.parts_methods import without_methods_of_sizes
 from mlax_scaffold.conversion.forms.placed_arguments import with_placed_arguments
 from mlax_scaffold.conversion.forms.promoted_dtypes import without_promoted_dtypes
@@ -64,12 +66,14 @@ from mlax_scaffold.conversion.forms.read_arguments import with_read_arguments
 from mlax_scaffold.conversion.forms.rematerialized import without_rematerialized
 from mlax_scaffold.conversion.forms.rotated_heads import without_rotated_heads
 from mlax_scaffold.conversion.forms.scanned_functions import without_scanned_functions
+from mlax_scaffold.conversion.forms.scanned_lambdas import without_scanned_lambdas
 from mlax_scaffold.conversion.forms.shardings import without_shardings
 from mlax_scaffold.conversion.forms.single_results import with_single_results
 from mlax_scaffold.conversion.forms.size_pairs import without_size_pairs
 from mlax_scaffold.conversion.forms.spaced_rates import without_spaced_rates
 from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
 from mlax_scaffold.conversion.forms.starred_keys import without_starred_keys
+from mlax_scaffold.conversion.forms.starred_sizes import without_starred_sizes
 from mlax_scaffold.conversion.forms.strided_lists import without_strided_lists
 from mlax_scaffold.conversion.forms.text_parameters import with_text_parameters
 from mlax_scaffold.conversion.forms.type_casts import without_type_casts
@@ -93,6 +97,7 @@ from mlax_scaffold.conversion.handed.starred_parameters import (
 from mlax_scaffold.conversion.lists.lists_or_layers import with_lists_apart
 from mlax_scaffold.conversion.lists.other_lists import without_other_lists
 from mlax_scaffold.conversion.lists.wrapped_lists import without_wrapped_lists
+from mlax_scaffold.conversion.optimizers.absent_wrappers import without_absent_wrappers
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.made_of import leave_others_out
 from mlax_scaffold.conversion.source.notes import Notes
@@ -113,6 +118,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     without_library_decoders(origin)
     without_device_code(origin)
     with_number_kinds(origin)
+    with_field_types(origin)
     with_known_absences(origin)
     with_text_parameters(origin, thing)
     with_cut_fractions(origin)
@@ -125,8 +131,10 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     with_begun_attributes(origin)
     without_type_casts(origin)
     without_promoted_dtypes(origin)
+    without_partial_maps(origin)
     without_mapped_trees(origin)
     with_placed_arguments(origin)
+    without_scanned_lambdas(origin)
     without_named_values(origin)
     without_shardings(origin, thing, notes)
     without_decode_caches(origin, thing, notes)
@@ -136,6 +144,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     without_spread_tuples(origin, thing)
     without_partial_classes(origin)
     without_partial_attributes(origin)
+    without_absent_wrappers(origin, thing, notes)
     without_chex_assertions(origin)
     without_uncalled_layers(origin)
     with_layers_in_loops(origin, LAYERS)
@@ -147,6 +156,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     without_filled_sequentials(origin)
     without_shared_sequentials(origin)
     without_starred_keys(origin)
+    without_starred_sizes(origin)
     without_starred_parameters(origin)
     without_inner_helpers(origin)
     without_listed_ranges(origin)

@@ -32,6 +32,7 @@ from mlax_scaffold.conversion.shapes.values import (
 from mlax_scaffold.conversion.source.requirements import plain_text
 from mlax_scaffold.conversion.source.trees import (
     expression,
+    folded,
     literal,
     name,
     names,
@@ -143,9 +144,13 @@ class Bodies(Asserting):
                 return self._assign(ast.copy_location(assign, node), place)
             case ast.AugAssign(target=ast.Name(id=local)):
                 node.value, value = self.value(node.value)
-                self.env[local] = self.arrays.binary(
-                    node.op, self.env.get(local), value
-                )
+                before = self.env.get(local)
+                made = self.arrays.binary(node.op, before, value)
+                if isinstance(before, Number) and isinstance(value, Number):
+                    # In a loop each pass gives it another one.
+                    size = ast.BinOp(before.value, node.op, value.value)
+                    made = Number(folded(size)) if self.loop is None else None
+                self.env[local] = made
                 return [node]
             case ast.Return(value=ast.expr() as value):
                 node.value, made = self.value(value)
@@ -324,6 +329,9 @@ class Bodies(Asserting):
                     self.env[local] = other
                 else:
                     self.env[local] = value
+            elif not returns and isinstance(value or other, Number):
+                # What a branch leaves open is not told.
+                self.env[local] = None if local in self.env else value
             elif value is None and isinstance(before.get(local), Array) and not returns:
                 # It is not told, but for an input that is not given.
                 absent = ast.unparse(node.test) == f"{local} is None"

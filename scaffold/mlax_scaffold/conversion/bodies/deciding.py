@@ -131,6 +131,9 @@ class Deciding(Declaring):
             return value
         if len(value.axes) != len(other.axes):
             return value
+        if not value.axes and other.lead and other.against is None:
+            # What is told of one of them afterwards is told of the other one, too.
+            other.broadcast_to(value)
         axes = list(value.axes)
         for place, pair in enumerate(zip(value.axes, other.axes, strict=True)):
             a, b = (self.symbols.find(axis) for axis in pair)

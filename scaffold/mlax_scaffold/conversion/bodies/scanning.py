@@ -26,6 +26,12 @@ class Scanning(Deciding):
             # There a step is one of one example.
             self._per_example(carry, item)
         self._told(x, item, time)
+        if self.builder.framework == "equinox" and isinstance(x, Several):
+            # Beside others, what a step says nothing of is a number of each, such as its time.
+            for series in flattened([x]):
+                if series.lead and not series.axes and series.against is None:
+                    self.symbols.ranked(series, ("time",))
+                    self.symbols.equal(series.axes[0], time)
         y = result.items[1] if isinstance(result, Several) else None
         if isinstance(result, Several):
             self._alike(carry, result.items[0])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _REDUCTIONS = (
     *("mean", "sum", "max", "min", "prod", "var"),
-    *("std", "l2_norm", "logsumexp", "amax", "any", "all", "argmax"),
+    *("std", "l2_norm", "norm", "logsumexp", "amax", "any", "all", "argmax"),
 )
 ALIKE = frozenset(
     (
@@ -57,6 +57,7 @@ ALIKE = frozenset(
         ),
         *(
             "astype",
+            "array",
             "clip",
             "nan_to_num",
             "stop_gradient",
@@ -252,7 +253,7 @@ class ArrayShapes(ConvolvedShapes):
         if last in ("max", "min") and given and len(numbers) == len(given):
             return Number(ast.Call(node.func, numbers, []))
         if last in MADE and "." in text:
-            return filled(first, self.symbols)
+            return filled(first, self.symbols, node)
         if last in ("concatenate", "concat", "hstack") and isinstance(first, Several):
             return self._concatenated(node, first)
         if last == "associative_scan" and len(given) > 1:

@@ -36,7 +36,7 @@ def pairs_carried(
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
     }
     place = 0 if carry_first else 1
-    found: dict[str, Several] = {}
+    handed: dict[str, Several] = {}
     for part in ast.walk(forward):
         if not isinstance(part, ast.Call):
             continue
@@ -50,8 +50,19 @@ def pairs_carried(
         places = {place: _PAIR} if mark == _LSTM else own.get(mark, {})
         for at, wanted in places.items():
             carried = part.args[at] if len(part.args) > at else None
-            if isinstance(carried, ast.Name) and carried.id in given:
-                found[carried.id] = _of_arrays(wanted)
+            if isinstance(carried, ast.Name):
+                handed[carried.id] = _of_arrays(wanted)
+    found = {title: pair for title, pair in handed.items() if title in given}
+    for part in forward.body:
+        match part:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=[*elts])], value=ast.Name(id=title)
+            ) if title in given - found.keys():
+                titles = [getattr(e, "id", "") for e in elts]
+                if handed.keys() & {*titles}:
+                    # A pair beside others, `state, last = carry`.
+                    parts = [handed.get(t, Array([], True)) for t in titles]
+                    found[title] = Several([*parts])
     return found
 
 

@@ -6,6 +6,7 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.declarations.carried_sizes import carried_size
+from mlax_scaffold.conversion.declarations.known_passes import KnownPasses
 from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
 from mlax_scaffold.conversion.lists.key_loops import (
     holds_keys,
@@ -64,7 +65,7 @@ class MadeWeights:
                 if not self._appended(node.value, None):  # type: ignore[arg-type]
                     self._kept(node)
             case ast.For():
-                if not self._looped(node):
+                if not self._looped(node) and not self._in_passes(node):
                     self._kept(node)
             case ast.If() if (holds := truth(self._decided(node.test))) is not None:
                 for part in node.body if holds else node.orelse:
@@ -197,6 +198,22 @@ class MadeWeights:
             self._kept(ast.copy_location(ast.Assign([target], carried.after), node))
         return True
 
+    def _in_passes(self, node: ast.For) -> bool:
+        """Whether a loop goes over what is known, so that each of its passes is followed."""
+        passes = self._passes().of_loop(node)
+        for part in passes or ():
+            self._statement(part)
+        return passes is not None
+
+    def _passes(self) -> KnownPasses:
+        split = [
+            part
+            for part in self.rest
+            if isinstance(part, ast.Assign) and splits(self.origin, part.value)
+        ]
+        keys = {t for part in split for t in targets(part)}
+        return KnownPasses(self.origin, self.known, keys)
+
     def _counts(
         self, inner: MadeWeights, body: list[ast.stmt], node: ast.Assign
     ) -> bool:
@@ -225,6 +242,8 @@ class MadeWeights:
         made = replaced(copy.deepcopy(node), self.known)
         if self.depth > 0:
             made = _Choices().visit(made)
+        if isinstance(made, ast.DictComp):
+            made = self._passes().of_entries(made)
         return _Calls(self.origin, self.depth).visit(made)
 
 

@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.definitions.assumed_axes import (
 )
 from mlax_scaffold.conversion.definitions.classes import ClassReader
 from mlax_scaffold.conversion.examples.callers import with_callers
+from mlax_scaffold.conversion.examples.handed_images import with_handed_images
 from mlax_scaffold.conversion.examples.nested_examples import (
     Fitted,
     with_nested_examples,
@@ -102,7 +103,7 @@ class Program:
                 self.origin, node, self.definitions[-1], known, self.own[node.name]
             )
         self.definitions = with_whole_groups(self.definitions, self.fitted)
-        self.definitions = with_spatial_needs(self.definitions)
+        self.definitions = with_handed_images(with_spatial_needs(self.definitions))
         beside = beside_of(self.origin, self.notes, self.definitions, framework)
         beside = with_numpy_functions(self.definitions, beside)
         return SpecText(tuple(self.definitions), tuple(beside))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.conversion.forms.partial_maps import MAPS
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import replaced
 
-_MAPS = ("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map")
 _TREES = ("params", "weights", "grads", "updates", "state", "states", "variables")
 """Names of what holds several arrays itself."""
 
@@ -26,7 +26,7 @@ class _Maps(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        if self.origin.qualified(node.func) not in _MAPS or node.keywords:
+        if self.origin.qualified(node.func) not in MAPS or node.keywords:
             return node
         match node.args:
             case [ast.Lambda() | ast.Name() as function, *trees] if trees:

@@ -1,11 +1,14 @@
-"""Functions that are mapped over a few values, `q, k, v = map(f, parts)`, as one statement for each."""
+"""Functions that are mapped over a few values, `q, k, v = map(f, parts)`, as one statement for each.
+
+So are `q, k, v = (f(a) for a in (q, k, v))`.
+"""
 
 from __future__ import annotations
 
 import ast
 import copy
 
-from mlax_scaffold.conversion.source.trees import names, replaced
+from mlax_scaffold.conversion.source.trees import is_name, names, replaced
 
 
 def without_mapped_tuples(node: ast.ClassDef) -> None:
@@ -22,24 +25,56 @@ def without_mapped_tuples(node: ast.ClassDef) -> None:
 
 def _one_by_one(node: ast.stmt) -> list[ast.stmt]:
     match node:
-        case ast.Assign(
-            targets=[ast.Tuple(elts=[*targets])],
-            value=ast.Call(
-                func=ast.Name(id="map"),
-                args=[ast.Lambda(args=given, body=body), source],
-                keywords=[],
-            ),
-        ) if len(given.args) == 1 and not given.defaults:
+        case ast.Assign(targets=[ast.Tuple(elts=[*targets])], value=value):
             bound = [t.id for t in targets if isinstance(t, ast.Name)]
-            if len(bound) != len(targets) or set(bound) & names(body):
-                return [node]
+            mapped = _mapped(value, len(targets))
         case _:
             return [node]
-    parameter = given.args[0].arg
+    if mapped is None or len(bound) != len(targets):
+        return [node]
+    parameter, body, source = mapped
+    if set(bound) & (names(body) - {parameter}):
+        return [node]
+    given = source.elts if isinstance(source, ast.Tuple | ast.List) else []
+    once = sum(is_name(part, parameter) for part in ast.walk(body)) == 1
+    apart = len(given) == len(bound) and not any(
+        set(bound[:i]) & names(part) or not (once or isinstance(part, ast.Name))
+        for i, part in enumerate(given)
+    )
     node.value = source
-    made: list[ast.stmt] = [node]
-    for local in bound:
-        value = replaced(copy.deepcopy(body), {parameter: ast.Name(local, ast.Load())})
+    made: list[ast.stmt] = [] if apart else [node]
+    for i, local in enumerate(bound):
+        value_of = given[i] if apart else ast.Name(local, ast.Load())
+        value = replaced(copy.deepcopy(body), {parameter: value_of})
         assign = ast.Assign([ast.Name(local, ast.Store())], value)
         made.append(ast.fix_missing_locations(ast.copy_location(assign, node)))
     return made
+
+
+def _mapped(node: ast.expr, count: int) -> tuple[str, ast.expr, ast.expr] | None:
+    """The name of a value, what is made of each, and those that it is made of; None for anything else."""
+    match node:
+        case ast.Call(
+            func=ast.Name(id="map"),
+            args=[ast.Lambda(args=given, body=body), source],
+            keywords=[],
+        ) if len(given.args) == 1 and not given.defaults:
+            return given.args[0].arg, body, source
+        case ast.Call(
+            func=ast.Name(id="map"),
+            args=[ast.Name() | ast.Attribute() as func, source],
+            keywords=[],
+        ):
+            return _VALUE, ast.Call(func, [ast.Name(_VALUE, ast.Load())], []), source
+        case (
+            ast.ListComp(elt=body, generators=[one])
+            | ast.GeneratorExp(elt=body, generators=[one])
+        ):
+            given = one.iter.elts if isinstance(one.iter, ast.Tuple | ast.List) else []
+            alone = len(given) == count and not one.ifs
+            if alone and isinstance(one.target, ast.Name):
+                return one.target.id, body, one.iter
+    return None
+
+
+_VALUE = "@value"

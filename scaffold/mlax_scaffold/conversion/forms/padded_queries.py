@@ -1,6 +1,6 @@
 """Masks of attention in which a query may attend to nothing, `nn.make_attention_mask(x > 0, x > 0)`.
 
-What such a query gets is zeros here, and the mean of all values in flax.
+What such a query gets is zeros here, and the mean of all values in flax and haiku.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from mlax_scaffold.conversion.source.origin import Origin
 _MASKS = ("flax.linen.make_attention_mask", "flax.nnx.make_attention_mask")
 _FULL = ("ones", "ones_like", "full", "full_like")
 _ATTENDS = ("MultiHeadDotProductAttention", "MultiHeadAttention", "SelfAttention")
+
+
+_OF_HAIKU = "haiku.MultiHeadAttention"
+_COMPARED = ("jax.numpy.greater", "jax.numpy.not_equal")
 
 
 def tell_padded_queries(origin: Origin, thing: str, notes: Notes) -> bool:
@@ -32,5 +36,28 @@ def tell_padded_queries(origin: Origin, thing: str, notes: Notes) -> bool:
                     "a query that this mask lets attend to nothing gets zeros",
                     "in flax it gets the mean of all values: leave padded positions out of what is compared",
                 )
+    if any(origin.qualified(call.func) == _OF_HAIKU for call in made):
+        for part in ast.walk(origin.tree):
+            if _keeps_padding(origin, part):
+                notes.remark(
+                    part,
+                    "a query that this mask lets attend to nothing gets zeros",
+                    "in haiku it gets the mean of all values: leave padded positions out of what is compared",
+                )
     leave_others_out(origin, thing, notes, before)
     return len(notes.found) > before
+
+
+def _keeps_padding(origin: Origin, node: ast.AST) -> bool:
+    """Whether a statement keeps which positions are no padding as a mask: `mask = tokens != 0`."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=title)], value=value) if "mask" in title:
+            pass
+        case _:
+            return False
+    match value:
+        case ast.Compare(left=ast.Name(), ops=[ast.Gt() | ast.NotEq()]):
+            return True
+        case ast.Call(func=func):
+            return origin.qualified(func) in _COMPARED
+    return False

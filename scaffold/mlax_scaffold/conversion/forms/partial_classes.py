@@ -10,11 +10,15 @@ import ast
 import copy
 
 from mlax_scaffold.conversion.rows.tables.initializers import MAKERS
+from mlax_scaffold.conversion.source.free_names import bound_by
+from mlax_scaffold.conversion.source.kinds import LAYERS_OF, is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
+
+_LAYERS = (*LAYERS_OF, "flax.linen.", "haiku.")
 
 
 def without_partial_classes(origin: Origin) -> None:
-    """Write classes out in a file of PyTorch, and initializers in any, in place."""
+    """Write classes and initializers out, in place."""
     found = {
         title: node.value
         for title, node in origin.assigned.items()
@@ -30,21 +34,32 @@ def without_partial_classes(origin: Origin) -> None:
 
 
 def _is_partial(origin: Origin, node: ast.Call) -> bool:
-    """Whether a call gives a class of layers some arguments by their names, or an initializer any."""
+    """Whether a call gives a class of layers, or an initializer, some arguments."""
     if origin.qualified(node.func) != "functools.partial" or not node.args:
         return False
     made = node.args[0]
     if origin.qualified(made) in MAKERS:
         return True
-    if not origin.uses("torch") or len(node.args) != 1:
-        return False
-    own = isinstance(made, ast.Name) and made.id in origin.classes
-    return own or origin.qualified(made).startswith("torch.nn.")
+    own = origin.classes.get(made.id) if isinstance(made, ast.Name) else None
+    if own is not None:
+        return is_layer_class(origin, own)
+    return origin.qualified(made).startswith(_LAYERS)
 
 
 class _Calls(ast.NodeTransformer):
     def __init__(self, found: dict[str, ast.Call]):
         self.found = found
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        bound = bound_by(node.body)
+        bound |= {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+        outside, self.found = (
+            self.found,
+            {title: made for title, made in self.found.items() if title not in bound},
+        )
+        self.generic_visit(node)
+        self.found = outside
+        return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         known = self.found.get(node.id) if isinstance(node.ctx, ast.Load) else None

@@ -13,6 +13,18 @@ _PLACES = {
     "jax.numpy.transpose": ("a", "axes"),
     "jax.numpy.tile": ("A", "reps"),
     "jax.numpy.pad": ("array", "pad_width"),
+    "jax.numpy.arange": ("start", "stop", "step"),
+    "jax.numpy.linspace": ("start", "stop", "num"),
+    "jax.numpy.zeros": ("shape",),
+    "jax.numpy.ones": ("shape",),
+    "jax.numpy.full": ("shape", "fill_value"),
+    "jax.numpy.concatenate": ("arrays",),
+    "jax.numpy.stack": ("arrays",),
+    "jax.numpy.split": ("ary", "indices_or_sections"),
+    "jax.numpy.repeat": ("a", "repeats"),
+    "jax.numpy.expand_dims": ("a", "axis"),
+    "jax.numpy.swapaxes": ("a", "axis1", "axis2"),
+    "jax.numpy.moveaxis": ("a", "source", "destination"),
 }
 
 

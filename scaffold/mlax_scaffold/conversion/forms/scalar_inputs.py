@@ -11,12 +11,33 @@ _ALIKE = ("asarray", "array", "atleast_1d")
 
 
 def scalars_given(function: ast.FunctionDef) -> set[str]:
-    """Inputs beside others that are only made arrays of one element: `t[None]`, `jnp.array([t])`."""
+    """Inputs beside others that are only made arrays of one element, `t[None]`, `jnp.array([t])`.
+
+    So is one that is only multiplied by frequencies, `jnp.sin(t * self.freqs)` beside a cosine.
+    """
     given = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
     given = [g for g in given if g != "self"]
+    waves = {g for g in given if _is_of_waves(function, g)}
     if len(given) < 2:
-        return set()
-    return {g for g in given if _is_scalar(function, g)}
+        return waves
+    return waves | {g for g in given if _is_scalar(function, g)}
+
+
+def _is_of_waves(function: ast.FunctionDef, title: str) -> bool:
+    """Whether sines and cosines are computed of a product with an input, which is read nowhere else."""
+    parts = [*ast.walk(function)]
+    if sum(is_name(part, title) for part in parts) != 1:
+        return False
+    for part in function.body:
+        match part:
+            case ast.Assign(
+                targets=[ast.Name(id=local)],
+                value=ast.BinOp(left=left, op=ast.Mult(), right=right),
+            ) if is_name(left, title) or is_name(right, title):
+                calls = [p for p in parts if isinstance(p, ast.Call) and p.args]
+                waves = {_last(c.func) for c in calls if is_name(c.args[0], local)}
+                return {"sin", "cos"} <= waves
+    return False
 
 
 def is_of_one(

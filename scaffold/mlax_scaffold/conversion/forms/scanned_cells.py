@@ -221,15 +221,15 @@ class _Scans:
         self.count += 1
         whole = isinstance(node, ast.Assign) and node.value is call
         target = node.targets[0] if isinstance(node, ast.Assign) and whole else None
-        if isinstance(target, ast.Tuple) and isinstance(target.elts[-1], ast.Name):
-            made[1] = target.elts[-1].id
-        elif scan.made:
+        results = _results(target)
+        if scan.made and not results:
             before.append(statement(f"{made[0]}, {made[1]} = run", run=run))
             run = expression("(c, y)", c=name(made[0]), y=name(made[1]))
         if scan.made:
-            back = marked("jnp.swapaxes(y, 0, 1)", y=name(made[1]))
-            swapped = ast.Assign([ast.Name(made[1], ast.Store())], back, lineno=0)
-            (after if target is not None else before).append(swapped)
+            for local in [r for r in results if r != "_"] if results else made[1:]:
+                back = marked("jnp.swapaxes(y, 0, 1)", y=name(local))
+                swapped = ast.Assign([ast.Name(local, ast.Store())], back, lineno=0)
+                (after if results else before).append(swapped)
         _become(call, run)
 
     def _step(self, given: list[str], body: list[ast.stmt]) -> ast.FunctionDef:
@@ -250,6 +250,14 @@ class _Scans:
         return self._step(
             given, [with_names(copy.deepcopy(s), {first: layer}) for s in body]
         )
+
+
+def _results(target: ast.expr | None) -> list[str]:
+    """The names of what a scan makes of all elements, `carry, (y, z)`; none where it has no names."""
+    last = target.elts[-1] if isinstance(target, ast.Tuple) else None
+    places = last.elts if isinstance(last, ast.Tuple) else [last]
+    found = [place.id for place in places if isinstance(place, ast.Name)]
+    return found if len(found) == len(places) else []
 
 
 def _become(node: ast.AST, other: ast.AST) -> None:

@@ -1,5 +1,7 @@
 """What only tells types: `typing.cast(Array, self.bias)` is the value, and a local dtype is what it is.
 
+`jax.lax.convert_element_type(x, jnp.float32)` is `x.astype(jnp.float32)`.
+
 dtype = jnp.float32                     becomes        x = x.astype(jnp.float32) / 255
 x = x.astype(dtype) / 255
 """
@@ -9,9 +11,10 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, with_names
+from mlax_scaffold.conversion.source.trees import is_name, literal, with_names
 
 _CASTS = ("typing.cast", "typing_extensions.cast")
+_CONVERTS = "jax.lax.convert_element_type"
 _DTYPES = tuple(
     f"{module}.{title}"
     for module in ("jax.numpy", "numpy")
@@ -22,8 +25,9 @@ _DTYPES = tuple(
 def without_type_casts(origin: Origin) -> None:
     """Write both so, in place."""
     modules = {full.partition(".")[0] for full in origin.imports.values()}
-    if modules & {"typing", "typing_extensions"}:
+    if modules & {"typing", "typing_extensions", "jax"}:
         _Casts(origin).visit(origin.tree)
+        ast.fix_missing_locations(origin.tree)
     if not origin.uses("jax"):
         return
     for node in origin.classes.values():
@@ -56,5 +60,11 @@ class _Casts(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        casts = self.origin.qualified(node.func) in _CASTS
-        return node.args[1] if casts and len(node.args) == 2 else node
+        full = self.origin.qualified(node.func)
+        match node.args:
+            case [_, value] if full in _CASTS:
+                return value
+            case [array, dtype] if full == _CONVERTS and literal(array) is array:
+                func = ast.Attribute(array, "astype", ast.Load())
+                return ast.copy_location(ast.Call(func, [dtype], []), node)
+        return node

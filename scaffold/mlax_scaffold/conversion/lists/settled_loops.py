@@ -126,13 +126,17 @@ def _involved(origin: Origin, call: ast.FunctionDef) -> bool:
     return bool(loops) and (nested or pops or _flattened(origin, call, loops))
 
 
+_CONVOLUTIONS = ("flax.linen.Conv", "haiku.Conv1D", "haiku.Conv2D")
+_FLATTENS = ("reshape", "ravel", "flatten", "Flatten")
+
+
 def _flattened(origin: Origin, call: ast.FunctionDef, loops: list[ast.For]) -> bool:
     """Whether what loops make smaller by windows of their own is flattened afterwards."""
     strided = any(
         isinstance(part, ast.Call)
-        and origin.qualified(part.func) == "flax.linen.Conv"
+        and origin.qualified(part.func) in _CONVOLUTIONS
         and any(
-            k.arg == "strides" and names(k.value) & {*targets(loop.target)}
+            k.arg in ("stride", "strides") and names(k.value) & {*targets(loop.target)}
             for k in part.keywords
         )
         for loop in loops
@@ -141,7 +145,7 @@ def _flattened(origin: Origin, call: ast.FunctionDef, loops: list[ast.For]) -> b
     flat = any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
-        and part.func.attr in ("reshape", "ravel", "flatten")
+        and part.func.attr in _FLATTENS
         for part in ast.walk(call)
     )
     return strided and flat

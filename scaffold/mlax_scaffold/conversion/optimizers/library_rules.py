@@ -79,7 +79,7 @@ _RULES = {
         {"learning_rate": ("learning_rate",), "momentum": ("momentum",)},
     ),
 }
-_AROUND = {
+AROUND = {
     "optax.contrib.schedule_free": "ScheduleFree",
     "optax.contrib.schedule_free_adamw": "ScheduleFree",
     "optax.contrib.schedule_free_sgd": "ScheduleFree",
@@ -100,8 +100,8 @@ _REQUIRED = 0.1
 
 def way_of_library(full: str) -> str:
     """What to write for something of optax that becomes no spec."""
-    if full in _AROUND:
-        return f"convert the optimizer that it is given, and give that to `{_AROUND[full]}` of the library"
+    if full in AROUND:
+        return f"convert the optimizer that it is given, and give that to `{AROUND[full]}` of the library"
     if full in _ALONE:
         return f"use `{_ALONE[full]}` of the library as it is"
     return "put it into a Chain with the optimizer of the library that does the same"

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.forms.leaf_functions import (
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
 from mlax_scaffold.conversion.rows.tables.optax import TREE_MAPS
 from mlax_scaffold.conversion.rows.tables.optax_schedules import scheduled
+from mlax_scaffold.conversion.source.free_names import bound_by
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     expression,
@@ -238,6 +239,29 @@ def _at(
         made = called(ast.Call(replaced(value, inner), [count], []))
         return _Inner(origin, functions, known).visit(made)
     return None
+
+
+def with_called_schedules(
+    origin: Origin,
+    update: ast.FunctionDef,
+    functions: Mapping[str, ast.FunctionDef],
+    known: Mapping[str, ast.expr],
+) -> ast.FunctionDef:
+    """A function of an update with what schedules are in the steps that it calls them with."""
+    bound = bound_by(update.body) | {a.arg for a in update.args.args}
+    held = {k: v for k, v in known.items() if k not in bound}
+
+    class Named(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.expr:
+            self.generic_visit(node)
+            schedule = held.get(getattr(node.func, "id", ""))
+            if schedule is not None and len(node.args) == 1:
+                made = _at(origin, schedule, functions, held, node.args[0])
+                return node if made is None else ast.copy_location(made, node)
+            return node
+
+    made = Named().visit(copy.deepcopy(update))
+    return ast.fix_missing_locations(made)
 
 
 class _Inner(ast.NodeTransformer):

@@ -23,6 +23,7 @@ from mlax_scaffold.conversion.optimizers.optimizer_chains import (
     rate,
     stateless_update,
     taken_apart,
+    with_called_schedules,
     with_shared_end,
     without_aliases,
     without_lists,
@@ -344,6 +345,7 @@ def _pair(
     current: ast.expr,
 ) -> ast.expr:
     """A pair of functions: states are moments, numbers of all leaves, or the number of the step."""
+    update = with_called_schedules(translator.origin, update, functions, known)
     given = [a.arg for a in update.args.args]
     title = given[1] if len(given) > 1 and "state" not in given[1] else "trace"
     begun = init_values(translator, init) if init is not None else []

@@ -46,6 +46,16 @@ class FunctionalCalculations:
             return None if same(dtype.value, x) else dtype  # type: ignore[arg-type]
         return self._count(dtype)
 
+    def _norm_of_matrices(self, x: Arg, order: Arg, axis: Arg, keepdims: Arg) -> Arg:
+        """A norm of NumPy: one of matrices along two axes, but for that of Frobenius."""
+        along = literal(axis) if is_given(axis) else None
+        several = along is None or (isinstance(along, tuple | list) and len(along) == 2)
+        plain = not is_given(order) or is_none(order) or literal(order) == "fro"
+        if plain or not several:
+            return self._norm(x, order, axis, keepdims)
+        made = marked("jnp.linalg.norm(x, p)", x=x, p=order)
+        return with_keywords(made, axis=axis, keepdims=keepdims)
+
     def _norm(self, x: Arg, order: Arg, axis: Arg, keepdims: Arg) -> Arg:
         value = literal(order) if is_given(order) else 2
         if value in (2, 2.0, "fro"):

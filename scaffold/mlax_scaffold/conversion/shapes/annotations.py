@@ -302,10 +302,12 @@ def _told(known: ast.expr, texts: Mapping[str, str], fields: set[str]) -> str:
         return text
     names = set(re.findall(r"[A-Za-z_]\w*", text))
     known_names = {*fields, *texts.values()}
+    # The first and the last of several sizes may stand there as names do.
+    plain = re.sub(r"\b([A-Za-z_]\w*)\[(0|-1)\]", r"\1", text)
     if (
         "@" in text
         or not names <= known_names
-        or not re.fullmatch(r"[\w +*/()-]+", text)
+        or not re.fullmatch(r"[\w +*/()-]+", plain)
     ):
         return "_"
     if (

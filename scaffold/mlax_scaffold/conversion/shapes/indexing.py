@@ -245,6 +245,10 @@ class Indexing(ShapeFunctions):
         if self.examples and whole and _new(parts[0]) and len(old) == len(array.axes):
             # `query[None, :]`: of one example there are no other axes.
             return self.symbols.ranked(array, ["_"] * len(old))
+        first = whole and [_new(p) for p in parts[:2]] == [False, True]
+        if first and len(old) == len(array.axes) == 1 and not self.examples:
+            # `scale[:, None]`: features of each example, beside those of several positions.
+            return self.symbols.ranked(array, ("batch", "_"))
         if not self.vectors and not array.axes and _is_first_or_last(parts):
             # `hidden[:, 0]`: of each sequence that of one position.
             return self.symbols.ranked(array, ("batch", "positions", "features"))

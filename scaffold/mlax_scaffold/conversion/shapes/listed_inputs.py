@@ -57,9 +57,6 @@ def keyed_inputs(
     found: dict[str, Value] = {}
     for argument in inputs:
         given = argument.arg
-        typed = ast.unparse(argument.annotation) if argument.annotation else ""
-        if not re.match(r"['\"]?(typing\.)?(dict|Dict|Mapping)\b", typed):
-            continue
         parts = [p for p in ast.walk(forward) if isinstance(p, ast.Subscript)]
         read = {id(p.value): literal(p.slice) for p in parts if is_name(p.value, given)}
         every = [p for s in forward.body for p in ast.walk(s) if is_name(p, given)]

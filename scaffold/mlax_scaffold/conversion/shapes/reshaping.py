@@ -224,6 +224,9 @@ class Reshaping(Growing):
         merged = self._merged(array, values[0], tail)
         if merged is not None:
             return merged
+        behind = self._behind(array, values[0])
+        if behind is not None:
+            return Array([*behind, *map(self._told, tail)], False, array.kind)
         first = places[0]
         if isinstance(first, ast.Starred) and ast.unparse(first).endswith(
             (".shape[:-1]", "batch")
@@ -269,7 +272,8 @@ class Reshaping(Growing):
         if own and 0 < -(stop or 0) <= len(array.axes):
             # `y.reshape(*y.shape[:-2], -1)`: its own last axes.
             return array.like([*array.axes[:stop], product(array.axes[stop:])])
-        alike = other.prefix is array.prefix and other.lead == array.lead
+        known = not other.lead and not array.lead
+        alike = known or (other.prefix is array.prefix and other.lead == array.lead)
         if first.start is not None or stop is None or stop >= 0 or not alike:
             return None
         kept = len(other.axes) + stop
@@ -278,6 +282,15 @@ class Reshaping(Growing):
         if more < 1 or kept < 0 or not all(a is b for a, b in same_axes):
             return None
         return array.like([*array.axes[:kept], product(array.axes[kept:])])
+
+    def _behind(self, array: Array, first: Value) -> list[ast.expr] | None:
+        """The first axes of another array that has more or fewer, behind which others are told; None else."""
+        if not isinstance(first, Shape) or first.array is array or array.lead:
+            return None
+        other, stop = first.array, first.stop
+        if other.lead or first.start is not None or len(other.axes) == len(array.axes):
+            return None
+        return other.axes[:stop] if stop is not None and stop < 0 else None
 
     def _kept(self, array: Array, count: int) -> bool:
         """Whether the first axes of an array are known, as all are; that one follows them is taken so."""

@@ -74,11 +74,13 @@ class ShapeFunctions(Joints):
                 # Those of sequences, whose positions a mask selects, or that are pooled.
                 self.symbols.ranked(array, ("batch", "positions", "features"))
         if array.lead and self.examples and self.single and axes == [0]:
-            # The one axis of one example.
-            self.symbols.ranked(array, ["features"] * len(array.axes))
+            # The one axis of one example; along the first of several where none is known.
+            known = ["features"] * len(array.axes)
+            self.symbols.ranked(array, known or ("items", "features"))
         if array.lead and self.vectors and not self.single and axes == [0]:
             # What is mapped over is the one axis before those of an example.
-            self.symbols.ranked(array, ("items", *["_"] * len(array.axes)))
+            kept = ["_"] * len(array.axes) or ["features"]
+            self.symbols.ranked(array, ("items", *kept))
         if array.lead:
             if any(a >= 0 for a in axes):
                 return None

@@ -105,6 +105,7 @@ def numpy_of(node: Tree) -> Tree:
 
 
 MADE = ("zeros", "ones", "empty", "full")
+_WHOLE = ("int", "int32", "int64", "int_", "uint8", "uint32")
 _SAME = (
     *("exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "square", "abs", "power"),
     *("tril", "triu", "asarray", "array", "flip", "negative", "reciprocal"),
@@ -251,10 +252,20 @@ def _broadcast(
     return made
 
 
-def filled(sizes: Value, symbols: Symbols) -> Array | None:
-    """An array that is made of sizes; None where none of them is known."""
+def filled(sizes: Value, symbols: Symbols, call: ast.Call) -> Array | None:
+    """An array that a call makes of sizes; None where none of them is known."""
     items = sizes.items if isinstance(sizes, Several) else [sizes]
     known = [i.value if isinstance(i, Number) else None for i in items]
     if not any(known) or any(isinstance(i, Shape) for i in items):
         return None
-    return Array([a if a is not None else symbols.fresh("_") for a in known], False)
+    axes = [a if a is not None else symbols.fresh("_") for a in known]
+    return Array(axes, False, _kind_made(call))
+
+
+def _kind_made(call: ast.Call) -> str:
+    """What the elements are by the dtype that is given."""
+    given = [*call.args[1:], *(k.value for k in call.keywords if k.arg == "dtype")]
+    told = [ast.unparse(a).strip("'").rpartition(".")[2] for a in given]
+    if any(text in ("bool", "bool_") for text in told):
+        return "Bool"
+    return "Int" if any(text in _WHOLE for text in told) else "Float"

@@ -37,7 +37,8 @@ class _Absent(ast.NodeTransformer):
         at = literal(node.slice)
         if isinstance(node.value, ast.List | ast.Tuple) and type(at) is int:
             listed = node.value.elts
-            starred = any(isinstance(e, ast.Starred) for e in listed)
+            passed = listed[: at + 1] if at >= 0 else listed[at:]
+            starred = any(isinstance(e, ast.Starred) for e in passed)
             if not starred and -len(listed) <= at < len(listed):
                 return listed[at]
         return node

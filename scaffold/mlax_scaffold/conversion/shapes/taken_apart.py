@@ -16,12 +16,13 @@ def taken_apart(method: ast.FunctionDef) -> dict[str, Several]:
     given = {a.arg: a for a in (*method.args.args, *method.args.kwonlyargs)}
     steps = {p.name: p for p in method.body if isinstance(p, ast.FunctionDef)}
     bound = {t for part in ast.walk(method) for t in _bound(part)}
+    before: set[str] = set()
     found: dict[str, Several] = {}
     for part in [p for s in method.body for p in _where_there(s)]:
         match part:
             case ast.Assign(targets=[ast.Tuple() as target], value=ast.Name(id=local)):
                 # One that is bound anew is taken apart where nothing else was done with it.
-                first = local not in bound or local in targets(target)
+                first = local not in before or local in targets(target)
                 made = _structure(target)
                 if first and local in given and made and not _is_array(given[local]):
                     found.setdefault(local, made)
@@ -30,6 +31,7 @@ def taken_apart(method: ast.FunctionDef) -> dict[str, Several]:
                 for local, made in _scanned(call, steps).items():
                     if local in given and local not in bound:
                         found.setdefault(local, made)
+        before |= {t for inner in ast.walk(part) for t in _bound(inner)}
     return found
 
 

@@ -127,15 +127,17 @@ class Origin:
 
     @cached_property
     def comments(self) -> Mapping[int, tuple[str, bool]]:
-        """The comments by line, with whether one stands alone in its line."""
+        """The comments by line, with whether one stands alone in its line; none beside imports."""
         found: dict[int, tuple[str, bool]] = {}
         lines = self.text.splitlines()
+        imports = re.compile(r"(import|from)\s")
         try:
             for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
                 if token.type == tokenize.COMMENT:
                     line, column = token.start
                     alone = not lines[line - 1][:column].strip()
-                    found[line] = (token.string, alone)
+                    if not imports.match(lines[line - 1]):
+                        found[line] = (token.string, alone)
         except (tokenize.TokenError, IndentationError):
             pass
         return found

@@ -35,7 +35,8 @@ FUNCTIONS = {
     "jax.numpy.var": Row(_BIASED, "calc.biased('var', a, axis, keepdims, ddof, where)"),
     "jax.numpy.std": Row(_BIASED, "calc.biased('std', a, axis, keepdims, ddof, where)"),
     "jax.numpy.linalg.norm": Row(
-        "(x, ord=_, axis=_, keepdims=_)", "calc.norm(x, ord, axis, keepdims)"
+        "(x, ord=_, axis=_, keepdims=_)",
+        "calc.norm_of_matrices(x, ord, axis, keepdims)",
     ),
     "jax.numpy.broadcast_to": Row("(array, shape)", "calc.spread(array, shape)"),
     "jax.scipy.special.logsumexp": _NN["logsumexp"],

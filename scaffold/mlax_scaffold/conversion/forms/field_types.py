@@ -1,0 +1,51 @@
+"""Types that a class says of its fields, as those of what its constructor is given for them.
+
+t1: float                                       t1: float
+
+def __init__(self, dim, t1, *, key):            def __init__(self, dim, t1: float, *, key):
+    self.t1 = t1                                    self.t1 = t1
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from mlax_scaffold.conversion.source.arguments_of import method_of
+from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import self_attribute
+
+_KINDS = ("float", "bool", "str")
+"""Whole numbers are sizes where they are used so, and else what their type says."""
+
+
+def with_field_types(origin: Origin) -> None:
+    """Write them so, in place."""
+    for node in origin.classes.values():
+        start = method_of(node, "__init__")
+        told = {
+            p.target.id: p.annotation
+            for p in node.body
+            if isinstance(p, ast.AnnAssign)
+            and isinstance(p.target, ast.Name)
+            and ast.unparse(p.annotation) in _KINDS
+        }
+        if start is None or not told:
+            continue
+        kept = _kept(start)
+        for argument in (*start.args.args, *start.args.kwonlyargs):
+            kind = told.get(kept.get(argument.arg, ""))
+            if argument.annotation is None and kind is not None:
+                argument.annotation = copy.deepcopy(kind)
+
+
+def _kept(start: ast.FunctionDef) -> dict[str, str]:
+    """The attributes that parameters are kept in as they are."""
+    found: dict[str, str] = {}
+    for node in start.body:
+        match node:
+            case ast.Assign(targets=[target], value=ast.Name(id=given)):
+                attribute = self_attribute(target)
+                if attribute is not None:
+                    found[given] = attribute
+    return found
