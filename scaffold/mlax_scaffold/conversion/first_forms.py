@@ -41,6 +41,7 @@ from mlax_scaffold.conversion.forms.listed_dictionaries import (
 from mlax_scaffold.conversion.forms.listed_ranges import without_listed_ranges
 from mlax_scaffold.conversion.forms.mapped_trees import without_mapped_trees
 from mlax_scaffold.conversion.forms.masked_rows import without_masked_rows
+from mlax_scaffold.conversion.forms.masks_of_calls import without_masks_of_calls
 from mlax_scaffold.conversion.forms.merged_settings import without_merged_settings
 from mlax_scaffold.conversion.forms.module_functions import without_module_functions
 from mlax_scaffold.conversion.forms.named_methods import without_named_methods
@@ -86,6 +87,7 @@ from mlax_scaffold.conversion.handed.held_functions import without_held_function
 from mlax_scaffold.conversion.handed.shared_sequentials import (
     without_shared_sequentials,
 )
+from mlax_scaffold.conversion.handed.spread_arguments import without_spread_arguments
 from mlax_scaffold.conversion.handed.spread_tuples import without_spread_tuples
 from mlax_scaffold.conversion.handed.starred_parameters import (
     without_starred_parameters,
@@ -112,6 +114,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     """
     without_library_decoders(origin)
     without_device_code(origin)
+    without_masks_of_calls(origin)
     with_number_kinds(origin)
     with_known_absences(origin)
     with_text_parameters(origin, thing)
@@ -132,6 +135,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     without_decode_caches(origin, thing, notes)
     without_given_objects(origin)
     without_module_functions(origin)
+    without_spread_arguments(origin, thing, notes)
     without_filled_layers(origin, notes)
     without_spread_tuples(origin, thing)
     without_partial_classes(origin)
