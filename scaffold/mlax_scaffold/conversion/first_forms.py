@@ -94,6 +94,7 @@ from mlax_scaffold.conversion.handed.starred_parameters import (
 )
 from mlax_scaffold.conversion.lists.lists_or_layers import with_lists_apart
 from mlax_scaffold.conversion.lists.other_lists import without_other_lists
+from mlax_scaffold.conversion.lists.weightless_lists import without_weightless_lists
 from mlax_scaffold.conversion.lists.wrapped_lists import without_wrapped_lists
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.made_of import leave_others_out
@@ -191,6 +192,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     without_chosen_classes(origin, LAYERS)
     without_chosen_calls(origin)
     without_wrapped_lists(origin)
+    without_weightless_lists(origin)
     without_strided_lists(origin)
     without_called_flags(origin, thing)
     without_never_given_flags(origin, thing)

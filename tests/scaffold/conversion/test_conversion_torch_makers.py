@@ -376,3 +376,25 @@ class Thing(nn.Module):
         return x + self.places
 """).text
     assert "jax.random.uniform(key, shape, dtype, -0.02, 0.02), (4, self.dim))" in text
+
+
+def test_lists_of_layers_without_weights_are_made_where_they_are_called():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, count, size, out):
+        super().__init__()
+        self.count = count
+        self.flattens = nn.ModuleList()
+        self.linears = nn.ModuleList()
+        for _ in range(count):
+            self.flattens.append(nn.Flatten(start_dim=-2))
+            self.linears.append(nn.Linear(size, out))
+
+    def forward(self, x):
+        found = []
+        for i in range(self.count):
+            found.append(self.linears[i](self.flattens[i](x[:, i, :, :])))
+        return torch.stack(found, dim=1)
+""").text
+    assert "flattens" not in text
+    assert "reshape(" in text
