@@ -42,6 +42,7 @@ from mlax_scaffold.conversion.forms.listed_dictionaries import (
 from mlax_scaffold.conversion.forms.listed_ranges import without_listed_ranges
 from mlax_scaffold.conversion.forms.mapped_trees import without_mapped_trees
 from mlax_scaffold.conversion.forms.masked_rows import without_masked_rows
+from mlax_scaffold.conversion.forms.masks_of_calls import without_masks_of_calls
 from mlax_scaffold.conversion.forms.merged_settings import without_merged_settings
 from mlax_scaffold.conversion.forms.module_functions import without_module_functions
 from mlax_scaffold.conversion.forms.named_methods import without_named_methods
@@ -90,12 +91,14 @@ from mlax_scaffold.conversion.handed.held_functions import without_held_function
 from mlax_scaffold.conversion.handed.shared_sequentials import (
     without_shared_sequentials,
 )
+from mlax_scaffold.conversion.handed.spread_arguments import without_spread_arguments
 from mlax_scaffold.conversion.handed.spread_tuples import without_spread_tuples
 from mlax_scaffold.conversion.handed.starred_parameters import (
     without_starred_parameters,
 )
 from mlax_scaffold.conversion.lists.lists_or_layers import with_lists_apart
 from mlax_scaffold.conversion.lists.other_lists import without_other_lists
+from mlax_scaffold.conversion.lists.weightless_lists import without_weightless_lists
 from mlax_scaffold.conversion.lists.wrapped_lists import without_wrapped_lists
 from mlax_scaffold.conversion.optimizers.absent_wrappers import without_absent_wrappers
 from mlax_scaffold.conversion.rows.tables import LAYERS
@@ -117,6 +120,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     """
     without_library_decoders(origin)
     without_device_code(origin)
+    without_masks_of_calls(origin)
     with_number_kinds(origin)
     with_field_types(origin)
     with_known_absences(origin)
@@ -140,6 +144,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     without_decode_caches(origin, thing, notes)
     without_given_objects(origin)
     without_module_functions(origin)
+    without_spread_arguments(origin, thing, notes)
     without_filled_layers(origin, notes)
     without_spread_tuples(origin, thing)
     without_partial_classes(origin)
@@ -197,6 +202,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     without_chosen_classes(origin, LAYERS)
     without_chosen_calls(origin)
     without_wrapped_lists(origin)
+    without_weightless_lists(origin)
     without_strided_lists(origin)
     without_called_flags(origin, thing)
     without_never_given_flags(origin, thing)

@@ -29,6 +29,7 @@ from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.forms.distributions import without_distributions
 from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_functions
 from mlax_scaffold.conversion.forms.drawn_buffers import without_drawn_buffers
+from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
@@ -204,6 +205,8 @@ def with_plain_forms(
             if run > 1
             else with_run_constructors(origin, thing, notes)
         )
+        # What a function made and filled stands in the constructor by now.
+        with_drawn_weights(origin)
     without_handed_sizes(origin, thing)
     without_told_dtypes(origin)
     without_fresh_changes(origin)
@@ -245,7 +248,7 @@ def with_plain_forms(
     without_making_locals(origin, LAYERS)
     without_making_methods(origin, thing, LAYERS, notes)
     without_default_functions(origin)
-    without_kept_results(origin)
+    without_kept_results(origin, notes)
     without_derived_layers(origin)
     without_drawn_buffers(origin, notes)
     without_changed_buffers(origin)

@@ -507,3 +507,167 @@ def test_an_input_called_x_that_is_not_the_first_one_has_its_place():
         + module("Thing", "self.gate = Gate(dim)", "x, y: return self.gate(x=y, g=x)")
     ).text
     assert "return self.gate(x, y)" in text
+
+
+def test_methods_that_return_early_are_parted_by_texts():
+    text = converted("""\
+class Normalize(nn.Module):
+    def __init__(self, dim, off=False):
+        super().__init__()
+        self.dim = dim
+        self.off = off
+
+    def forward(self, x, mode):
+        if mode == "norm":
+            self._measure(x)
+            x = self._normalize(x)
+        elif mode == "denorm":
+            x = self._restore(x)
+        else:
+            raise NotImplementedError
+        return x
+
+    def _measure(self, x):
+        self.mean = x.mean(1, keepdim=True)
+
+    def _normalize(self, x):
+        if self.off:
+            return x
+        return x - self.mean
+
+    def _restore(self, x):
+        if self.off:
+            return x
+        x = x + self.mean
+        return x
+
+
+class Thing(nn.Module):
+    def __init__(self, length, dim):
+        super().__init__()
+        self.normalize = Normalize(dim)
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        b, t, d = x.shape
+        x = self.normalize(x, "norm")
+        x = self.fc(x)
+        return self.normalize(x, "denorm")
+""").text
+    assert "mean=normalize_mean)" in text
+    assert "self.mean" not in text
+
+
+def test_a_class_with_another_name_is_still_known():
+    body = """\
+class Normalize(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x, mode):
+        if mode == "norm":
+            self.mean = x.mean(1, keepdim=True)
+            return (x - self.mean) * self.scale
+        return x / self.scale + self.mean
+
+
+class Thing(nn.Module):
+    def __init__(self, length, dim):
+        super().__init__()
+        self.normalize = Normalize(dim)
+        self.fc = nn.Linear(length, length)
+
+    def forward(self, x):
+        x = self.normalize(x, "norm")
+        x = self.fc(x.permute(0, 2, 1)).permute(0, 2, 1)
+        return self.normalize(x, "denorm")
+"""
+    plain, other = (
+        convert("thing.py", TORCH + body, "Thing", "FromThing", taken=taken)
+        for taken in ((), ("Normalize",))
+    )
+    assert "class FromThingNormalize(Layer):" in other.text
+    (one,) = re.findall(
+        r"def forward.*length.*", plain.text.partition("class FromThing(")[2]
+    )
+    assert one in other.text
+
+
+def test_what_is_registered_for_loaded_weights_and_made_later_is_left_out():
+    made = converted("""\
+class Cache(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.register_buffer("k", torch.zeros(size))
+
+    def update(self, at, k):
+        self.k[at] = k
+        return self.k
+
+
+class Attention(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.key = nn.Linear(dim, dim)
+        self.cache = None
+        self._register_load_state_dict_pre_hook(self.load_hook)
+
+    def load_hook(self, state_dict, prefix, *args):
+        state_dict[prefix + "key.weight"] = state_dict.pop(prefix + "wk.weight")
+
+    def forward(self, x, at=None):
+        k = self.key(x)
+        if self.cache is not None:
+            k = self.cache.update(at, k)
+        return k
+
+
+class Thing(nn.Module):
+    def __init__(self, dim, depth):
+        super().__init__()
+        self.layers = nn.ModuleList(Attention(dim) for _ in range(depth))
+
+    def setup_caches(self, size):
+        for layer in self.layers:
+            layer.attention.cache = Cache(size)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+""")
+    assert "cache" not in made.text.lower().partition("def forward")[2]
+    assert "state_dict" not in made.text
+    assert any("load_hook" in note.what for note in made.notes)
+
+
+def test_an_object_that_a_call_makes_to_hold_a_mask_is_the_mask():
+    text = converted("""\
+class CausalMask():
+    def __init__(self, batch, length, device="cpu"):
+        shape = [batch, 1, length, length]
+        with torch.no_grad():
+            self._mask = torch.triu(torch.ones(shape, dtype=torch.bool), diagonal=1).to(device)
+
+    @property
+    def mask(self):
+        return self._mask
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x, attn_mask=None):
+        b, t, d = x.shape
+        scores = torch.einsum("btd,bsd->bts", self.fc(x), x)[:, None]
+        if attn_mask is None:
+            attn_mask = CausalMask(b, t, device=x.device)
+        scores.masked_fill_(attn_mask.mask, -1e9)
+        return torch.softmax(scores, dim=-1)[:, 0] @ x
+""").text
+    assert "causal_mask(" in text
+    assert ".mask" not in text
+    assert "class CausalMask" not in text

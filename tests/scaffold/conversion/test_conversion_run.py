@@ -226,3 +226,77 @@ class Thing(nn.Module):
         if "self.layers_" in line and "= Block" in line
     )
     assert first != second == third
+
+
+SHIFTED = """\
+class Block(nn.Module):
+    def __init__(self, dim, size, shift=0):
+        super().__init__()
+        self.shift = shift
+        self.fc = nn.Linear(dim, dim)
+        if shift > 0:
+            mask = torch.zeros((size, size))
+            slices = (slice(0, -shift), slice(-shift, None))
+            count = 0
+            for h in slices:
+                mask[h, :] = count
+                count += 1
+        else:
+            mask = None
+        self.register_buffer("mask", mask)
+
+    def forward(self, x):
+        x = self.fc(x)
+        return x if self.mask is None else x + self.mask.sum()
+
+
+class Thing(nn.Module):
+    def __init__(self, dim=8, size=4, depths=[2], names=[None]):
+        super().__init__()
+        self.stages = nn.ModuleList()
+        for depth in depths:
+            self.stages.append(
+                nn.ModuleList([
+                    Block(dim, size, shift=0 if i % 2 == 0 else size // 2)
+                    for i in range(depth)
+                ])
+            )
+
+    def forward(self, x):
+        for stage in self.stages:
+            for block in stage:
+                x = block(x)
+        return x
+"""
+
+
+def test_arrays_that_a_constructor_fills_in_loops_are_filled_there():
+    text = settled(SHIFTED, run=3)
+    assert "mask[slice(0, -2), :] = 0" in text
+    assert "mask[slice(-2, None), :] = 1" in text
+
+
+def test_a_way_to_make_a_class_that_is_not_run_is_a_class_of_its_own():
+    body = SHIFTED.replace("for h in slices:", "for h in reversed(list(slices)):")
+    text = settled(body, run=3)
+    assert "class Block2(Layer):" in text
+    assert "Block2(" in text.partition("class FromThing")[2]
+
+
+def test_what_a_branch_sets_that_is_not_taken_is_not_there():
+    text = settled(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim=8, freq="h"):
+        super().__init__()
+        if freq == "t":
+            self.minute = nn.Embedding(4, dim)
+        self.hour = nn.Embedding(24, dim)
+
+    def forward(self, x):
+        minute = self.minute(x) if hasattr(self, "minute") else 0.
+        return self.hour(x) + minute
+"""
+    )
+    assert "self.minute" not in text
+    assert "Embed(24, " in text

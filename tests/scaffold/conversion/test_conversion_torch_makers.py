@@ -251,3 +251,150 @@ class Thing(nn.Module):
         return x + self.last[ends]
 """)
     assert "ends = jnp.sum(mask.astype(jnp.int32), axis=1) - 1" in made.text
+
+
+CONVOLUTIONS = """\
+import math
+
+
+def Conv1d1x1(n, m, bias=True):
+    return Conv1d(n, m, kernel_size=1, bias=bias)
+
+
+def Conv1d(n, m, kernel_size, std_mul=4.0, **kwargs):
+    layer = nn.Conv1d(n, m, kernel_size, **kwargs)
+    std = math.sqrt(std_mul / (kernel_size * n))
+    layer.weight.data.normal_(mean=0, std=std)
+    if layer.bias is not None:
+        layer.bias.data.zero_()
+    return layer
+
+
+class Block(nn.Module):
+    def __init__(self, dim, *args, **kwargs):
+        super().__init__()
+        self.conv = Conv1d(dim, dim, 3, padding=1, *args, **kwargs)
+        self.out = Conv1d1x1(dim, dim, bias=False)
+
+    def forward(self, x):
+        return x + self.out(torch.tanh(self.conv(x)))
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.block = Block(dim)
+
+    def forward(self, x):
+        return self.block(x)
+"""
+
+
+def test_what_functions_of_layers_hand_on_is_what_the_file_gives():
+    text = converted(CONVOLUTIONS).text
+    assert "Conv(1, self.dim, self.dim, 3, padding=1" in text
+    assert "Conv(1, self.dim, self.dim, 1, padding=0, use_bias=False" in text
+    assert text.count("kernel_initializer=normal(math.sqrt(4.0 / ") == 2
+    assert "kwargs" not in text
+
+
+def test_a_method_that_arrays_have_too_is_called_by_nothing():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.trunk = nn.Sequential(nn.Linear(dim, dim), nn.ReLU())
+        self.outputs = dict()
+
+    def forward(self, x):
+        x = self.trunk(x)
+        self.outputs["x"] = x
+        return x.exp().log()
+
+    def log(self, logger, step):
+        for k, v in self.outputs.items():
+            logger.log_histogram(f"train/{k}", v, step)
+        for i, m in enumerate(self.trunk):
+            if type(m) == nn.Linear:
+                logger.log_param(f"train/fc{i}", m, step)
+""")
+    assert "logger" not in made.text
+    assert "outputs" not in made.text
+    assert any("`log` is left out" in note.what for note in made.notes)
+
+
+def test_what_makes_an_object_of_the_class_is_no_part_of_it():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+
+    @staticmethod
+    def from_pretrained(name):
+        import json
+        return Thing(json.load(open(name))["dim"])
+
+    def forward(self, x):
+        return self.fc(x)
+""")
+    assert "json" not in made.text
+
+
+def test_a_method_that_weights_begin_by_alone_has_no_counterpart():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.weight = nn.Parameter(torch.Tensor(dim, dim))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        with torch.no_grad():
+            self.weight.data.copy_(self.fitted(torch.rand(3, 3)))
+
+    def fitted(self, x):
+        return torch.linalg.lstsq(x, x).solution
+
+    def forward(self, x):
+        return x @ self.weight
+""")
+    assert "lstsq" not in made.text
+    assert any("copy_" in note.what for note in made.notes)
+
+
+def test_a_local_that_is_filled_and_becomes_a_weight_is_that_weight():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        places = torch.empty((4, dim))
+        nn.init.uniform_(places, -0.02, 0.02)
+        self.places = nn.Parameter(places, requires_grad=True)
+
+    def forward(self, x):
+        return x + self.places
+""").text
+    assert "jax.random.uniform(key, shape, dtype, -0.02, 0.02), (4, self.dim))" in text
+
+
+def test_lists_of_layers_without_weights_are_made_where_they_are_called():
+    text = converted("""\
+class Thing(nn.Module):
+    def __init__(self, count, size, out):
+        super().__init__()
+        self.count = count
+        self.flattens = nn.ModuleList()
+        self.linears = nn.ModuleList()
+        for _ in range(count):
+            self.flattens.append(nn.Flatten(start_dim=-2))
+            self.linears.append(nn.Linear(size, out))
+
+    def forward(self, x):
+        found = []
+        for i in range(self.count):
+            found.append(self.linears[i](self.flattens[i](x[:, i, :, :])))
+        return torch.stack(found, dim=1)
+""").text
+    assert "flattens" not in text
+    assert "reshape(" in text

@@ -139,3 +139,23 @@ def test_images_are_sampled_at_places_by_a_function():
     assert "return sample_aligned(x, grid)" in text
     assert "def sample_aligned(x, grid):" in text
     assert "x: Float['batch" in text
+
+
+def test_losses_that_are_locals_are_called_as_functions():
+    made = converted("""\
+class Thing(nn.Module):
+    def __init__(self, dim, classes):
+        super().__init__()
+        self.fc = nn.Linear(dim, classes)
+
+    def forward(self, x, labels):
+        logits = self.fc(x)
+        if labels.dtype == torch.long:
+            loss_fct = nn.CrossEntropyLoss()
+            loss = loss_fct(logits.view(-1, 4), labels.view(-1))
+        else:
+            loss_fct = nn.MSELoss()
+            loss = loss_fct(logits, labels)
+        return loss
+""")
+    assert "loss_fct" not in made.text

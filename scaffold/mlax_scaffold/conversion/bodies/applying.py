@@ -127,10 +127,11 @@ class Applying(Scanning):
         if known is None or known.kind != "layer" or known.call is None:
             return None
         layer = known.layer.removeprefix("@own:")
-        owner, signature = (
-            self.builder.origin.classes.get(layer),
-            self.results.get(layer),
-        )
+        signature = self.results.get(layer)
+        # A class whose name is taken has another one here than in the file.
+        titles = (t for t, i in self.builder.own.items() if i.name == layer)
+        known_as = self.builder.origin.classes
+        owner = next((known_as[t] for t in titles if t in known_as), None)
         told = _called_for(owner) if owner is not None else None
         if told is None or told[0] != func.attr or signature is None:  # type: ignore[attr-defined]
             return None

@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.definitions.own_calls import Taken, without_left_o
 from mlax_scaffold.conversion.forms.decorators import refuse_decorators
 from mlax_scaffold.conversion.forms.parts_methods import called_of_parts
 from mlax_scaffold.conversion.lists.key_loops import holds_keys
+from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.counting import counts, indexes
 from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.origin import Origin
@@ -111,7 +112,7 @@ class ClassMethods(AddedFields):
             title = _titled(function, entries)
             before = len(self.builder.notes.found)
             made = self._method(function, title, self._inputs(function))
-            if self._is_left_out(function, before):
+            if self._is_left_out(function, made, before):
                 left.add(title)
                 continue
             if "staticmethod" in decorators:
@@ -139,21 +140,39 @@ class ClassMethods(AddedFields):
                 return self._without_callers(kept, left | {method.name})
         return found
 
-    def _is_left_out(self, function: ast.FunctionDef, before: int) -> bool:
+    def _is_left_out(
+        self, function: ast.FunctionDef, made: ast.FunctionDef, before: int
+    ) -> bool:
         """Whether a method that nothing of the file calls has no counterpart, which is told."""
         notes = self.builder.notes
         refused = any(note.blocks for note in notes.found[before:]) or any(
             self_attribute(part) in _OF_ALL
             or _is_item(part)
             or self.builder.origin.qualified(part).startswith(_OUTSIDE)
+            or self.builder.origin.qualified(part) in LAYERS
             for part in ast.walk(function)
         )
         alone = uncalled(self.builder.origin, self.node) if refused else set()
-        if function.name not in alone:
+        if function.name not in alone and not self._begins(function, made):
             return False
         del notes.found[before:]
         self._remark_left_out(function, function.name)
         return True
+
+    def _begins(self, function: ast.FunctionDef, made: ast.FunctionDef) -> bool:
+        """Whether a method has no counterpart, and nothing but what fills weights calls it."""
+        full = map(self.builder.origin.qualified, ast.walk(made))
+        if not any(f.startswith("torch.") for f in full):
+            return False
+        title = function.name
+        begun = {*_SKIPPED, *self.builder.consumed, title}
+        parts = [m for m in self.methods.values() if m.name not in begun]
+        inside = any(self_attribute(p) == title for m in parts for p in ast.walk(m))
+        outside = any(
+            isinstance(p, ast.Attribute) and p.attr == title and not self_attribute(p)
+            for p in ast.walk(self.builder.origin.tree)
+        )
+        return not inside and not outside
 
     def _remark_left_out(self, function: ast.FunctionDef, title: str) -> None:
         self.builder.notes.remark(

@@ -21,6 +21,7 @@ from mlax_scaffold.conversion.source.trees import (
     is_name,
     replaced,
     self_attribute,
+    with_names,
     without_docstring,
 )
 
@@ -40,7 +41,7 @@ def with_drawn_weights(origin: Origin) -> None:
 
 
 def _block(origin: Origin, body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    for node in body:
+    for node in _without_locals(origin, body):
         if isinstance(node, ast.If | ast.With):
             node.body = [*_block(origin, node.body)]
         if isinstance(node, ast.If):
@@ -48,6 +49,55 @@ def _block(origin: Origin, body: list[ast.stmt]) -> Iterator[ast.stmt]:
         yield node
         for filled in _parted(origin, node):
             yield ast.copy_location(filled, node)
+
+
+def _without_locals(origin: Origin, body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements without locals that are new tensors, are filled, and become one weight."""
+    for at, node in enumerate(body):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=local)], value=made) if _is_new(
+                origin, made
+            ):
+                rest = body[at + 1 :]
+            case _:
+                continue
+        fills = [s for s in rest if _fills_local(origin, s, local)]
+        weights = [s for s in rest if _weight_of(origin, s, local)]
+        read = sum(is_name(p, local) for s in body for p in ast.walk(s))
+        if not fills or len(weights) != 1 or read != 2 + len(fills):
+            continue
+        last = rest.index(weights[0])
+        if any(rest.index(s) > last for s in fills):
+            continue
+        weight = weights[0]
+        assert isinstance(weight, ast.Assign)
+        assert isinstance(weight.value, ast.Call)
+        place = copy.deepcopy(weight.targets[0])
+        place.ctx = ast.Load()  # type: ignore[attr-defined]
+        weight.value.args[0] = made
+        parts: dict[str, ast.expr] = {local: place}
+        filled = [ast.copy_location(with_names(s, parts), s) for s in fills]
+        kept = [s for s in rest if s not in fills]
+        after = kept.index(weight) + 1
+        return _without_locals(
+            origin, [*body[:at], *kept[:after], *filled, *kept[after:]]
+        )
+    return body
+
+
+def _fills_local(origin: Origin, node: ast.stmt, local: str) -> bool:
+    match node:
+        case ast.Expr(value=ast.Call(args=[first, *_]) as call):
+            return is_name(first, local) and _fills(origin, call)
+    return False
+
+
+def _weight_of(origin: Origin, node: ast.stmt, local: str) -> bool:
+    match node:
+        case ast.Assign(targets=[target], value=ast.Call(func=func, args=[made, *_])):
+            weight = origin.qualified(func).endswith(".Parameter")
+            return bool(self_attribute(target)) and weight and is_name(made, local)
+    return False
 
 
 def _parted(origin: Origin, node: ast.stmt) -> list[ast.stmt]:

@@ -23,7 +23,7 @@ def with_methods_written_out(
 ) -> list[ast.stmt]:
     """Statements with such calls written out: `self.measure(x)` and `x = self.scale(x)`.
 
-    Methods that return anywhere but at their end stay calls.
+    Methods that return in loops, and nothing at an end, stay calls.
     """
     made: list[ast.stmt] = []
     for part in body:
@@ -93,6 +93,8 @@ def _written(
     if method is None or bound is None:
         return None
     inner = without_docstring(copy.deepcopy(method.body))
+    if sum(isinstance(p, ast.Return) for s in inner for p in ast.walk(s)) > 1:
+        inner = _with_one_end(inner)
     last = inner[-1] if isinstance(inner[-1], ast.Return) else None
     returns = [p for s in inner for p in ast.walk(s) if isinstance(p, ast.Return)]
     if returns != ([last] if last is not None else []):
@@ -133,6 +135,37 @@ def _written(
             if isinstance(p, ast.stmt | ast.expr) and not hasattr(p, "lineno"):
                 ast.copy_location(p, part)
     return with_methods_written_out(node, made, [t for t in titles if t != title])
+
+
+def _with_one_end(body: list[ast.stmt]) -> list[ast.stmt]:
+    """A method that returns in branches, as one that returns at its end; as it is where it cannot be."""
+    titles = {n for s in body for n in names(s)}
+    result = next(t for t in ("result", "made", "result_") if t not in titles)
+    made = _ended(copy.deepcopy(body), result)
+    if made is None:
+        return body
+    return [*made, ast.Return(ast.Name(result, ast.Load()))]
+
+
+def _ended(body: list[ast.stmt], result: str) -> list[ast.stmt] | None:
+    """Statements that bind what they return; None where some end returns nothing."""
+    for at, part in enumerate(body):
+        rest = body[at + 1 :]
+        returns = any(isinstance(p, ast.Return) for p in ast.walk(part))
+        if isinstance(part, ast.Return) and part.value is not None:
+            return [*body[:at], ast.Assign([ast.Name(result, ast.Store())], part.value)]
+        if not returns:
+            continue
+        if not isinstance(part, ast.If):
+            return None
+        ends = [
+            _ended([*copy.deepcopy(b), *rest], result) for b in (part.body, part.orelse)
+        ]
+        if ends[0] is None or ends[1] is None:
+            return None
+        part.body, part.orelse = ends[0], ends[1]
+        return [*body[:at], part]
+    return None
 
 
 def _stored(node: ast.stmt) -> list[ast.Name]:

@@ -15,7 +15,7 @@ from mlax_scaffold.conversion.rows.tables.torch_functional import (
 )
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
 
 _FUNCTIONAL = "functional_"
 """What the code that is added calls PyTorch's functions."""
@@ -31,6 +31,7 @@ def without_module_functions(origin: Origin) -> None:
         if framework_of(origin, node) == "torch":
             calls.run(node)
     for function in origin.functions.values():
+        _with_locals_written(origin, function)
         calls.attributes = {}
         calls.visit(function)
     if calls.made:
@@ -54,6 +55,8 @@ class _Calls(ast.NodeTransformer):
         start = next((m for m in methods if m.name == "__init__"), None)
         self.attributes = _made(self.origin, node, start) if start else {}
         for method in methods:
+            if method is not start:
+                _with_locals_written(self.origin, method)
             self.visit(method)
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
@@ -82,6 +85,52 @@ def _title(origin: Origin, call: ast.expr) -> str:
     places = MODULE_ARGUMENTS.get(title, ())
     known = title in MODULES and full.startswith("torch.nn.")
     return title if known and len(call.args) <= len(places) else ""
+
+
+def _with_locals_written(origin: Origin, function: ast.FunctionDef) -> None:
+    """Write what makes the module of a local, `loss = nn.MSELoss()`, where it is called, in place."""
+    reads: dict[str, set[int]] = {}
+    for part in ast.walk(function):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            reads.setdefault(part.id, set()).add(id(part))
+    blocks = [
+        body
+        for part in ast.walk(function)
+        for field in ("body", "orelse")
+        if isinstance(body := getattr(part, field, None), list)
+    ]
+    held: dict[str, list[tuple[list[ast.stmt], ast.Assign]]] = {}
+    for body in blocks:
+        for part in body:
+            match part:
+                case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                    if _title(origin, value):
+                        held.setdefault(local, []).append((body, part))
+    for local, places in held.items():
+        stored = [
+            p
+            for p in ast.walk(function)
+            if isinstance(p, ast.Name)
+            and p.id == local
+            and isinstance(p.ctx, ast.Store)
+        ]
+        calls = [
+            [
+                p
+                for s in body[body.index(made) + 1 :]
+                for p in ast.walk(s)
+                if isinstance(p, ast.Call) and is_name(p.func, local)
+            ]
+            for body, made in places
+        ]
+        told = {id(c.func) for found in calls for c in found}
+        apart = sum(map(len, calls)) == len(told)
+        if len(stored) != len(places) or told != reads.get(local, set()) or not apart:
+            continue
+        for (body, made), found in zip(places, calls, strict=True):
+            for call in found:
+                call.func = copy.deepcopy(made.value)
+            body[body.index(made)] = ast.copy_location(ast.Pass(), made)
 
 
 def _keywords(title: str, call: ast.Call) -> list[ast.keyword]:

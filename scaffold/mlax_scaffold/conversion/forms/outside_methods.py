@@ -14,13 +14,14 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
 
 
 def without_outside_methods(origin: Origin, notes: Notes) -> None:
     """Leave them out of a file, in place, which is told."""
     if not origin.uses("torch"):
         return
+    _without_hooks(origin, notes)
     alone = uncalled(origin)
     inside = {
         part.attr
@@ -35,7 +36,9 @@ def without_outside_methods(origin: Origin, notes: Notes) -> None:
     changing = _changing(nodes, alone)
     for node in nodes:
         for method in [m for m in node.body if isinstance(m, ast.FunctionDef)]:
-            made = _makes_class(method) and method.name not in inside
+            made = method.name not in inside and (
+                _makes_class(method) or _makes(method, node)
+            )
             changes = method.name in changing
             # `self.prior.sample(n)` in a method `sample` is no call of it.
             asks = _asks(method, flags) and method.name in uncalled(origin, node)
@@ -49,8 +52,52 @@ def without_outside_methods(origin: Origin, notes: Notes) -> None:
             )
 
 
+def _without_hooks(origin: Origin, notes: Notes) -> None:
+    """Leave out what a constructor registers for weights that are loaded."""
+    for node in origin.classes.values():
+        start = method_of(node, "__init__")
+        for part in [*start.body] if start is not None else []:
+            match part:
+                case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attr))) if (
+                    attr.removeprefix("_") in _HOOKS
+                ):
+                    assert start is not None
+                    at = start.body.index(part)
+                    start.body[at] = ast.copy_location(ast.Pass(), part)
+                    notes.remark(
+                        part,
+                        f"`{ast.unparse(part)}` is left out",
+                        "rename the weights of older checkpoints before they are loaded",
+                    )
+                    titles = {self_attribute(p) for p in ast.walk(part)}
+                    titles -= {
+                        self_attribute(p)
+                        for m in node.body
+                        if getattr(m, "name", "") not in titles
+                        for p in ast.walk(m)
+                    }
+                    node.body = [
+                        m for m in node.body if getattr(m, "name", "") not in titles
+                    ]
+
+
+_HOOKS = (
+    *("register_load_state_dict_pre_hook", "register_load_state_dict_post_hook"),
+    *("register_state_dict_hook", "register_state_dict_pre_hook"),
+    "register_state_dict_post_hook",
+)
+
+
 def _makes_class(method: ast.FunctionDef) -> bool:
     return any(ast.unparse(d) == "classmethod" for d in method.decorator_list)
+
+
+def _makes(method: ast.FunctionDef, node: ast.ClassDef) -> bool:
+    """Whether a method without an object makes one of its class."""
+    static = any(ast.unparse(d) == "staticmethod" for d in method.decorator_list)
+    return static and any(
+        isinstance(p, ast.Call) and is_name(p.func, node.name) for p in ast.walk(method)
+    )
 
 
 def _sizes(node: ast.ClassDef) -> set[str]:
@@ -103,13 +150,13 @@ def _calls(method: ast.FunctionDef, titles: set[str]) -> bool:
 
 
 def _changes_parts(method: ast.FunctionDef, sizes: set[str]) -> bool:
-    """Whether a method sets an attribute of an attribute, or a size."""
+    """Whether a method sets an attribute of a part, or a size."""
     if method.name in ("__init__", "forward", "__call__"):
         return False
     return any(
         isinstance(part, ast.Attribute)
         and isinstance(part.ctx, ast.Store)
-        and (self_attribute(part.value) is not None or self_attribute(part) in sizes)
+        and (isinstance(part.value, ast.Attribute) or self_attribute(part) in sizes)
         for part in ast.walk(method)
     )
 

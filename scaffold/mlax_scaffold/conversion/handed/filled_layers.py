@@ -25,6 +25,7 @@ from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     is_name,
+    is_none,
     names,
     replaced,
     self_attribute,
@@ -59,6 +60,15 @@ def without_filled_layers(origin: Origin, notes: Notes) -> None:
     }
     for found in functions.values():
         _without_fills(origin.functions[found.function.name], found)
+    while more := {
+        title: found
+        for title, function in origin.functions.items()
+        if title not in functions
+        and (found := _handing(function, functions)) is not None
+    }:
+        for found in more.values():
+            _without_fills(origin.functions[found.function.name], found)
+        functions |= more
     told: set[int] = set()
     for node in origin.classes.values():
         methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
@@ -110,13 +120,30 @@ def _filling(
     return _Filling(alone, local, values, tuple(fills))
 
 
+def _handing(
+    function: ast.FunctionDef, known: Mapping[str, _Filling]
+) -> _Filling | None:
+    """What fills the layer that a function is handed by another one, and returns as it is."""
+    match without_docstring(function.body):
+        case [ast.Return(value=ast.Call() as call)]:
+            inner = _called(call, known)
+        case _:
+            return None
+    given = bound_arguments(inner.function, call) if inner is not None else None
+    if inner is None or given is None:
+        return None
+    held = {t: replaced(copy.deepcopy(v), given) for t, v in inner.locals.items()}
+    parts = {**given, **held, inner.local: ast.Name(inner.local, ast.Load())}
+    fills = tuple(with_names(copy.deepcopy(s), parts) for s in inner.fills)
+    return _Filling(function, inner.local, {inner.local: held[inner.local]}, fills)
+
+
 def _fills(origin: Origin, node: ast.stmt, local: str) -> bool:
     """Whether a statement does nothing but give the weights of a layer their numbers."""
     match node:
         case ast.If(body=body, orelse=orelse):
-            return local not in names(node.test) and all(
-                _fills(origin, s, local) for s in (*body, *orelse)
-            )
+            told = local not in names(node.test) or _asks_for_bias(node.test, local)
+            return told and all(_fills(origin, s, local) for s in (*body, *orelse))
         case ast.With(items=[ast.withitem(ast.Call(func=func))], body=body):
             quiet = origin.qualified(func) == "torch.no_grad"
             return quiet and all(_fills(origin, s, local) for s in body)
@@ -132,6 +159,18 @@ def _fills(origin: Origin, node: ast.stmt, local: str) -> bool:
                 isinstance(target, ast.Attribute) and target.attr == "data"
             )
             return inside and _is_weight_of(target, local)
+    return False
+
+
+def _asks_for_bias(node: ast.expr, local: str) -> bool:
+    """`layer.bias is not None`."""
+    match node:
+        case ast.Compare(
+            left=ast.Attribute(value=ast.Name(id=title), attr="bias"),
+            ops=[ast.Is() | ast.IsNot()],
+            comparators=[other],
+        ):
+            return title == local and is_none(other)
     return False
 
 

@@ -120,6 +120,7 @@ def remark_run(
 def take_run(origin: Origin, node: ast.ClassDef, run: Run) -> None:
     """Give a class the constructor that was run, in place."""
     start = run.start
+    before = _stored(start)
     start.body = run.body(_read(node, start, run.consumed))
     node.body = [
         m
@@ -132,10 +133,23 @@ def take_run(origin: Origin, node: ast.ClassDef, run: Run) -> None:
     switches = {
         t: v for t, v in settled.items() if _is_switch(v) and not _sets(node, start, t)
     }
+    # What a branch sets that is not taken is asked for by `hasattr`.
+    left = {*_stored(start), *run.known.attributes, *run.lists}
+    gone = {t for t in before if not any(a == t or a.startswith(f"{t}_") for a in left)}
+    switches |= {t: ast.Constant(None) for t in gone if not _sets(node, start, t)}
     decided = Decided(Known({}, switches))
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and method is not start and switches:
             method.body = decided.statements(method.body)
+
+
+def _stored(start: ast.FunctionDef) -> set[str]:
+    """The attributes that a constructor sets."""
+    return {
+        title
+        for part in ast.walk(start)
+        if (title := self_attribute(part)) and isinstance(part.ctx, ast.Store)  # type: ignore[attr-defined]
+    }
 
 
 def _is_switch(node: ast.expr) -> bool:

@@ -27,6 +27,9 @@ class RunFlow(RunCalls):
 
     unrolled: int
     placed: dict[str, ast.stmt]
+    fresh: dict[str, ast.Assign]
+    undecided: int = 0
+    """How many branches are run of which it is not known whether they are taken."""
 
     def leave(self, node: ast.stmt) -> None:
         """Leave a statement as it is, with what is known written in it."""
@@ -67,12 +70,14 @@ class RunFlow(RunCalls):
         sides: list[list[ast.stmt]] = []
         told: list[dict[str, ast.expr]] = []
         before = dict(self.known.attributes)
+        self.undecided += 1
         for body in (node.body, node.orelse):
             self.out, self.known.names = [], dict(saved[1])
             self.known.attributes = dict(before)
             self.statements(body)
             sides.append(self.out)
             told.append({**self.known.attributes})
+        self.undecided -= 1
         self.out, self.known.names = saved
         self.known.attributes = before
         for title in sorted({*told[0], *told[1]}):
@@ -97,8 +102,11 @@ class RunFlow(RunCalls):
         title = attribute or getattr(target.value, "id", "")
         holders = self.known.names if attribute is None else self.known.attributes
         value = holders.get(title)
-        if value is None:
+        if value is None or getattr(value, "id", "") in self.fresh:
+            # An array that is computed in the constructor is changed where it is.
             return False
+        if attribute is None and isinstance(value, ast.Call) and not self.undecided:
+            return self._computed(target, title, value)
         at, items = literal(self.known.value(target.slice)), items_of(value)
         known = items is not None and self.is_plain(value) and self.is_plain(made)
         if not known or items is None or type(at) is not int:
@@ -119,6 +127,20 @@ class RunFlow(RunCalls):
         else:
             holders[title] = ast.List(changed, ast.Load())
         return True
+
+    def _computed(self, target: ast.Subscript, title: str, value: ast.Call) -> bool:
+        """False, where an array that was written where it is read is a local from here on."""
+        text = ast.dump(value)
+        all_ = (*self.known.names.items(), *self.known.attributes.items())
+        if [ast.dump(v) for _, v in all_].count(text) > 1:
+            # Another name of the same array would have the new numbers, too.
+            raise UnknownError
+        local = self.named(title)
+        stored = ast.Assign([ast.Name(local, ast.Store())], value)
+        self.out.append(ast.copy_location(stored, target))
+        self.fresh[local] = stored
+        self.known.names[title] = ast.Name(local, ast.Load())
+        return False
 
     def loop(self, node: ast.For) -> None:
         """Run the passes of a loop, or leave it where they are not known."""

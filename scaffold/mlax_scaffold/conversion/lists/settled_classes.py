@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.conversion.lists.flattened_classes import flattened
 from mlax_scaffold.conversion.lists.run_calls import (
@@ -200,16 +200,26 @@ class _Settling:
         name, taken = next(ways, ("", {}))
         if not name:
             run, taken = self.run(made, values)
-            if run is None:
+            if run is None and not any(self._ways(title)):
                 return
             name = made.name = self._named(title)
             known.append((name, taken))
             self._placed(made)
-            self.take(made, run, taken)
+            if run is not None:
+                self.take(made, run, taken)
+            else:
+                # Another way to make it was settled, which it is not to be taken for.
+                self.queue.append(made)
         assert isinstance(call.func, ast.Name)
         call.func.id = name
         call.args = []
         call.keywords = [ast.keyword(p, v) for p, v in bound.items() if p not in taken]
+
+    def _ways(self, title: str) -> Iterator[str]:
+        """What the ways to make a class are called by now."""
+        for said, ways in self.found.items():
+            if said.partition("(")[0] == title:
+                yield from (name for name, _ in ways)
 
     def _named(self, title: str) -> str:
         """The first way to make a class has its name."""

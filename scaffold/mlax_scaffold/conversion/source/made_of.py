@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.arguments_of import given_to
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import reached, self_attribute
@@ -48,6 +49,7 @@ def uncalled(origin: Origin, of: ast.ClassDef | None = None) -> set[str]:
     ]
     found: set[str] = set()
     others = _other_reads(origin, of) if of is not None else set()
+    others |= _misfits(origin, methods)
     while True:
         inside = others | {
             id(p) for m in methods if m.name in found for p in ast.walk(m) if p is not m
@@ -63,6 +65,32 @@ def uncalled(origin: Origin, of: ast.ClassDef | None = None) -> set[str]:
         if not more:
             return found
         found |= more
+
+
+def _misfits(origin: Origin, methods: list[ast.FunctionDef]) -> set[int]:
+    """What is called by the name of a method without all that it must be given, as `x.log()` of an array."""
+    plain: dict[str, list[ast.FunctionDef]] = {}
+    for method in methods:
+        plain.setdefault(method.name, []).append(method)
+    calls = [
+        p
+        for p in ast.walk(origin.tree)
+        if isinstance(p, ast.Call)
+        and isinstance(p.func, ast.Attribute)
+        and p.func.attr in plain
+    ]
+    return {
+        id(call.func)
+        for call in calls
+        if not any(_may_call(m, call) for m in plain[call.func.attr])  # type: ignore[attr-defined]
+    }
+
+
+def _may_call(method: ast.FunctionDef, call: ast.Call) -> bool:
+    spread = any(isinstance(a, ast.Starred) for a in call.args)
+    spread = spread or any(k.arg is None for k in call.keywords)
+    open_ended = method.args.vararg is not None or bool(method.decorator_list)
+    return spread or open_ended or given_to(method, call) is not None
 
 
 def _other_reads(origin: Origin, of: ast.ClassDef) -> set[int]:
