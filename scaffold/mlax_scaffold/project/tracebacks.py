@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from mlax_scaffold.errors import Diagnostic, Fix, did_you_mean
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.open_axes import with_shapes, with_sizes
-from mlax_scaffold.project.trial_failures import Failure, Frame, Missing
+from mlax_scaffold.project.trial_failures import Failure, Frame
 from mlax_scaffold.reader.checks.scatters import report_scatter
 from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
 from mlax_scaffold.reader.remedies.examples import with_example
-from mlax_scaffold.reader.remedies.foreign import of_other_module
 from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.schedules import each_step, value_of
 from mlax_scaffold.reader.remedies.traced_math import traced_math
@@ -51,34 +50,6 @@ class _Explanation:
     message: str
     hint: str
     remedy: _Remedy | None = None
-
-
-def explained_name(definition: Definition, missing: Missing) -> list[Diagnostic]:
-    """A name that a module of jax does not have."""
-    source = Source(definition.source, definition.text)
-    node = ast.Attribute(
-        ast.Name("_"),
-        missing.name,
-        lineno=missing.line,
-        col_offset=missing.column,
-        end_lineno=missing.end_line,
-        end_col_offset=missing.end_column,
-    )
-    fix, hint = of_other_module(source, node, missing.home), ""
-    if missing.home == "jax.random":
-        hint = (
-            f"`{missing.home}` has it, which takes a key before all else: `self.key()`."
-        )
-    elif fix:
-        hint = f"Write {fix.edits[0].text}."
-    elif missing.close:
-        end = source.end(node)
-        start = (end[0], end[1] - len(missing.name))
-        fix = Fix((source.replace(start, end, missing.close),))
-        hint = f'did you mean "{missing.close}"?'
-    told = f"{missing.owner} has no `{missing.name}`"
-    source.report(node, told, hint, fix=fix)
-    return source.diagnostics
 
 
 def explained_step(definition: Definition) -> list[Diagnostic]:

@@ -11,10 +11,11 @@ from mlax_scaffold.errors import Diagnostic, FindingsError, SpecError
 from mlax_scaffold.model.definition import Definition, Kind
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.project.calls_of_layers import with_last_channels, with_sequences
+from mlax_scaffold.project.missing_names import explained_name
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.settings import import_root
 from mlax_scaffold.project.staging import Stage, staged_package
-from mlax_scaffold.project.tracebacks import explained, explained_name, explained_step
+from mlax_scaffold.project.tracebacks import explained, explained_step
 from mlax_scaffold.project.trial_failures import Failure
 from mlax_scaffold.project.trial_program import PROGRAM
 from mlax_scaffold.project.tried import Keys, Tried
