@@ -197,6 +197,15 @@ def guessed(body: str, *names: str) -> list[str]:
         ("n = x.shape[1]\nreturn self.map(x)", 'Float["batch length dim"]'),
         ("return self.map(x[:, 0])", 'Float["batch length dim"]'),
         ("return x[:, None] * self.scale", 'Float["batch"]'),
+        # What chooses among the rows of an Einstein sum.
+        (
+            'e = jnp.einsum("ijhf,hf->ijh", z, self.map)\nreturn jnp.where(x[..., None] > 0, e, 0)',
+            'Float["i j"]',
+        ),
+        (
+            'e = jnp.einsum("id,jd->ij", z, z)\nreturn jnp.where(x == 0, -1e9, jax.nn.relu(e))',
+            'Int["i j"]',
+        ),
         ("return angles(x, 4)", 'Float["batch"]'),
         ("return self._split(x)", 'Float["batch length dim"]'),
         ("return jnp.mean(x, axis=(1, 2))", 'Float["batch length dim"]'),

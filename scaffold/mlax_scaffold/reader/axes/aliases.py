@@ -17,6 +17,10 @@ class Alias:
     extra: int = 0
     """So many axes are added at the end."""
 
+    def ended(self, more: int) -> Alias:
+        """What has an axis more at the end, or none of the last one: `more` is 1, or -1."""
+        return Alias(self.known, self.whole and more > 0, self.extra + more)
+
 
 Names = dict[str, Alias]
 

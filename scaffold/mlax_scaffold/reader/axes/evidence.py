@@ -21,6 +21,7 @@ from mlax_scaffold.reader.axes.layers import (
 )
 from mlax_scaffold.reader.axes.places import bound_by, place_of
 from mlax_scaffold.reader.axes.sizes import Scope, counts_among
+from mlax_scaffold.reader.axes.sums import Sums
 from mlax_scaffold.reader.source import self_attribute
 
 _DEPTH = 4
@@ -42,6 +43,7 @@ class Evidence:
     """What comments and the docstring of the method say."""
     places: dict[str, ast.expr] = field(default_factory=dict)
     """Names that stand for layers, or for containers of them."""
+    sums: Sums = field(default_factory=Sums)
     handed: list[tuple[Layer, str, str]] = field(default_factory=list)
     """Inputs that layers are given as they are: the layer, its parameter, and the name of the input."""
 
@@ -110,6 +112,7 @@ class Evidence:
             case ast.Name(id=name), _:
                 if place := place_of(value, self.places):
                     self.places[name] = place
+                self.sums.bind(name, value)
                 alias = self.alias(value)
                 self.names.pop(name, None)
                 if alias is not None:
@@ -159,15 +162,8 @@ class Evidence:
             case ast.Call(func=ast.Attribute(value=owner, attr="astype")):
                 return self.alias(owner)
             case ast.Subscript(value=owner, slice=ast.Tuple(elts=parts)):
-                found = self.alias(owner)
-                match parts:
-                    case [ast.Constant(value=end), ast.Constant(value=int())]:
-                        if found and end is ...:
-                            return other_end(found, found.extra - 1)
-                    case [ast.Constant(value=end), ast.Constant(value=None)]:
-                        if found and end is ...:
-                            return Alias(found.known, found.whole, found.extra + 1)
-                return None
+                found, more = self.alias(owner), operations.added_at_end(parts)
+                return found.ended(more) if found and more else None
             case ast.Call(
                 args=[ast.List(elts=[first, *_]) | ast.Tuple(elts=[first, *_]), *_]
             ):
@@ -196,6 +192,7 @@ class Evidence:
                 return
             case ast.Call():
                 operations.cast(node, self.alias)
+                self.sums.tell(node, self.alias)
                 self._call(node)
             case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
                 operations.are_logical((left, right), self.alias)

@@ -82,6 +82,14 @@ def indexed(known: Known, index: ast.expr, extra: int) -> None:
         known.at(count - 1, front=True)
 
 
+def added_at_end(index: list[ast.expr]) -> int:
+    """1 for `x[..., None]`, -1 for `x[..., 0]`, and 0 for anything else."""
+    match index:
+        case [ast.Constant(value=first), ast.Constant(value=last)] if first is ...:
+            return 1 if last is None else -isinstance(last, int)
+    return 0
+
+
 def expanded(node: ast.expr) -> int:
     """How many axes `x[:, None, :]` has; 0 for anything else."""
     match node:
