@@ -27,8 +27,6 @@ from mlax_scaffold.conversion.source.trees import (
     without_docstring,
 )
 
-_ARRAY = "array_of_it"
-
 
 def without_masks_of_calls(origin: Origin) -> None:
     """Write such classes, and what makes and reads their objects, in place."""
@@ -59,11 +57,7 @@ def _titles(node: ast.ClassDef) -> set[str]:
     start = method_of(node, "__init__")
     if start is None or any(not is_name(b, "object") for b in node.bases):
         return set()
-    stored = [
-        self_attribute(p)
-        for p in ast.walk(start)
-        if isinstance(p, ast.Attribute) and isinstance(p.ctx, ast.Store)
-    ]
+    stored = _stored(start)
     read = [p for p in ast.walk(start) if self_attribute(p)]
     last = start.body[-1]
     while isinstance(last, ast.With):
@@ -85,6 +79,14 @@ def _titles(node: ast.ClassDef) -> set[str]:
             case _:
                 return set()
     return found
+
+
+def _stored(start: ast.FunctionDef) -> list[str | None]:
+    return [
+        self_attribute(p)
+        for p in ast.walk(start)
+        if isinstance(p, ast.Attribute) and isinstance(p.ctx, ast.Store)
+    ]
 
 
 def _held(function: ast.FunctionDef, title: str) -> set[str] | None:
@@ -114,18 +116,26 @@ def _function(origin: Origin, node: ast.ClassDef) -> ast.FunctionDef:
     title = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", node.name).lower()
     while title in {*origin.functions, *origin.imports, *origin.assigned}:
         title += "_"
-    body = [_Local().visit(copy.deepcopy(s)) for s in start.body]
-    body.append(ast.Return(ast.Name(_ARRAY, ast.Load())))
+    local = str(_stored(start)[0]).lstrip("_")
+    while local in names(start) or local in (a.arg for a in start.args.args):
+        local += "_"
+    body = [_Local(local).visit(copy.deepcopy(s)) for s in start.body]
+    body.append(ast.Return(ast.Name(local, ast.Load())))
     made = ast.FunctionDef(title, beside_self(start.args), body, [], None)
     return ast.copy_location(made, node)
 
 
 class _Local(ast.NodeTransformer):
+    """What an object holds as a local."""
+
+    def __init__(self, local: str):
+        self.local = local
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
         if self_attribute(node) is None:
             return node
-        return ast.copy_location(ast.Name(_ARRAY, node.ctx), node)
+        return ast.copy_location(ast.Name(self.local, node.ctx), node)
 
 
 class _Written(ast.NodeTransformer):
