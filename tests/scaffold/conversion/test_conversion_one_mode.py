@@ -166,6 +166,31 @@ def test_dropout_in_any_mode_is_that_of_training_and_is_told():
 
 
 @pytest.mark.parametrize(
+    ("given", "rate", "said"),
+    [
+        ("x", "self.rate", True),
+        ("x, is_training", "self.rate if is_training else 0.0", False),
+    ],
+)
+def test_what_haiku_drops_where_nothing_tells_of_a_mode_is_told(given, rate, said):
+    made = converted(
+        f"""\
+class Thing(hk.Module):
+    def __init__(self, rate, name=None):
+        super().__init__(name=name)
+        self.rate = rate
+
+    def __call__(self, {given}):
+        return hk.dropout(hk.next_rng_key(), {rate}, hk.Linear(4)(x))
+""",
+        HAIKU,
+    )
+    assert ["`hk.dropout` drops in inference too" in n.what for n in made.notes] == (
+        [True] if said else []
+    )
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "nn.BatchNorm()(x, use_running_average=False)",

@@ -2,19 +2,23 @@
 
 rate = self.rate if is_training else 0.0
 x = dropout(rate, x)                          becomes    x = dropout(self.rate, x)
+
+What haiku drops where nothing tells of a mode is dropped in inference, too, which is said.
 """
 
 from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, with_names
 from mlax_scaffold.conversion.source.vocabulary import INFERENCE, TRAINING
 
 
-def without_mode_rates(origin: Origin) -> None:
+def without_mode_rates(origin: Origin, notes: Notes) -> None:
     """Write them so, in place, where nothing else reads such a local."""
+    _remark_drops(origin, notes)
     for function in [
         n for n in ast.walk(origin.tree) if isinstance(n, ast.FunctionDef)
     ]:
@@ -33,6 +37,27 @@ def without_mode_rates(origin: Origin) -> None:
                 for keyword in call.keywords:
                     keyword.value = _of_training(keyword.value)
     ast.fix_missing_locations(origin.tree)
+
+
+def _remark_drops(origin: Origin, notes: Notes) -> None:
+    """Say of what drops in classes and functions that know of no mode."""
+    for node in (*origin.classes.values(), *origin.functions.values()):
+        parts = [*ast.walk(node)]
+        read = {
+            getattr(p, "id", getattr(p, "attr", getattr(p, "arg", ""))) for p in parts
+        }
+        if not read.isdisjoint((*TRAINING, *INFERENCE)):
+            continue
+        for call in parts:
+            if (
+                isinstance(call, ast.Call)
+                and origin.qualified(call.func) == "haiku.dropout"
+            ):
+                notes.remark(
+                    call,
+                    f"`{ast.unparse(call.func)}` drops in inference too",
+                    "here it does in training alone",
+                )
 
 
 def _in_training(value: ast.IfExp) -> ast.expr | None:
