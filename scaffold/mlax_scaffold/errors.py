@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -132,20 +131,3 @@ class ConflictError(MlaxScaffoldError):
 
 class FindingsError(MlaxScaffoldError):
     """What was asked for was looked into, and is not as it should be."""
-
-
-def closest(word: str, allowed: Iterable[str], cutoff: float = 0.6) -> str:
-    """The one of the allowed words that is most like a word; "" where none is like it.
-
-    Letters in another order are the likeliest slip: `tahn` is `tanh`, not `tan`.
-    """
-    allowed = list(allowed)
-    turned = [other for other in allowed if sorted(other) == sorted(word)]
-    close = turned or difflib.get_close_matches(word, allowed, n=1, cutoff=cutoff)
-    return close[0] if close else ""
-
-
-def did_you_mean(word: str, allowed: Sequence[str], cutoff: float = 0.6) -> str:
-    """'did you mean "x"?' for the closest of the allowed words, or an empty string."""
-    close = closest(word, allowed, cutoff)
-    return f'did you mean "{close}"?' if close else ""

@@ -1,9 +1,28 @@
-"""Names that are almost spelt like others."""
+"""Names that are almost spelt like others: what hints ask about, and what edits may write."""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+
+def closest(word: str, allowed: Iterable[str], cutoff: float = 0.6) -> str:
+    """The one of the allowed words that is most like a word; "" where none is like it.
+
+    Letters in another order are the likeliest slip: `tahn` is `tanh`, not `tan`.
+    """
+    allowed = list(allowed)
+    turned = [other for other in allowed if sorted(other) == sorted(word)]
+    close = turned or difflib.get_close_matches(word, allowed, n=1, cutoff=cutoff)
+    return close[0] if close else ""
+
+
+def did_you_mean(word: str, allowed: Sequence[str], cutoff: float = 0.6) -> str:
+    """'did you mean "x"?' for the closest of the allowed words, or an empty string."""
+    close = closest(word, allowed, cutoff)
+    return f'did you mean "{close}"?' if close else ""
+
 
 _FILLERS = frozenset(("is", "n", "num", "number", "size", "use", "with"))
 """Parts of names that say nothing which the others do not."""

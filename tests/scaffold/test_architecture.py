@@ -28,7 +28,7 @@ LAYERS = (
 SIDES = {
     "spec": {"errors", "model", "reader", "specs"},
     "specs": {"spec"},
-    "weights": {"errors"},
+    "weights": {"errors", "spelling"},
     "testing": {"errors", "model", "reader", "spec", "weights"},
     "pytest_plugin": {"testing"},
     "plugin": {"model", "spec", "rewrite", "render"},

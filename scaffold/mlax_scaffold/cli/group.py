@@ -56,7 +56,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Like click's, with "did you mean"."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from mlax_scaffold.errors import did_you_mean
+            from mlax_scaffold.spelling import did_you_mean
 
             longer = [name for name in COMMANDS if name.startswith(args[0])]
             close = did_you_mean(args[0], longer or list(COMMANDS), cutoff=0.4)

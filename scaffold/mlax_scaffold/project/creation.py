@@ -15,7 +15,6 @@ from mlax_scaffold.errors import (
     MlaxScaffoldError,
     SpecError,
     UsageError,
-    did_you_mean,
 )
 from mlax_scaffold.model.definition import Definition, Kind
 from mlax_scaffold.project import archetypes
@@ -41,6 +40,7 @@ from mlax_scaffold.project.workspace import Generation, Workspace, name_in, name
 from mlax_scaffold.reader.files import SpecFile
 from mlax_scaffold.reader.homes import module_name
 from mlax_scaffold.reader.remedies.mending import mend
+from mlax_scaffold.spelling import did_you_mean
 from mlax_scaffold.write import CommitReport, Plan, commit
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from mlax_scaffold.errors import MlaxScaffoldError, UsageError, did_you_mean
+from mlax_scaffold.errors import MlaxScaffoldError, UsageError
 from mlax_scaffold.model.definition import (
     ArrayType,
     Definition,
@@ -18,6 +18,7 @@ from mlax_scaffold.project.lookup import find_definition
 from mlax_scaffold.project.signatures import calls
 from mlax_scaffold.project.staging import staged
 from mlax_scaffold.project.workspace import Generation, Workspace
+from mlax_scaffold.spelling import did_you_mean
 
 _PROGRAM = "from mlax_scaffold.project.inspection import main; main()"
 _TRACED = (Kind.LAYER, Kind.BLOCK, Kind.FUNCTION)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from mlax_scaffold.errors import UsageError, did_you_mean
+from mlax_scaffold.errors import UsageError
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.workspace import Workspace, names_of
 from mlax_scaffold.reader.files import SpecFile
+from mlax_scaffold.spelling import did_you_mean
 
 T = TypeVar("T")
 

@@ -16,9 +16,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlax_scaffold.errors import UsageError, did_you_mean
+from mlax_scaffold.errors import UsageError
 from mlax_scaffold.reader.files import SpecFile, find_specs, library_specs
 from mlax_scaffold.reader.homes import module_name
+from mlax_scaffold.spelling import did_you_mean
 from mlax_scaffold.write import digest
 
 if TYPE_CHECKING:

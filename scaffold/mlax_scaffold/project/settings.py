@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from mlax_scaffold.errors import UsageError, did_you_mean
+from mlax_scaffold.errors import UsageError
 from mlax_scaffold.model.project import Project
+from mlax_scaffold.spelling import did_you_mean
 from mlax_scaffold.write.tree import STATE_DIR, path_fault
 
 FILE = "pyproject.toml"

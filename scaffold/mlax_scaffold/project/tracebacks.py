@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mlax_scaffold.errors import Diagnostic, Fix, did_you_mean
+from mlax_scaffold.errors import Diagnostic, Fix
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.open_axes import with_shapes, with_sizes
 from mlax_scaffold.project.trial_failures import Failure, Frame
@@ -28,6 +28,7 @@ from mlax_scaffold.reader.remedies.widening import (
     wide_operand,
 )
 from mlax_scaffold.reader.source import Source
+from mlax_scaffold.spelling import did_you_mean
 
 _EVERY = (
     " No sizes that the tests choose are taken: axes of one size have one name in the types, "

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mlax_scaffold.errors import Fix, did_you_mean
+from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import (
     Declaration,
     Example,
@@ -72,7 +72,7 @@ from mlax_scaffold.reader.roles import (
 )
 from mlax_scaffold.reader.setup import SetupReader
 from mlax_scaffold.reader.source import Source, self_attribute
-from mlax_scaffold.spelling import misspelt
+from mlax_scaffold.spelling import did_you_mean, misspelt
 
 _CALLED = {MethodRole.ENTRY: "entry", MethodRole.OWN: "own"}
 """What the attributes are that are methods, but for those of the hyperparameters."""

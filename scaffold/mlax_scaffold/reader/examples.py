@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 
-from mlax_scaffold.errors import did_you_mean
 from mlax_scaffold.model.arrays import Input
 from mlax_scaffold.model.definition import RESULT, Example
 from mlax_scaffold.model.expressions import Expression
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.resolution import Scope
+from mlax_scaffold.spelling import did_you_mean
 
 _HINT = 'Write `examples = ({"size": 3, "x": (2, 3), "y": (2, 4)},)`.'
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mlax_scaffold.errors import Fix, did_you_mean
+from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.arrays import KINDS, OUTPUT
 from mlax_scaffold.model.definition import SECTIONS, Import, Kind, Reference
 from mlax_scaffold.model.import_time import (
@@ -34,6 +34,7 @@ from mlax_scaffold.reader.remedies.foreign import by_hand, without_import
 from mlax_scaffold.reader.remedies.meant_words import meant_word, with_meant_word
 from mlax_scaffold.reader.remedies.names import of_module
 from mlax_scaffold.reader.source import Source
+from mlax_scaffold.spelling import did_you_mean
 
 BASES = {
     "Layer": Kind.LAYER,

@@ -7,7 +7,6 @@ import keyword
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mlax_scaffold.errors import did_you_mean
 from mlax_scaffold.model.definition import Hyperparameter, Kind, MethodRole
 from mlax_scaffold.model.invariances import FORM, Invariance
 from mlax_scaffold.model.reserved import RESERVED
@@ -15,6 +14,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.roles import role_of
 from mlax_scaffold.reader.smooth import read_smooth_at
 from mlax_scaffold.reader.source import Source
+from mlax_scaffold.spelling import did_you_mean
 
 KEYWORDS = (
     *("module", "aliases", "invariances", "per_example", "keeps_weights", "smooth_at"),

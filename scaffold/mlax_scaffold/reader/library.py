@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
-from mlax_scaffold.errors import Diagnostic, SpecError, did_you_mean
+from mlax_scaffold.errors import Diagnostic, SpecError
 from mlax_scaffold.model.definition import (
     OPTIMIZER_TOOLS,
     SECTIONS,
@@ -32,6 +32,7 @@ from mlax_scaffold.reader.kept import Found, Shelf, read_all, read_once
 from mlax_scaffold.reader.keywords import MODULES
 from mlax_scaffold.reader.remedies.elsewhere import imported_from_home
 from mlax_scaffold.reader.smooth import check_smooth_at
+from mlax_scaffold.spelling import did_you_mean
 
 CHECKS = (
     check_layer_arguments,

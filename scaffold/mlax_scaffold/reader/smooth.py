@@ -6,11 +6,12 @@ import ast
 import math
 from collections.abc import Iterator
 
-from mlax_scaffold.errors import Diagnostic, did_you_mean
+from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.arrays import COMPUTING
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.smooth import SmoothAt
 from mlax_scaffold.reader.source import Source
+from mlax_scaffold.spelling import did_you_mean
 
 FORM = '`smooth_at={"x": (0.1, 1.0)}`'
 

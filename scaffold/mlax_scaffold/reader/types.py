@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from mlax_scaffold.errors import Location, did_you_mean
+from mlax_scaffold.errors import Location
 from mlax_scaffold.model.arrays import KINDS
 from mlax_scaffold.model.definition import ArrayType, Import
 from mlax_scaffold.model.hyper_types import (
@@ -31,6 +31,7 @@ from mlax_scaffold.reader.remedies.types import (
     shape_text,
 )
 from mlax_scaffold.reader.source import Source, is_none
+from mlax_scaffold.spelling import did_you_mean
 
 ARRAY_KINDS = (*KINDS, "Key", "PyTree")
 _KNOWN = ", ".join(f'{name}["..."]' for name in KINDS)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mlax_scaffold.errors import did_you_mean
+from mlax_scaffold.spelling import did_you_mean
 
 Shape = tuple[int, ...]
 Number = int | float

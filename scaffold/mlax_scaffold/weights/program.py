@@ -17,7 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from mlax_scaffold.errors import FindingsError, UsageError, did_you_mean
+from mlax_scaffold.errors import FindingsError, UsageError
+from mlax_scaffold.spelling import did_you_mean
 from mlax_scaffold.weights.model import Model, from_json, read_model, to_json
 
 

@@ -11,7 +11,7 @@ from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Each, Record, Several, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
-from mlax_scaffold.errors import did_you_mean
+from mlax_scaffold.spelling import did_you_mean
 
 _ALSO = {"height": "rows", "width": "columns", "depth": "slices", "time": "steps"}
 """Other names of axes, where a hyperparameter has the first."""

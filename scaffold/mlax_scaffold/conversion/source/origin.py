@@ -21,7 +21,8 @@ from mlax_scaffold.conversion.source.direct_names import without_direct_names
 from mlax_scaffold.conversion.source.early_returns import without_early_returns
 from mlax_scaffold.conversion.source.skipped_passes import without_skipped_passes
 from mlax_scaffold.conversion.source.spread_keywords import without_spread_keywords
-from mlax_scaffold.errors import UsageError, did_you_mean
+from mlax_scaffold.errors import UsageError
+from mlax_scaffold.spelling import did_you_mean
 
 Thing = ast.ClassDef | ast.FunctionDef
 _SHORT = {

@@ -35,23 +35,27 @@ def bound_by(
     target: ast.expr, over: ast.expr, places: Places
 ) -> Iterator[tuple[str, ast.expr]]:
     """The names of a loop that stand for layers in its first pass."""
+    for name, inner in _pairs(target, over):
+        if place := _first(inner, places):
+            yield name, place
+
+
+def _pairs(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The names of a loop, with what each goes through."""
     match target, over:
-        case ast.Tuple(elts=[_, item]), ast.Call(
-            func=ast.Name(id="enumerate"), args=[inner, *_]
+        case (
+            ast.Tuple(elts=[_, item]),
+            ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_])
+            | ast.Call(func=ast.Attribute(value=inner, attr="items"), args=[]),
         ):
-            yield from bound_by(item, inner, places)
-        case ast.Tuple(elts=[_, item]), ast.Call(
-            func=ast.Attribute(value=inner, attr="items"), args=[]
-        ):
-            yield from bound_by(item, inner, places)
+            yield from _pairs(item, inner)
         case ast.Tuple(elts=items), ast.Call(func=ast.Name(id="zip"), args=given):
             for item, inner in zip(items, given, strict=False):
-                yield from bound_by(item, inner, places)
+                yield from _pairs(item, inner)
         case ast.Name(), ast.Call(func=ast.Attribute(value=inner, attr="values")):
-            yield from bound_by(target, inner, places)
+            yield from _pairs(target, inner)
         case ast.Name(id=name), _:
-            if place := _first(over, places):
-                yield name, place
+            yield name, over
 
 
 def _first(over: ast.expr, places: Places) -> ast.expr | None:
@@ -105,7 +109,7 @@ def _item(
     at = _integer(index)
     match whole:
         case ast.ListComp(elt=made, generators=loops):
-            return _of_loops(scope, made, loops) if at == 0 else made
+            return _of_loops(made, loops) if at == 0 else made
         case ast.DictComp(value=made):
             return made
         case ast.Dict(keys=keys, values=values):
@@ -147,31 +151,25 @@ def _appended(scope: Scope, owner: ast.expr) -> list[ast.expr]:
     return found
 
 
-def _of_loops(scope: Scope, made: ast.expr, loops: list[ast.comprehension]) -> ast.expr:
+def _of_loops(made: ast.expr, loops: list[ast.comprehension]) -> ast.expr:
     """The first item of a comprehension: its variables are the first ones of what they loop over."""
     given = {
-        name: ast.Subscript(inner, ast.Constant(0), ast.Load())
+        name: ast.Subscript(begun, ast.Constant(0), ast.Load())
         for loop in loops
         for name, inner in _pairs(loop.target, loop.iter)
+        if (begun := _begun(inner))
     }
     return _Given(given).visit(copy.deepcopy(made)) if given else made
 
 
-def _pairs(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    match target, over:
-        case ast.Tuple(elts=[_, item]), ast.Call(
-            func=ast.Name(id="enumerate"), args=[inner, *_]
-        ):
-            yield from _pairs(item, inner)
-        case ast.Tuple(elts=items), ast.Call(func=ast.Name(id="zip"), args=given):
-            for item, inner in zip(items, given, strict=False):
-                yield from _pairs(item, inner)
-        case ast.Name(id=name), ast.Subscript(
-            value=inner, slice=ast.Slice(lower=None, step=None)
-        ):
-            yield name, inner
-        case ast.Name(id=name), ast.Name() | ast.Attribute():
-            yield name, over
+def _begun(over: ast.expr) -> ast.expr | None:
+    """What begins with the first item that a loop goes through; None where that is not plain."""
+    match over:
+        case ast.Subscript(value=inner, slice=ast.Slice(lower=None, step=None)):
+            return inner
+        case ast.Name() | ast.Attribute():
+            return over
+    return None
 
 
 class _Given(ast.NodeTransformer):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from mlax_scaffold.errors import Fix, did_you_mean
+from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
@@ -39,6 +39,7 @@ from mlax_scaffold.reader.remedies.sharing import flax_key, flax_param, shared
 from mlax_scaffold.reader.remedies.strict import strict_call
 from mlax_scaffold.reader.requirements import check_assertion
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
+from mlax_scaffold.spelling import did_you_mean
 
 _KEYWORDS = {
     "AsyncFor": "async for",

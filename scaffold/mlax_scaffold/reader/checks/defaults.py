@@ -6,7 +6,7 @@ import ast
 import builtins
 from collections.abc import Callable, Iterator, Mapping
 
-from mlax_scaffold.errors import Fix, did_you_mean
+from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.hyper_types import HyperType
 from mlax_scaffold.model.import_time import (
@@ -24,6 +24,7 @@ from mlax_scaffold.reader.remedies.numbers_of_math import by_math
 from mlax_scaffold.reader.remedies.own_defaults import function_for_lambda
 from mlax_scaffold.reader.remedies.types import or_none
 from mlax_scaffold.reader.source import Source, is_none
+from mlax_scaffold.spelling import did_you_mean
 
 _VALUES = (
     "A default is a literal, arithmetic of numbers, or a function by its name: 1, (1, 1), "

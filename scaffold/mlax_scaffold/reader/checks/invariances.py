@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlax_scaffold.errors import Diagnostic, did_you_mean
+from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.arrays import ArrayType
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.invariances import INFERENCE
+from mlax_scaffold.spelling import did_you_mean
 
 
 def check_invariances(definition: Definition) -> Iterator[Diagnostic]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mlax_scaffold.errors import Diagnostic, did_you_mean
+from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import (
     ArrayType,
     Definition,
@@ -12,6 +12,7 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.model.shapes import Computed, Conditional, Named, Shape, Variadic
+from mlax_scaffold.spelling import did_you_mean
 
 _SIZE_HINT = "Write `...` for the axes, and check their sizes with `require`."
 

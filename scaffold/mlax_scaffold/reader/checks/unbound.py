@@ -9,12 +9,13 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from mlax_scaffold.errors import Edit, Fix, Needed, did_you_mean
+from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.foreign import LIBRARIES, known, without_name
 from mlax_scaffold.reader.remedies.modes import TRAINS, mode, told
 from mlax_scaffold.reader.remedies.names import SPEC, of_jax
 from mlax_scaffold.reader.source import Source, self_attribute
+from mlax_scaffold.spelling import did_you_mean
 
 _JAX = {"jax": "jax", "jnp": "jnp", "lax": "lax", "np": "jnp", "numpy": "jnp"}
 _MODULES = {

@@ -6,7 +6,8 @@ import keyword
 import re
 from collections.abc import Sequence
 
-from mlax_scaffold.errors import Edit, closest
+from mlax_scaffold.errors import Edit
+from mlax_scaffold.spelling import closest
 
 _STATEMENTS = ("class", "def", "elif", "else", "for", "from", "if", "import", "return")
 _STATEMENTS += ("while", "with")
