@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.definitions.assumed_axes import Assumed
+from mlax_scaffold.reader.axes.described import comments_above
 
 _GROUP = re.compile(r"[(\[]\s*([\w*/+ ]+(?:,\s*[\w*/+ ]+)*,?)\s*[)\]]")
 _BETWEEN = re.compile(r",|\s+[x*]\s+")
@@ -51,7 +52,10 @@ def documented_inputs(text: str, thing: str, name: str) -> Assumed:
             continue
         for method in methods:
             own = "\n".join(
-                [*_above(lines, method), *lines[method.lineno - 1 : method.end_lineno]]
+                [
+                    *comments_above(lines, method),
+                    *lines[method.lineno - 1 : method.end_lineno],
+                ]
             )
             texts = [ast.get_docstring(method) or "", *_comments(own)]
             texts += [ast.get_docstring(node) or ""]
@@ -63,15 +67,6 @@ def documented_inputs(text: str, thing: str, name: str) -> Assumed:
                 if axes:
                     found[name if node.name == thing else node.name, argument] = axes
     return found
-
-
-def _above(lines: list[str], method: ast.FunctionDef) -> list[str]:
-    """The comments that stand above a method."""
-    first = min([method.lineno, *(d.lineno for d in method.decorator_list)]) - 1
-    start = first
-    while start and lines[start - 1].lstrip().startswith("#"):
-        start -= 1
-    return lines[start:first]
 
 
 def _comments(text: str) -> Iterator[str]:

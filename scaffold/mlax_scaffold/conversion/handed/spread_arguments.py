@@ -31,6 +31,9 @@ def without_spread_arguments(origin: Origin, thing: str, notes: Notes) -> None:
         calls = _calls(origin, node.name)
         if not _is_spread(start) or calls is None:
             continue
+        if not calls and not _to_base(origin, node, start):
+            # What a layer takes may be given: another pass makes fields of it.
+            continue
         places = [a.arg for a in start.args.args[1:]]
         known = {*places, *(a.arg for a in start.args.kwonlyargs)}
         if all(_gives(c, len(places), known) for c in calls):
@@ -76,6 +79,19 @@ def _takes(call: ast.Call, title: str) -> bool:
     return any(
         isinstance(a, ast.Starred) and is_name(a.value, title) for a in call.args
     ) or any(k.arg is None and is_name(k.value, title) for k in call.keywords)
+
+
+def _to_base(origin: Origin, node: ast.ClassDef, start: ast.FunctionDef) -> bool:
+    """Whether a constructor hands all on to that of its base alone, which is no layer of PyTorch."""
+    bases = [origin.qualified(b) for b in node.bases]
+    if any(b.startswith("torch.") and b != "torch.nn.Module" for b in bases):
+        return False
+    titles = [a.arg for a in (start.args.vararg, start.args.kwarg) if a is not None]
+    return all(
+        ast.unparse(call.func).startswith("super(")
+        for call in _inner(start)
+        if any(_takes(call, title) for title in titles)
+    )
 
 
 def _calls(origin: Origin, title: str) -> list[ast.Call] | None:

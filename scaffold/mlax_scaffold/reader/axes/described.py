@@ -112,13 +112,26 @@ def text_above(
     lines: Sequence[str], method: ast.FunctionDef, fields: Collection[str] = ()
 ) -> str:
     """The comments above a method, its docstring, and the comments of its head."""
-    first = min([method.lineno, *(d.lineno for d in method.decorator_list)])
-    above = first - 1
-    while above and lines[above - 1].strip().startswith("#"):
-        above -= 1
-    head = lines[above : method.body[0].lineno]
+    head = [*comments_above(lines, method), *_head(lines, method)]
     own = [*_beside(lines, method), *_alone(head, method, fields)]
     return "\n".join([*own, *head, ast.get_docstring(method) or ""])
+
+
+def comments_above(lines: Sequence[str], method: ast.FunctionDef) -> Sequence[str]:
+    """The comments that stand above a method."""
+    first = start = _first(method)
+    while start and lines[start - 1].strip().startswith("#"):
+        start -= 1
+    return lines[start:first]
+
+
+def _head(lines: Sequence[str], method: ast.FunctionDef) -> Sequence[str]:
+    return lines[_first(method) : method.body[0].lineno]
+
+
+def _first(method: ast.FunctionDef) -> int:
+    """The place of a method's first line, from 0."""
+    return min([method.lineno, *(d.lineno for d in method.decorator_list)]) - 1
 
 
 def _alone(
