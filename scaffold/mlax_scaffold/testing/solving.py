@@ -29,6 +29,8 @@ _COMMON = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40)
 _FACTORS = (2, 3, 4, 8, 16)
 _SEEDS = 40
 """So many values of hyperparameters are drawn, to find some that the layer takes."""
+_MOST_TOGETHER = 4
+"""Of so many axes of one size it is asked which of them go together."""
 _STUCK = 3
 """After so many of them for which no size comes further than another, none is found."""
 
@@ -72,6 +74,8 @@ class _Solved:
     axes: Mapping[str, int]
     bound: frozenset[str]
     """Those of which no other size fits while the others stay."""
+    together: frozenset[str]
+    """Those of these that other sizes fit of, if all of them have the same one: no hyperparameter says it."""
     values: Mapping[str, Any]
 
 
@@ -202,7 +206,8 @@ class _Search:
             axes, best = step
             self.comes_further = True
         bound = {a for a, n in axes.items() if not self._any_fits(axes, a, n)}
-        return _Solved(axes, frozenset(bound), self.values)
+        together = self._together(axes, bound)
+        return _Solved(axes, frozenset(bound), together, self.values)
 
     def _guessed(self, guesses: Iterable[Mapping[str, str]]) -> dict[str, int] | None:
         """Sizes that fit as other ones did; None where none of them does."""
@@ -221,6 +226,27 @@ class _Search:
         """Whether another size fits: a smaller one where there is a limit, the double of a multiple."""
         others = [n for n in (size + 1, size - 1, 2 * size) if n > 1]
         return any(self._reached({**axes, axis: n}) is None for n in others)
+
+    def _together(
+        self, axes: Mapping[str, int], bound: Iterable[str]
+    ) -> frozenset[str]:
+        """Axes of one size that have another one, too, if all of them have it."""
+        found: set[str] = set()
+        for size in {axes[axis] for axis in bound}:
+            same = sorted(a for a in bound if axes[a] == size)[:_MOST_TOGETHER]
+            groups = (
+                group
+                for count in range(len(same), 1, -1)
+                for group in itertools.combinations(same, count)
+            )
+            moved = (g for g in groups if self._moves(axes, g, size))
+            found.update(next(moved, ()))
+        return frozenset(found)
+
+    def _moves(self, axes: Mapping[str, int], group: Iterable[str], size: int) -> bool:
+        others = (size + 1, 2 * size)
+        moved = ({**axes, **dict.fromkeys(group, other)} for other in others)
+        return any(self._reached(m) is None for m in moved)
 
     def _step(
         self, axes: Mapping[str, int], best: Any
@@ -287,15 +313,23 @@ def _relations(
     it may be a number.
     """
     first = found[0].axes
+    together = frozenset.intersection(*(s.together for s in found))
     texts: dict[str, str] = {}
     bases: list[str] = []
     for axis in sorted((a for a in first if a in bound), key=lambda a: first[a]):
         alike = [a for a in bases if across or _stem(a) == _stem(axis)]
-        text = _common(axis, found, lambda s: _plain(s.values))
+        text = None
+        if axis not in together:
+            text = _common(axis, found, lambda s: _plain(s.values))
         text = text or _common(axis, found, lambda s, of=alike: _of_axes(s.axes, of))
-        if text is None and computed:
+        if text is None and computed and axis not in together:
             text = _common(axis, found, lambda s: _computed(s.values))
-        if text is None and fixed and len({s.axes[axis] for s in found}) == 1:
+        if (
+            text is None
+            and fixed
+            and axis not in together
+            and len({s.axes[axis] for s in found}) == 1
+        ):
             text = str(first[axis])
         if text is None:
             bases.append(axis)

@@ -63,6 +63,15 @@ CASES: dict[str, tuple[tuple[Callable[[Any], bool], ...], dict[str, str]]] = {
         {"e": "heads"},
     ),
     "a multiple of any number": ((lambda s: s["d"] % s["heads"] == 0,), {}),
+    # At first all have one size, and `dim` may have that by chance.
+    "others of one size": (
+        (lambda s: s["b"] == s["d"] == s["e"],),
+        {"d": "b", "e": "b"},
+    ),
+    "others of one size beside a hyperparameter": (
+        (lambda s: s["d"] == s["dim"], lambda s: s["b"] == s["e"]),
+        {"d": "dim", "e": "b"},
+    ),
     "what no shape says": ((lambda s: s["d"] == s["dim"] ** 2 + 5,), {}),
 }
 
