@@ -56,7 +56,8 @@ def test_places_are_the_same_with_windows_line_ends():
         "in setup\n"
         "            y = x * self.sise\n"
         "                    ^^^^^^^^^\n"
-        '    did you mean "size"?'
+        '    did you mean "size"?\n'
+        "    write:  y = x * self.size"
     ]
 
 
