@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from mlax_scaffold.errors import SpecError
+from mlax_scaffold.errors import Diagnostic, SpecError
 from mlax_scaffold.project.workspace import Workspace, as_on_disk
 from mlax_scaffold.write import Plan, commit, plan_updates
 
@@ -25,9 +26,7 @@ def fixed(workspace: Workspace, *, write: bool) -> Workspace:
             return mended
         if not write:
             raise
-        if mended.edited:
-            commit(workspace.root, edits_of(mended), title="generate --fix")
-        raise SpecError(left, written=mended.written, left=error.left) from None
+        raise _written(mended, left, error) from None
     return workspace
 
 
@@ -45,10 +44,16 @@ def left_by_trial(workspace: Workspace, error: SpecError) -> SpecError:
     """What is to be mended by hand, once the edited specs are written of which a trial found nothing."""
     found = {d.location.path for d in error.diagnostics}
     kept = {p: text for p, text in workspace.edited.items() if p not in found}
-    mended = replace(workspace, edited=kept)
-    if kept:
-        commit(workspace.root, edits_of(mended), title="generate --fix")
-    return SpecError(error.diagnostics, written=mended.written, left=error.left)
+    return _written(replace(workspace, edited=kept), error.diagnostics, error)
+
+
+def _written(
+    mended: Workspace, left: Iterable[Diagnostic], error: SpecError
+) -> SpecError:
+    """What is left by hand of an error, once the edited specs are written."""
+    if mended.edited:
+        commit(mended.root, edits_of(mended), title="generate --fix")
+    return SpecError(left, written=mended.written, left=error.left)
 
 
 def edits_of(workspace: Workspace) -> Plan:

@@ -83,7 +83,12 @@ def command(
         warn_unread,
     )
     from mlax_scaffold.errors import SpecError
-    from mlax_scaffold.project.fixing import left_by_trial
+    from mlax_scaffold.project.fixing import (
+        after_trial,
+        edits_of,
+        fixed,
+        left_by_trial,
+    )
     from mlax_scaffold.project.trial import try_out
     from mlax_scaffold.project.workspace import Generation, Workspace
     from mlax_scaffold.write import Plan
@@ -94,21 +99,14 @@ def command(
     consent = Consent(force, prune)
     made: list[Generation] = []
 
-    def mended(workspace: Workspace, *, write: bool) -> Workspace:
-        from mlax_scaffold.project.fixing import fixed
-
-        return fixed(workspace, write=write)
-
     def show() -> None:
         """Show how the specs are mended."""
         if fix:
-            from mlax_scaffold.project.fixing import edits_of
-
             show_edits(edits_of(workspaces[-1]), style, quiet=quiet)
 
     def plan() -> Plan:
         if fix and not made:
-            workspaces.append(mended(workspaces[-1], write=not (dry_run or show_diff)))
+            workspaces.append(fixed(workspaces[-1], write=not (dry_run or show_diff)))
         made.append(workspaces[-1].generate())
         return workspaces[-1].plan(made[-1])
 
@@ -119,8 +117,6 @@ def command(
 
     def after(error: SpecError) -> bool:
         """Whether what a trial found is mended, and worth another one."""
-        from mlax_scaffold.project.fixing import after_trial
-
         if not fix or len(made) > MOST_TRIALS:
             return False
         workspace = after_trial(workspaces[-1], error)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mlax_scaffold.conversion.examples.computing import computed
+from mlax_scaffold.conversion.examples.larger_images import (
+    SPATIAL,
+    axes_of,
+    enlarged,
+    forward_of,
+)
 from mlax_scaffold.conversion.output.description import Described
 from mlax_scaffold.conversion.source.trees import literal
 
-_SPATIAL = ("height", "width")
 _MOST = 72
 """What is larger makes tests slow."""
 _LAYERS = ("Conv", "MaxPool", "AvgPool", "MinPool")
@@ -144,30 +149,8 @@ def _number(node: ast.expr | None, values: Mapping[str, object], default):
 
 
 def _enlarged(definition: Described, needed: int) -> Described:
-    forward = next((m for m in definition.methods if m.name == "forward"), None)
+    forward = forward_of(definition)
     if forward is None or needed > _MOST:
         return definition
-    shapes = dict(definition.example)
-    larger: dict[str, tuple[int, ...]] = {}
-    for argument in forward.args.args:
-        axes = ast.unparse(argument.annotation or ast.Constant("")).split("'")
-        names = axes[1].split() if len(axes) > 1 else []
-        shape = shapes.get(argument.arg)
-        if not isinstance(shape, tuple) or len(shape) != len(names):
-            continue
-        if not {*_SPATIAL} <= {*names}:
-            continue
-        made = tuple(
-            max(s, needed) if n in _SPATIAL else s
-            for s, n in zip(shape, names, strict=True)
-        )
-        if made != shape:
-            larger[argument.arg] = made
-    if not larger:
-        return definition
-    example = tuple((k, larger.get(k, v)) for k, v in definition.example)
-    tried = definition.trial
-    if tried is not None:
-        inputs = tuple((k, larger.get(k, v)) for k, v in tried.inputs)
-        tried = replace(tried, inputs=inputs)
-    return replace(definition, example=example, trial=tried)
+    images = [a for a in forward.args.args if {*SPATIAL} <= {*axes_of(a)}]
+    return enlarged(definition, images, dict.fromkeys(SPATIAL, needed))
