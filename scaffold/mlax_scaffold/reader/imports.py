@@ -317,8 +317,7 @@ class ImportReader:
     def _unused(self, node: ast.ImportFrom, alias: ast.alias) -> Fix | None:
         """The import without a name that nothing reads."""
         bound = alias.asname or alias.name
-        names = (n.id for n in ast.walk(self.source.tree) if isinstance(n, ast.Name))
-        if bound in names:
+        if bound in read_of_module(self.source.tree):
             return None
         return Fix(tuple(without(self.source, node, [alias])))
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection
 
 from mlax_scaffold.errors import Fix
+from mlax_scaffold.reader.read_names import bound_in
 from mlax_scaffold.reader.source import Source
 from mlax_scaffold.spelling import misspelt
 
@@ -26,8 +27,9 @@ def meant_word(name: str, known: Collection[str]) -> str:
 
 
 def with_meant_word(source: Source, alias: ast.alias, meant: str) -> Fix | None:
-    """The word instead of what is imported, wherever the spec has it."""
-    if not meant or alias.asname:
+    """The word instead of what is imported, wherever the spec has it; None where the name is bound again."""
+    again = alias.name in bound_in(ast.walk(source.tree))
+    if not meant or alias.asname or again:
         return None
     uses = [
         source.edit(node, meant)
