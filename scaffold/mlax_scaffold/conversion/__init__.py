@@ -56,6 +56,7 @@ from mlax_scaffold.conversion.source.made_of import leave_others_out
 from mlax_scaffold.conversion.source.notes import ConversionError, Note, Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.vocabulary import flags
+from mlax_scaffold.conversion.source.walking import walk
 from mlax_scaffold.errors import UsageError
 
 __all__ = ["AXES", "FURTHEST", "ConversionError", "Converted", "Note", "convert"]
@@ -94,7 +95,7 @@ def _trees(spec: SpecText) -> list[ast.AST]:
 
 def _of_haiku(origin: Origin, node: ast.AST) -> bool:
     """Whether something makes layers of haiku, or the file's own ones that are written with it."""
-    read = [n for n in ast.walk(node) if isinstance(n, ast.Attribute | ast.Name)]
+    read = [n for n in walk(node) if isinstance(n, ast.Attribute | ast.Name)]
     own = [origin.classes.get(n.id) for n in read if isinstance(n, ast.Name)]
     return any(origin.qualified(n).startswith("haiku.") for n in read) or any(
         made is not None and framework_of(origin, made) == "haiku" for made in own

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from itertools import takewhile
 
 from mlax_scaffold.conversion.bodies.one_mode import (
@@ -37,6 +36,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import INFERENCE, KEYS, TRAINING
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 class Applying(Scanning):
@@ -91,7 +91,7 @@ class Applying(Scanning):
         call = known.call
         if known.first:
             # The input is that of the first pass; what comes out of the last is not told.
-            call = copy.deepcopy(call)
+            call = cloned(call)
             told = known.first, self.builder.setup
             call.args = [in_first_pass(a, *told) for a in call.args]
             for keyword in call.keywords:
@@ -167,7 +167,7 @@ class Applying(Scanning):
         same = known.call is None or not names(known.call) & known.first.keys()
         if same or at == 0 or not isinstance(at, int):
             return self._applied(node, attribute)
-        seen = copy.deepcopy(self.env), copy.deepcopy(self.symbols.known)
+        seen = cloned(self.env), cloned(self.symbols.known)
         made, _ = self._applied(node, attribute)
         self.env, self.symbols.known = seen
         return made, None
@@ -287,10 +287,8 @@ class Applying(Scanning):
         asks = any(
             isinstance(p, ast.Compare)
             and any(isinstance(op, equal) for op in p.ops)
-            and any(
-                isinstance(s, ast.Attribute) and s.attr == "shape" for s in ast.walk(p)
-            )
-            for p in ast.walk(test)
+            and any(isinstance(s, ast.Attribute) and s.attr == "shape" for s in walk(p))
+            for p in walk(test)
         )
         if not asks:
             return self.value(node)

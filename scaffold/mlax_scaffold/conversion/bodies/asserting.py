@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.bodies.choosing import Choosing
 from mlax_scaffold.conversion.shapes.values import Array, Number, Several, Shape
 from mlax_scaffold.conversion.source.trees import literal
+from mlax_scaffold.conversion.source.walking import cloned
 
 
 class Asserting(Choosing):
@@ -21,7 +21,7 @@ class Asserting(Choosing):
                 body=[ast.Raise(exc=ast.Call(args=[text, *_]))],
                 orelse=[],
             ):
-                sides = [self.value(copy.deepcopy(side))[1] for side in (left, right)]
+                sides = [self.value(cloned(side))[1] for side in (left, right)]
                 if all(isinstance(side, Number) for side in sides):
                     return ast.Assert(ast.Compare(left, [ast.Eq()], [right]), text)
         return None

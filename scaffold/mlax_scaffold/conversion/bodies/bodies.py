@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.bodies.asserting import Asserting
 from mlax_scaffold.conversion.bodies.choosing import as_branches
@@ -41,6 +40,7 @@ from mlax_scaffold.conversion.source.trees import (
     statement,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 class Bodies(Asserting):
@@ -88,7 +88,7 @@ class Bodies(Asserting):
                 self.env[local] = None
                 self.appended.pop(local, None)
                 if self.loop is not None and attr == "append" and given is not None:
-                    self.appended[local] = copy.deepcopy(self.loop), given
+                    self.appended[local] = cloned(self.loop), given
                     if begun:
                         self.begun.add(local)
                 if not begun:
@@ -201,7 +201,7 @@ class Bodies(Asserting):
             (self.truths.add if truth else self.truths.discard)(target.id)
             self.tuples.pop(target.id, None)
             if isinstance(node.value, ast.Tuple):
-                self.tuples[target.id] = copy.deepcopy(node.value)
+                self.tuples[target.id] = cloned(node.value)
         if isinstance(target, ast.Name) and self._is_declaration(node.value):
             attribute = self._declare(node.value, target.id)
             self.env[target.id] = Module(attribute)
@@ -347,12 +347,12 @@ class Bodies(Asserting):
 
     def _told_in_setup(self, test: ast.expr) -> ast.expr | None:
         """A condition on what a loop goes over, as it is to stand in setup; None for others."""
-        made = self.static(copy.deepcopy(test))
+        made = self.static(cloned(test))
         bound = set(targets(self.loop.target)) if self.loop is not None else set()
         free = {n for n in names(made) - {"self"} if not n.startswith("@")}
-        read = {self_attribute(part) for part in ast.walk(made)} - {None}
+        read = {self_attribute(part) for part in walk(made)} - {None}
         known = free <= bound and read <= {*self.builder.fields}
-        calls = any(isinstance(part, ast.Call) for part in ast.walk(made))
+        calls = any(isinstance(part, ast.Call) for part in walk(made))
         return made if known and not calls else None
 
 

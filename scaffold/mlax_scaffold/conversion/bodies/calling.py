@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.bodies.helping import Helping
 from mlax_scaffold.conversion.declarations.inner_layers import (
@@ -44,6 +43,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import CHAINED
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
 
 class Calling(Helping):
@@ -139,7 +139,7 @@ class Calling(Helping):
                 # Each is given the same: what one of them takes is known of the input.
                 outer, self.env = self.env, dict(self.env)
                 self.env[one.target.id] = Loop(attribute)  # type: ignore[attr-defined]
-                _, value = self.value(copy.deepcopy(elt))
+                _, value = self.value(cloned(elt))
                 self.env = outer
                 each = Each(value, alike=False) if isinstance(value, Array) else None
                 return self._inner(node), each
@@ -192,7 +192,7 @@ class Calling(Helping):
     def _inner(self, node: ast.expr) -> ast.expr:
         bodies = self
 
-        class Modules(ast.NodeTransformer):
+        class Modules(NodeTransformer):
             def visit_Name(self, node: ast.Name) -> ast.expr:
                 value = bodies.env.get(node.id)
                 if isinstance(value, Module):
@@ -327,7 +327,7 @@ class Calling(Helping):
         method = next((m for m in self.builder.methods if m.name == attribute), None)
         if method is not None and self.depth < 6:
             places = [a.arg for a in method.args.args if a.arg != "self"]
-            made = method if method.name not in self.declared else copy.deepcopy(method)
+            made = method if method.name not in self.declared else cloned(method)
             self.declared[method.name] = method.name
             return node, self.run(made, dict(zip(places, given, strict=False)) | named)
         joined = self.joined(node)
@@ -339,7 +339,7 @@ class Calling(Helping):
         numbers = [g.value for g in given if isinstance(g, Number)]
         of_math = ast.unparse(func).rpartition(":")[2].startswith("math.")
         if of_math and len(numbers) == len(given):
-            return node, Number(ast.Call(copy.deepcopy(func), numbers, []))
+            return node, Number(ast.Call(cloned(func), numbers, []))
         last = ast.unparse(func).rpartition(".")[2].rpartition(":")[2]
         if last == "scan" and len(node.args) > 2 and (step := self.step_of(node)):
             return node, self.scanned(step, given[1], given[2])

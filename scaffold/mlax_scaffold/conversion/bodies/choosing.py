@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Sequence
 
 from mlax_scaffold.conversion.bodies.looping import Looping
@@ -18,6 +17,12 @@ from mlax_scaffold.conversion.source.trees import (
     same,
     statement,
     targets,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 
@@ -69,7 +74,7 @@ class Choosing(Looping):
         """Whether a layer is made in an expression, and called there."""
         return any(
             isinstance(part, ast.Call) and self._is_declaration(part.func)
-            for part in ast.walk(node)
+            for part in walk(node)
         )
 
     def _uncomprehended(self, node: ast.stmt) -> list[ast.stmt]:
@@ -78,7 +83,7 @@ class Choosing(Looping):
             return [node]
         listed = [
             part
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.ListComp | ast.GeneratorExp)
             and len(part.generators) == 1
             and not part.generators[0].ifs
@@ -95,7 +100,7 @@ class Choosing(Looping):
             append = ast.Expr(expression(f"{local}.append(e)", e=part.elt))
             loop = ast.For(generator.target, generator.iter, [append], [])
             for made in (statement(f"{local} = []"), loop):
-                for inner in ast.walk(made):
+                for inner in walk(made):
                     if not hasattr(inner, "lineno"):
                         ast.copy_location(inner, node)
                 before.append(made)
@@ -120,8 +125,8 @@ class Choosing(Looping):
             case ast.BoolOp(op=ast.And(), values=parts):
                 return [pair for part in parts for pair in self._assumed_alike(part)]
             case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
-                _, one = self.value(copy.deepcopy(left))
-                _, other = self.value(copy.deepcopy(right))
+                _, one = self.value(cloned(left))
+                _, other = self.value(cloned(right))
                 if isinstance(one, Number) and isinstance(other, Number):
                     return [(one.value, other.value)]
                 if isinstance(one, Shape) and isinstance(other, Shape):
@@ -205,10 +210,10 @@ def as_branches(node: ast.Assign, target: ast.Name) -> ast.If:
         for side in (value.body, value.orelse)
     ]
     made = ast.copy_location(ast.If(value.test, *sides), node)
-    return ast.fix_missing_locations(made)
+    return located(made)
 
 
-class _Instead(ast.NodeTransformer):
+class _Instead(NodeTransformer):
     """Writes another expression in the place of one."""
 
     def __init__(self, old: ast.expr, new: ast.expr):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.declarations.declaring import Declaring
 from mlax_scaffold.conversion.shapes.chosen_sizes import (
@@ -24,6 +23,7 @@ from mlax_scaffold.conversion.source.trees import (
     same,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 class Deciding(Declaring):
@@ -32,8 +32,8 @@ class Deciding(Declaring):
     def _condition(self, test: ast.expr) -> ast.expr | None:
         """A condition on hyperparameters, as it is to stand in setup; None for others."""
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            _, left = self.value(copy.deepcopy(test.left))
-            _, right = self.value(copy.deepcopy(test.comparators[0]))
+            _, left = self.value(cloned(test.left))
+            _, right = self.value(cloned(test.comparators[0]))
             if isinstance(left, Shape) and isinstance(right, Shape):
                 return self._differ(left, right, isinstance(test.ops[0], ast.NotEq))
         made = self.static(test)
@@ -42,9 +42,9 @@ class Deciding(Declaring):
             made
         ):
             return None
-        if any(isinstance(n, ast.Call) for n in ast.walk(made)):
+        if any(isinstance(n, ast.Call) for n in walk(made)):
             return None
-        for part in ast.walk(made):
+        for part in walk(made):
             attribute = self_attribute(part)
             if attribute is not None and attribute not in self.builder.fields:
                 known = self.builder.attributes.get(attribute)
@@ -139,8 +139,8 @@ class Deciding(Declaring):
             a, b = (self.symbols.find(axis) for axis in pair)
             if same(a, b):
                 continue
-            chosen = chosen_size(copy.deepcopy(condition), a, b)
-            open_ = any(is_symbol(n) for s in (a, b) for n in ast.walk(s))
+            chosen = chosen_size(cloned(condition), a, b)
+            open_ = any(is_symbol(n) for s in (a, b) for n in walk(s))
             if not open_ or not isinstance(chosen, ast.IfExp):
                 axes[place] = chosen
         return value if axes == value.axes else value.like(axes)

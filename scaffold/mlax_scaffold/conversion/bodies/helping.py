@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.bodies.applying import Applying, axes_mapped
@@ -31,6 +30,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 class Helping(Applying):
@@ -79,9 +79,9 @@ class Helping(Applying):
             for title in reached(known, names(node.func))
             for statement in builder.origin.functions[title].body
         ]
-        used = {builder.origin.qualified(p) for s in bodies for p in ast.walk(s)} - {""}
+        used = {builder.origin.qualified(p) for s in bodies for p in walk(s)} - {""}
         given = [*node.args, *(k.value for k in node.keywords)]
-        parts = [p for g in given for p in ast.walk(g)]
+        parts = [p for g in given for p in walk(g)]
         return (
             builder.framework in ("flax", "haiku")
             and any(u.startswith("numpy.") for u in used)
@@ -115,7 +115,7 @@ class Helping(Applying):
         translator = Translator(
             builder.origin, builder.framework, Notes(), Calculations(keyed=False), {}
         )
-        [made] = translator.statements([copy.deepcopy(found)])
+        [made] = translator.statements([cloned(found)])
         return made if isinstance(made, ast.FunctionDef) else None
 
     def _mapped(self, func: ast.expr) -> ast.expr | None:

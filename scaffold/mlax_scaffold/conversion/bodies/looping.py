@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.bodies.last_passes import after_loop, growth
 from mlax_scaffold.conversion.bodies.parallel_lists import with_shared_passes
@@ -29,6 +28,7 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
     with_names,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 
 def _begins_with(node: ast.expr) -> ast.expr:
@@ -155,7 +155,7 @@ class Looping(Repeating):
         )
         if known.repeated and part is None and isinstance(target, ast.Name):
             element, places = known.repeated
-            node.target, node.iter = ast.Name("_", ast.Store()), copy.deepcopy(places)
+            node.target, node.iter = ast.Name("_", ast.Store()), cloned(places)
             if index is not None:
                 node.target = ast.Tuple([index, node.target], ast.Store())
                 node.iter = ast.Call(name("enumerate"), [node.iter], [])
@@ -175,7 +175,7 @@ class Looping(Repeating):
             if isinstance(index, ast.Name):
                 parts[index.id] = ast.Constant(number)
             at = _At(str(attribute), number, element)
-            passes += [at.visit(with_names(copy.deepcopy(s), parts)) for s in node.body]
+            passes += [at.visit(with_names(cloned(s), parts)) for s in node.body]
         return passes
 
     def _bind_items(self, target: ast.expr, iterated: ast.expr, source: Value) -> None:
@@ -228,7 +228,7 @@ class Looping(Repeating):
             self.env[one.target.id] = next(
                 v.first for v in given if isinstance(v, Each)
             )
-        _, value = self.value(copy.deepcopy(elt))
+        _, value = self.value(cloned(elt))
         self.env = outer
         return Each(value, alike=False) if isinstance(value, Array) else None
 
@@ -262,8 +262,8 @@ class Looping(Repeating):
                 ):
                     generator = part.value.generators[0]
                     return ast.For(
-                        copy.deepcopy(generator.target),
-                        copy.deepcopy(generator.iter),
+                        cloned(generator.target),
+                        cloned(generator.iter),
                         [],
                         [],
                     )
@@ -303,9 +303,9 @@ class Looping(Repeating):
                     self.env[local] = after.like([*after.axes[:-1], folded(final)])
                     continue
                 generator = ast.comprehension(
-                    copy.deepcopy(node.target), copy.deepcopy(node.iter), [], 0
+                    cloned(node.target), cloned(node.iter), [], 0
                 )
-                others = ast.ListComp(copy.deepcopy(last), [generator])
+                others = ast.ListComp(cloned(last), [generator])
                 star = ast.Starred(iterated_over(node, last) or others, ast.Load())
                 taken = {*targets(node.target), *self.builder.fields}
                 local_ = next(n for n in _ENTRIES if n not in taken)
@@ -320,9 +320,9 @@ class Looping(Repeating):
             for part in self.builder.setup
             if any(
                 is_name(inner, entry.id)
-                for unknown in ast.walk(part)
+                for unknown in walk(part)
                 if is_symbol(unknown)
-                for inner in ast.walk(self.symbols.find(unknown))  # type: ignore[arg-type]
+                for inner in walk(self.symbols.find(unknown))  # type: ignore[arg-type]
             )
         ]
 
@@ -366,7 +366,7 @@ class Looping(Repeating):
             lists = there
             if not lists:
                 return
-        parts = (p for part in node.body for p in ast.walk(part))
+        parts = (p for part in node.body for p in walk(part))
         read = {
             p.id
             for p in parts
@@ -383,7 +383,7 @@ class Looping(Repeating):
         )
 
 
-class _At(ast.NodeTransformer):
+class _At(NodeTransformer):
     """An element of a sequence that is taken by its place: `self._views[0]`."""
 
     def __init__(self, attribute: str, place: int, element: ast.expr):
@@ -395,5 +395,5 @@ class _At(ast.NodeTransformer):
             self_attribute(node.value) == self.attribute
             and literal(node.slice) == self.place
         ):
-            return copy.deepcopy(self.element)
+            return cloned(self.element)
         return node

@@ -8,7 +8,6 @@ A norm after each layer is as wide as that one: its list goes over `features` by
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Sequence
 
 from mlax_scaffold.conversion.source.trees import (
@@ -20,6 +19,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import cloned
 
 
 def with_shared_passes(
@@ -54,9 +54,9 @@ def with_shared_passes(
                     generator.iter, passes.iter
                 ):
                     one.elt = replaced(one.elt, {own: name(theirs)})
-                    generator.target = copy.deepcopy(passes.target)
+                    generator.target = cloned(passes.target)
                 case _:
-                    both = [generator.target, copy.deepcopy(passes.target)]
+                    both = [generator.target, cloned(passes.target)]
                     generator.target = ast.Tuple(both, ast.Store())
                     generator.iter = expression(
                         "zip(a, b)", a=generator.iter, b=passes.iter

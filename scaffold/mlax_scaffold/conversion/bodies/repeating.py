@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.bodies.calling import Calling
@@ -17,6 +16,7 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     same,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 class Repeating(Calling):
@@ -82,9 +82,7 @@ class Repeating(Calling):
                 [ast.Name(local, ast.Store()), generator.target], ast.Store()
             )
             # One more width than there are passes: the last one is that of the result.
-            generator.iter = ast.Call(
-                name("zip"), [copy.deepcopy(value), generator.iter], []
-            )
+            generator.iter = ast.Call(name("zip"), [cloned(value), generator.iter], [])
 
     def _grow(self, entry: ast.Name, first: ast.expr, growth: ast.expr) -> None:
         """Declarations of a loop whose size grows by the same in every pass."""
@@ -97,7 +95,7 @@ class Repeating(Calling):
             target = part.value.generators[0].target
             if isinstance(target, ast.Name) and any(
                 isinstance(n, ast.Name) and is_name(self.symbols.find(n), entry.id)
-                for n in ast.walk(part.value.elt)
+                for n in walk(part.value.elt)
             ):
                 target.id = "number" if target.id == "_" else target.id
                 grown = expression("a + i * g", a=first, i=name(target.id), g=growth)

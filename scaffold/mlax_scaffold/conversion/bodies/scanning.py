@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.bodies.deciding import Deciding
 from mlax_scaffold.conversion.shapes.annotations import flattened
 from mlax_scaffold.conversion.shapes.values import Array, Module, Several, Value
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import cloned
 
 
 class Scanning(Deciding):
@@ -174,7 +174,7 @@ class Scanning(Deciding):
         if method is not None:
             again = title in self.declared
             self.declared[title] = title
-            self.steps[title] = copy.deepcopy(method) if again else method
+            self.steps[title] = cloned(method) if again else method
         return title
 
     def stepped(self, title: str, given: list[Value]) -> Value:

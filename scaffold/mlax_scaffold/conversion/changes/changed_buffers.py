@@ -11,7 +11,6 @@ What is begun as a copy of a weight, and filled at once, has the shape of the we
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.changes.changing_calls import is_changing
 from mlax_scaffold.conversion.rows.array_leaves import draws
@@ -24,6 +23,12 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     self_attribute,
     targets,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _FILLS = {"zero_": ast.Constant(0), "fill_": None, "copy_": None}
@@ -40,14 +45,14 @@ def without_changed_buffers(origin: Origin) -> None:
             if isinstance(method, ast.FunctionDef) and method.name in started:
                 _buffers(origin, method)
                 method.body = _Calls(origin, method).block(method.body)
-                ast.fix_missing_locations(method)
+                located(method)
 
 
 def _started(node: ast.ClassDef) -> set[str]:
     """The constructor, and the methods that it calls as statements and nothing else does."""
     found, read = {"__init__"}, set[str]()
     for method in node.body:
-        for part in ast.walk(method):
+        for part in walk(method):
             called = part.value if isinstance(part, ast.Expr) else None
             place = self_attribute(getattr(called, "func", ast.Pass())) or ""
             if getattr(method, "name", "") == "__init__":
@@ -60,12 +65,12 @@ def _started(node: ast.ClassDef) -> set[str]:
 def _buffers(origin: Origin, method: ast.FunctionDef) -> None:
     """Let buffers that are changed, or registered in several branches, be locals until then."""
     torch = origin.name_of("torch")
-    places = {f[0] for part in ast.walk(method) if (f := _registered(part))}
+    places = {f[0] for part in walk(method) if (f := _registered(part))}
     for place in sorted(places):
         body = method.body
         holding = [i for i, s in enumerate(body) if _registrations(s, place)]
         found = [f for i in holding for f in _registrations(body[i], place)]
-        loops = any(isinstance(p, ast.For) for i in holding for p in ast.walk(body[i]))
+        loops = any(isinstance(p, ast.For) for i in holding for p in walk(body[i]))
         if len(holding) != 1 or loops or any(draws(origin, f[1]) for f in found):
             continue
         [at] = holding
@@ -75,7 +80,7 @@ def _buffers(origin: Origin, method: ast.FunctionDef) -> None:
         local = f"{place}_"
         while local in names(method):
             local += "_"
-        call = copy.deepcopy(found[0][2])
+        call = cloned(found[0][2])
         body[at] = _Begun(place, local).visit(body[at])
         for later in body[at : last + 1]:
             AsLocal(place, local).visit(later)
@@ -87,11 +92,11 @@ def _buffers(origin: Origin, method: ast.FunctionDef) -> None:
 
 def _registrations(node: ast.AST, place: str) -> list[tuple[str, ast.expr, ast.Call]]:
     """What registers a buffer of this name."""
-    told = [_registered(part) for part in ast.walk(node)]
+    told = [_registered(part) for part in walk(node)]
     return [found for found in told if found is not None and found[0] == place]
 
 
-class _Begun(ast.NodeTransformer):
+class _Begun(NodeTransformer):
     """Binds a local in the place of a buffer."""
 
     def __init__(self, place: str, local: str):
@@ -138,7 +143,7 @@ def is_deep(node: ast.AST) -> bool:
 def changed_in(node: ast.AST) -> list[ast.AST]:
     """The tensors that a statement, or what stands in it, changes in place."""
     found: list[ast.AST] = []
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Call(func=ast.Attribute(value=value, attr=attr)):
                 if is_changing(attr):
@@ -190,7 +195,7 @@ def _filled_at_once(body: list[ast.stmt], at: int, local: str, torch: str) -> No
                 value=ast.Call(func=ast.Attribute(value=value, attr="fill_" | "zero_"))
             ) if ast.unparse(value) in (local, f"{local}.data"):
                 like = ast.Attribute(name(torch), "zeros_like", ast.Load())
-                begun.value = ast.Call(like, [copy.deepcopy(source)], [])
+                begun.value = ast.Call(like, [cloned(source)], [])
                 return
         if local in names(later) or not isinstance(later, ast.Assign):
             return
@@ -202,7 +207,7 @@ class _Calls:
     def __init__(self, origin: Origin, method: ast.FunctionDef):
         self.origin = origin
         self.others = {a.arg for a in method.args.args}
-        for part in ast.walk(method):
+        for part in walk(method):
             if isinstance(part, ast.For):
                 # A weight of a layer, of those that a loop goes over.
                 self.others |= {*targets(part.target)}
@@ -223,7 +228,7 @@ class _Calls:
         made = self._chain(node.value)
         if not made:
             return [node]
-        return [ast.fix_missing_locations(ast.copy_location(m, node)) for m in made]
+        return [located(ast.copy_location(m, node)) for m in made]
 
     def _chain(self, value: ast.expr) -> list[ast.stmt]:
         match value:
@@ -241,14 +246,14 @@ class _Calls:
         root = rooted(place)
         if not isinstance(root, ast.Name) or self._foreign(root):
             return []
-        place = _Undone().visit(copy.deepcopy(place))
-        target = copy.deepcopy(place)
+        place = _Undone().visit(cloned(place))
+        target = cloned(place)
         if not isinstance(target, ast.Subscript):
             target = ast.Subscript(target, ast.Constant(...), ast.Store())
         target.ctx = ast.Store()
         if attr in _FILLS:
             told = _FILLS[attr] or (value.args[0] if value.args else None)
-            made = copy.deepcopy(told)
+            made = cloned(told)
         else:
             made = ast.Call(
                 ast.Attribute(place, attr[:-1], ast.Load()), value.args, value.keywords
@@ -263,14 +268,14 @@ class _Calls:
 
 def _whole(target: ast.expr) -> ast.expr:
     """The tensor of which all, `mask[...]`, is set."""
-    made = copy.deepcopy(target)
+    made = cloned(target)
     assert isinstance(made, ast.Subscript)
     made.ctx = ast.Load()
     whole = isinstance(made.slice, ast.Constant) and made.slice.value is ...
     return made.value if whole else made
 
 
-class _Undone(ast.NodeTransformer):
+class _Undone(NodeTransformer):
     """`mask.data` as `mask`."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:

@@ -9,7 +9,6 @@ That is the same where the mask is made of zeros and ones, and where no other me
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.changes.changed_buffers import (
@@ -29,6 +28,12 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     names,
     self_attribute,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _CALLS = ("forward", "__call__")
@@ -75,7 +80,7 @@ def without_changed_weights(origin: Origin, thing: str, notes: Notes) -> None:
 def _modes(node: ast.ClassDef, notes: Notes) -> None:
     """Note a class that keeps a part of itself in inference, whatever it is told."""
     for method in node.body:
-        for part in ast.walk(method):
+        for part in walk(method):
             match part:
                 case ast.Call(func=ast.Attribute(value=owner, attr="eval" | "train")):
                     parts = (
@@ -103,7 +108,7 @@ def _is_used(origin: Origin, thing: str, node: ast.ClassDef) -> bool:
 
 def _weights(origin: Origin, node: ast.ClassDef) -> Iterator[str]:
     """The attributes of a class, and of those that it is derived from, that are trained."""
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Assign(targets=[target], value=ast.Call(func=func)):
                 if origin.qualified(func).endswith("nn.Parameter"):
@@ -125,7 +130,7 @@ def _reached(node: ast.ClassDef) -> list[ast.FunctionDef]:
         title = queue.pop()
         if title in methods and title not in found:
             found[title] = methods[title]
-            queue += [self_attribute(p) or "" for p in ast.walk(methods[title])]
+            queue += [self_attribute(p) or "" for p in walk(methods[title])]
     return list(found.values())
 
 
@@ -168,7 +173,7 @@ def _masked(node: ast.ClassDef, method: ast.FunctionDef, weights: set[str]) -> N
             [ast.Name(local, ast.Store())],
             expression(f"self.{place} * self.{masked}"),
         )
-        method.body[at] = ast.fix_missing_locations(ast.copy_location(made, part))
+        method.body[at] = located(ast.copy_location(made, part))
         for later in method.body[at + 1 :]:
             AsLocal(place, local).visit(later)
 
@@ -195,7 +200,7 @@ def _projected(
             f"`{ast.unparse(part)}` bounds the weight in each call",
             "here the weight stays as it is, and what it is bounded to is computed with",
         )
-        method.body[at] = ast.fix_missing_locations(ast.copy_location(made, part))
+        method.body[at] = located(ast.copy_location(made, part))
         for later in method.body[at + 1 :]:
             AsLocal(place, local).visit(later)
 
@@ -223,7 +228,7 @@ def _bounded(part: ast.stmt) -> tuple[str, ast.expr] | None:
     bounds = attr in _BOUNDS and [self_attribute(_data(g)) for g in given] == [place]
     if place is None or not bounds:
         return None
-    value = copy.deepcopy(value)
+    value = cloned(value)
     assert isinstance(value, ast.Call)
     assert isinstance(value.func, ast.Attribute)
     value.func.attr = attr.rstrip("_")
@@ -233,7 +238,7 @@ def _bounded(part: ast.stmt) -> tuple[str, ast.expr] | None:
     return place, value
 
 
-class _Plain(ast.NodeTransformer):
+class _Plain(NodeTransformer):
     """A weight in the place of its numbers, `self.w.data`."""
 
     def __init__(self, place: str):
@@ -256,14 +261,14 @@ def _others(node: ast.ClassDef, method: ast.FunctionDef) -> list[ast.FunctionDef
 
 
 def _read(node: ast.AST) -> set[str]:
-    return {self_attribute(part) or "" for part in ast.walk(node)}
+    return {self_attribute(part) or "" for part in walk(node)}
 
 
 def _is_binary(node: ast.ClassDef, attribute: str) -> bool:
     """Whether a constructor makes a buffer of zeros and ones, and nothing else changes it."""
     local, begun = {attribute}, False
     for method in node.body:
-        for part in ast.walk(method):
+        for part in walk(method):
             match part:
                 case ast.Call(
                     func=ast.Attribute(attr="register_buffer"),
@@ -271,7 +276,7 @@ def _is_binary(node: ast.ClassDef, attribute: str) -> bool:
                 ) if place == attribute:
                     local.add(getattr(value, "id", ""))
                     begun = begun or _begins(value)
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Assign(targets=[ast.Name(id=title)], value=value):
                 if title in local:
@@ -309,7 +314,7 @@ def _changed(
     node: ast.stmt, weights: set[str], known: OtherNames, calls: Changing
 ) -> Iterator[ast.AST]:
     """The statements that change a weight, or a part of the object, for good."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.stmt) and _given_away(part, known, calls):
             yield part
         if not isinstance(part, ast.Assign | ast.AugAssign | ast.Expr):
@@ -327,7 +332,7 @@ def _changed(
 def _given_away(part: ast.stmt, known: OtherNames, calls: Changing) -> bool:
     """Whether a statement itself calls what changes a part of the object that it is given."""
     inner = [n for n in ast.iter_child_nodes(part) if isinstance(n, ast.expr)]
-    for call in (c for n in inner for c in ast.walk(n) if isinstance(c, ast.Call)):
+    for call in (c for n in inner for c in walk(n) if isinstance(c, ast.Call)):
         found = calls.of_call(call, {})
         # Methods of tensors are among what statements change in any case.
         if found is not None and found[0] is not getattr(call.func, "value", None):

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 _POSITIONS = {
     **dict.fromkeys(("ReLU", "ReLU6", "SiLU", "Mish", "SELU", "Hardswish"), 0),
@@ -82,11 +83,11 @@ class Changing:
         if not isinstance(start, ast.FunctionDef):
             return
         self.lists: dict[str, list[ast.expr]] = {}
-        for part in ast.walk(start):
+        for part in walk(start):
             match part:
                 case ast.Assign(targets=[ast.Name(id=local)], value=value):
                     self.lists.setdefault(local, []).append(value)
-        for part in ast.walk(start):
+        for part in walk(start):
             match part:
                 case ast.Assign(targets=[ast.Attribute() as target], value=value):
                     place = self_attribute(target)
@@ -290,7 +291,7 @@ def _drawn(node: ast.Call, x: ast.expr, title: str, torch: str) -> ast.expr:
     return expression(text.format(f"({ast.unparse(x)})", **told))
 
 
-class Plain(ast.NodeTransformer):
+class Plain(NodeTransformer):
     """Calls that change nothing: `relu` for `relu_`, and no `inplace`."""
 
     def __init__(self, origin: Origin):

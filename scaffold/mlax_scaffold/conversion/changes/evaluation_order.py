@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable
 from itertools import pairwise
 
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
+
 
 def walked(target: ast.expr, iterated: ast.expr) -> Iterable[tuple[ast.expr, ast.expr]]:
     """What a loop goes over, and the names that it gives."""
@@ -61,16 +63,16 @@ def earlier(node: ast.stmt, call: ast.Call) -> list[ast.expr]:
 
 def elsewhere_read(node: ast.stmt, call: ast.Call) -> set[str]:
     """The names that a statement reads beside a call, when or after it is run."""
-    inside = {id(p) for p in ast.walk(call)}
+    inside = {id(p) for p in walk(call)}
     before = {
         id(p)
         for part in earlier(node, call)
         if not isinstance(part, ast.Name)
-        for p in ast.walk(part)
+        for p in walk(part)
     }
     return {
         p.id
-        for p in ast.walk(node)
+        for p in walk(node)
         if isinstance(p, ast.Name)
         and isinstance(p.ctx, ast.Load)
         and id(p) not in inside | before
@@ -80,7 +82,7 @@ def elsewhere_read(node: ast.stmt, call: ast.Call) -> set[str]:
 def put(node: ast.AST, old: ast.AST, new: ast.expr) -> None:
     """Put another expression in the place of a part of a tree, which is changed."""
 
-    class Put(ast.NodeTransformer):
+    class Put(NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
             if node is old:
                 return ast.copy_location(new, node)

@@ -11,7 +11,6 @@ part of it) and is read again is told with its line.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterable
 
 from mlax_scaffold.conversion.changes.changing_calls import (
@@ -45,6 +44,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _TODO = "write `x = torch.relu(x)` where the change is meant, `inplace=False` where it is not"
 _STARTS = ("__init__", "reset_parameters", "extra_repr")
@@ -82,7 +82,7 @@ def _numbers(changing: Changing, function: ast.FunctionDef) -> frozenset[str]:
     """The arguments of a function that are numbers, or settings of a layer, in all of its calls."""
     given = [a.arg for a in function.args.args if a.arg != "self"]
     told: dict[str, list[bool]] = {}
-    for call in ast.walk(changing.origin.tree):
+    for call in walk(changing.origin.tree):
         if not isinstance(call, ast.Call):
             continue
         if called(call.func) != function.name:
@@ -122,7 +122,7 @@ class _InPlace:
 
     def run(self) -> None:
         """Rewrite the body."""
-        for call in ast.walk(self.function):
+        for call in walk(self.function):
             self._past_gradient(call)
         found = any(
             isinstance(p, ast.AugAssign)
@@ -131,13 +131,13 @@ class _InPlace:
                 isinstance(p, ast.Call)
                 and self.changing.of_call(p, self._looped()) is not None
             )
-            for p in ast.walk(self.function)
+            for p in walk(self.function)
         )
         if found:
             self.modules = self._looped()
             self.live = Liveness(self.function.body)
             self.function.body = self._block(self.function.body)
-            ast.fix_missing_locations(self.function)
+            located(self.function)
 
     def _past_gradient(self, node: ast.AST) -> None:
         """`x.data.masked_fill_(...)` changes the numbers of x, and `x.masked_fill_(...)` does so, too."""
@@ -158,7 +158,7 @@ class _InPlace:
     def _looped(self) -> dict[str, str]:
         """The names of loops over lists of layers."""
         found: dict[str, str] = {}
-        for part in ast.walk(self.function):
+        for part in walk(self.function):
             if isinstance(part, ast.For):
                 for place, target in walked(part.target, part.iter):
                     attribute = self_attribute(place)
@@ -263,10 +263,10 @@ class _InPlace:
             inner = inner.value
         if not chain or self_attribute(inner) is None:
             return None
-        target = copy.deepcopy(inner)
+        target = cloned(inner)
         target.ctx = ast.Store()  # type: ignore[attr-defined]
         made = ast.Assign([target], value)
-        return ast.fix_missing_locations(ast.copy_location(self._plain(made), value))
+        return located(ast.copy_location(self._plain(made), value))
 
     def _augmented(self, node: ast.stmt, local: str) -> list[ast.stmt]:
         """`x += y` changes every name of the tensor."""
@@ -335,21 +335,21 @@ class _InPlace:
             return []
         before = self._first(node, call, local)
         if change.result:
-            value: ast.expr = copy.deepcopy(call)
+            value: ast.expr = cloned(call)
             put(node, call, ast.Name(local, ast.Load()))
         elif not held:
             return []
         elif after:
             # It is called with what the tensor is before that.
             title = self._free("result")
-            before += [ast.Assign([ast.Name(title, ast.Store())], copy.deepcopy(call))]
+            before += [ast.Assign([ast.Name(title, ast.Store())], cloned(call))]
             put(node, call, ast.Name(title, ast.Load()))
             value = expression(after.format(local))
         else:
             value = expression(AGAIN[change.kind].format(local))
         assign = ast.Assign([ast.Name(local, ast.Store())], self._plain(value))
         for part in (*before, assign):
-            ast.fix_missing_locations(ast.copy_location(part, call))
+            located(ast.copy_location(part, call))
         return [*before, assign, *self._others(call, local, live | elsewhere)]
 
     def _first(self, node: ast.stmt, call: ast.Call, local: str) -> list[ast.stmt]:
@@ -364,7 +364,7 @@ class _InPlace:
             title = self._free("before", known)
             known.add(title)
             assign = ast.Assign([ast.Name(title, ast.Store())], self._plain(part))
-            made.append(ast.fix_missing_locations(ast.copy_location(assign, part)))
+            made.append(located(ast.copy_location(assign, part)))
             put(node, part, ast.Name(title, ast.Load()))
         return made
 
@@ -385,7 +385,7 @@ class _InPlace:
             self.changed[place] = change.kind if first else "other"
 
     def _plain(self, node):
-        return ast.fix_missing_locations(self.plain.visit(node))
+        return located(self.plain.visit(node))
 
     def _refuse(self, node: ast.AST) -> None:
         text = ast.unparse(node)

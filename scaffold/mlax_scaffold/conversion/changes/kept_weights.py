@@ -6,7 +6,6 @@ So is the table of an embedding that is set: averages of codebooks are kept that
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.changes.changed_buffers import rooted
@@ -15,6 +14,12 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, self_attribute, statement
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def with_kept_weights(origin: Origin, notes: Notes) -> None:
@@ -36,7 +41,7 @@ def with_kept_weights(origin: Origin, notes: Notes) -> None:
                     f"`self.{place}{'.weight' * table}` is set in each call",
                     f"here `{title}` is a state, which no optimizer trains",
                 )
-        ast.fix_missing_locations(node)
+        located(node)
 
 
 def _set(
@@ -47,7 +52,7 @@ def _set(
     for method in node.body:
         if method is start or "init" in getattr(method, "name", ""):
             continue
-        for part in ast.walk(method):
+        for part in walk(method):
             match part:
                 case ast.Assign(
                     targets=[ast.Attribute() as target],
@@ -89,7 +94,7 @@ def _declared(
         if len(filled) > 1:
             return False
         for late, call in filled:
-            made = copy.deepcopy(call)
+            made = cloned(call)
             assert isinstance(made.func, ast.Attribute)
             made.func.value = _empty(origin, value)
             value = made
@@ -105,7 +110,7 @@ def _declared(
 
 def _empty(origin: Origin, value: ast.expr) -> ast.expr:
     """A new array of the same sizes, to be filled."""
-    made = copy.deepcopy(value)
+    made = cloned(value)
     if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute):
         made.func.attr = "empty"
     return made
@@ -127,7 +132,7 @@ def _filled(
                     yield part, call
 
 
-class _Renamed(ast.NodeTransformer):
+class _Renamed(NodeTransformer):
     """Reads and sets the buffer in the place of the weight."""
 
     def __init__(self, origin: Origin, place: str, table: bool, title: str):

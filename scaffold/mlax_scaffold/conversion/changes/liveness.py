@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from mlax_scaffold.conversion.source.trees import targets
+from mlax_scaffold.conversion.source.walking import walk
 
 Live = frozenset[str]
 
@@ -16,7 +17,7 @@ def reads(node: ast.AST | None) -> Live:
         return frozenset()
     return frozenset(
         n.id
-        for n in ast.walk(node)
+        for n in walk(node)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
     )
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from mlax_scaffold.conversion.changes.changed_buffers import is_deep, rooted
 from mlax_scaffold.conversion.source.trees import is_name, targets
+from mlax_scaffold.conversion.source.walking import walk
 
 _Kind = Literal["tensor", "value", "part", ""]
 _ALL = ("parameters", "buffers", "named_parameters", "named_buffers")
@@ -16,7 +17,7 @@ _TENSORS = frozenset(("weight", "bias", "running_mean", "running_var"))
 def tensors_of(tree: ast.AST) -> frozenset[str]:
     """The attributes that hold tensors in the classes of a file."""
     found: set[str] = {*_TENSORS}
-    for part in ast.walk(tree):
+    for part in walk(tree):
         match part:
             case ast.Call(
                 func=ast.Attribute(attr="register_buffer" | "register_parameter"),
@@ -42,7 +43,7 @@ class OtherNames:
     def __init__(self, method: ast.FunctionDef, tensors: frozenset[str]):
         self.tensors = tensors
         self.set: list[tuple[int, str, _Kind]] = []
-        for part in ast.walk(method):
+        for part in walk(method):
             match part:
                 case ast.Assign(targets=[ast.Name(id=title)], value=value):
                     # It is what it was until the statement is over.
@@ -82,8 +83,7 @@ class OtherNames:
 def _kind_of_items(over: ast.expr) -> _Kind:
     """What a loop goes over: layers of the object, or their tensors."""
     own = any(
-        isinstance(p, ast.Attribute) and is_name(p.value, "self")
-        for p in ast.walk(over)
+        isinstance(p, ast.Attribute) and is_name(p.value, "self") for p in walk(over)
     )
     held = isinstance(over, ast.Call) and getattr(over.func, "attr", "") in _ALL
     return "" if not own else "tensor" if held else "part"

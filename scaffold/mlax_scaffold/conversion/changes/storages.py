@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 _VIEWS = frozenset(
     (
@@ -98,7 +99,7 @@ class Storages:
         if isinstance(node, ast.For):
             self._bound(node.target, self._loop(node.iter))
             after._bound(node.target, self._loop(node.iter))
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.stmt) and part is not node:
                 after.bind(part)
         self.known = self.joined(after).known

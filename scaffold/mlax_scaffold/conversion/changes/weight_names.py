@@ -7,12 +7,12 @@ declared so: `w = nn.Parameter(x, requires_grad=False)`.
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.changes.changed_buffers import is_deep, rooted
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute, targets
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 _STARTS = ("__init__", "init_weights", "_init_weights", "reset_parameters")
 _PARAMETER = "torch.nn.Parameter"
@@ -32,7 +32,7 @@ def without_weight_names(origin: Origin) -> None:
 
 
 def _inlined(origin: Origin, method: ast.FunctionDef) -> None:
-    bound = [t for part in ast.walk(method) for t in _bound(part)]
+    bound = [t for part in walk(method) for t in _bound(part)]
     for statement in list(method.body):
         match statement:
             case ast.Assign(targets=[ast.Name(id=local)], value=value) if (
@@ -69,7 +69,7 @@ def frozen_name(node: ast.AST) -> str:
 def _made_frozen(method: ast.FunctionDef, local: str, call: ast.Call) -> None:
     """Say it where the weight is made, if the constructor says it in any case."""
     said = [s for s in method.body if frozen_name(s) == local]
-    several = sum(frozen_name(part) == local for part in ast.walk(method))
+    several = sum(frozen_name(part) == local for part in walk(method))
     if len(said) != 1 or several > 1:
         return
     trained = said[0].value  # type: ignore[attr-defined]
@@ -79,17 +79,17 @@ def _made_frozen(method: ast.FunctionDef, local: str, call: ast.Call) -> None:
         method.body.remove(said[0])
 
 
-class _Written(ast.NodeTransformer):
+class _Written(NodeTransformer):
     def __init__(self, local: str, value: ast.expr):
         self.local, self.value = local, value
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id != self.local or not isinstance(node.ctx, ast.Load):
             return node
-        return ast.copy_location(copy.deepcopy(self.value), node)
+        return ast.copy_location(cloned(self.value), node)
 
 
-class _Frozen(ast.NodeTransformer):
+class _Frozen(NodeTransformer):
     """Says what a weight of the object is by its own name."""
 
     def __init__(self, local: str, value: ast.expr):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from typing import TYPE_CHECKING
 
 from mlax_scaffold.conversion.declarations.convolved_shapes import ConvolvedShapes
@@ -23,6 +22,7 @@ from mlax_scaffold.conversion.shapes.values import (
     Value,
 )
 from mlax_scaffold.conversion.source.trees import expression, folded, literal
+from mlax_scaffold.conversion.source.walking import cloned
 
 if TYPE_CHECKING:
     from mlax_scaffold.conversion.declarations.reading import Reading
@@ -273,7 +273,7 @@ class ArrayShapes(ConvolvedShapes):
             count = next(
                 (k.value for k in node.keywords if k.arg == "num_segments"), None
             )
-            told = bodies.value(copy.deepcopy(count))[1] if count is not None else None
+            told = bodies.value(cloned(count))[1] if count is not None else None
             told = given[2] if len(given) > 2 else told
             return self.segments(first, given[1], told)
         if last in ("matmul", "dot", "batch_matmul") and len(given) > 1:
@@ -324,7 +324,7 @@ class ArrayShapes(ConvolvedShapes):
             return self.reshaped(first, node.args[1:], values)
         if last in FOURIER:
             told = next((k.value for k in node.keywords if k.arg in ("n", "s")), None)
-            length = bodies.value(copy.deepcopy(told))[1] if told is not None else None
+            length = bodies.value(cloned(told))[1] if told is not None else None
             return fourier(self.symbols, last, first, node, length)
         if last in ("split", "array_split"):
             return self._split(first, node, given[1:])

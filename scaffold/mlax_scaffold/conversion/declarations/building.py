@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from dataclasses import dataclass, field, replace
 from keyword import iskeyword
@@ -36,6 +35,7 @@ from mlax_scaffold.conversion.source.trees import (
     statement,
 )
 from mlax_scaffold.conversion.source.vocabulary import CHAINED, TAKEN
+from mlax_scaffold.conversion.source.walking import cloned
 
 
 class Recurrent(Protocol):
@@ -256,7 +256,7 @@ class Builder:
                 f"`self.{attribute}` is drawn by itself, and does not begin as the other one does",
                 "set it before the first step where the two have to be the same",
             )
-        return copy.deepcopy(begun)
+        return cloned(begun)
 
     def derive(self, attribute: str, value: ast.expr, kind: str = "derived") -> None:
         """Declare a value that is computed of hyperparameters."""
@@ -281,7 +281,7 @@ class Builder:
         self, attribute: str, value: ast.expr, condition: ast.expr | None
     ) -> None:
         if condition is not None:
-            value = ast.IfExp(copy.deepcopy(condition), value, ast.Constant(None))
+            value = ast.IfExp(cloned(condition), value, ast.Constant(None))
         target = ast.Attribute(name("self"), attribute, ast.Store())
         self.setup.append(ast.Assign([target], value, lineno=self.node.lineno))
 
@@ -339,7 +339,7 @@ def _of_either_shape(
             ast.Call(func=other, args=[second, ast.Tuple(elts=others)]),
         ) if same(word, other) and same(first, second) and len(ones) == len(others):
             sizes: list[ast.expr] = [
-                a if same(a, b) else ast.IfExp(copy.deepcopy(test), a, b)
+                a if same(a, b) else ast.IfExp(cloned(test), a, b)
                 for a, b in zip(ones, others, strict=True)
             ]
             return ast.Call(word, [first, ast.Tuple(sizes, ast.Load())], [])

@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.declarations.building import Attribute
 from mlax_scaffold.conversion.shapes.values import Array, Several
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.trees import is_layer, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 _LSTM = "@layer:LSTMCell"
 _PAIR = Several([None, None])
@@ -32,12 +33,12 @@ def pairs_carried(
     given = {a.arg for a in (*forward.args.args, *forward.args.kwonlyargs)}
     local = {
         part.targets[0].id: part.value
-        for part in ast.walk(forward)
+        for part in walk(forward)
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
     }
     place = 0 if carry_first else 1
     handed: dict[str, Several] = {}
-    for part in ast.walk(forward):
+    for part in walk(forward):
         if not isinstance(part, ast.Call):
             continue
         known = attributes.get(self_attribute(part.func) or "")

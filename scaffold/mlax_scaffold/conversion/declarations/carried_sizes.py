@@ -9,11 +9,11 @@ for w in widths:                    becomes      layers.append(dense(key, d, w))
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.source.trees import expression, is_name, names, targets
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def carried_size(node: ast.For, begun: Collection[ast.Assign]) -> Carried | None
     begins = expression("(first, *rest)", first=first[-1], rest=source)
     target = ast.Tuple([ast.Name(local, ast.Store()), node.target], ast.Store())
     over = expression("zip(a, b)", a=begins, b=node.iter)
-    made = ast.comprehension(copy.deepcopy(target), over, [], 0)
-    return Carried(local, made, expression("s[-1]", s=copy.deepcopy(source)))
+    made = ast.comprehension(cloned(target), over, [], 0)
+    return Carried(local, made, expression("s[-1]", s=cloned(source)))
 
 
 def _told(
@@ -70,7 +70,7 @@ def _told(
     if isinstance(node.target, ast.Name) and _reads(node, node.target.id):
         over = expression("enumerate(s)", s=over)
         target = ast.Tuple([node.target, target], ast.Store())
-    made = ast.comprehension(copy.deepcopy(target), over, [], 0)
+    made = ast.comprehension(cloned(target), over, [], 0)
     return Carried(local, made, later)
 
 
@@ -78,14 +78,12 @@ def _reads(node: ast.For, counted: str) -> bool:
     """Whether a loop does more with its number than to choose keys."""
     keys = {
         id(p)
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Subscript) and "key" in ast.unparse(part.value)
-        for p in ast.walk(part)
+        for p in walk(part)
     }
     return any(
-        is_name(p, counted) and id(p) not in keys
-        for s in node.body
-        for p in ast.walk(s)
+        is_name(p, counted) and id(p) not in keys for s in node.body for p in walk(s)
     )
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
 _LIKE = ("zeros_like", "ones_like", "empty_like", "full_like")
 
 
-class DeclaredShapes(ast.NodeTransformer):
+class DeclaredShapes(NodeTransformer):
     """Writes them out."""
 
     def __init__(self, builder: Builder):
@@ -48,4 +48,4 @@ class DeclaredShapes(ast.NodeTransformer):
         if known is None or known.call is None or known.kind not in ("weight", "state"):
             return None
         declared = known.call.args[1] if len(known.call.args) > 1 else None
-        return copy.deepcopy(declared) if isinstance(declared, ast.Tuple) else None
+        return cloned(declared) if isinstance(declared, ast.Tuple) else None

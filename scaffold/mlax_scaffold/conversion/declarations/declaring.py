@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.declarations.reading import Reading
 from mlax_scaffold.conversion.shapes.values import Number, Several, Shape
@@ -16,6 +15,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
 
 _HOLDING_NOTHING = ("Upsample", "Flatten", "Identity")
@@ -47,7 +47,7 @@ class Declaring(Reading):
             plural = self.builder.free(wanted if wanted.endswith("s") else f"{wanted}s")
             target, source = self._counted(self.loop)
             generator = ast.comprehension(
-                copy.deepcopy(target), copy.deepcopy(self.static(source)), [], 0
+                cloned(target), cloned(self.static(source)), [], 0
             )
             return self.builder.declare_list(plural, node, [generator], condition)
         return self.builder.declare(self.builder.free(wanted), node, condition)
@@ -57,7 +57,7 @@ class Declaring(Reading):
         assert self.loop is not None
         bound = set(targets(self.loop.target))
         # Setup knows nothing to go over that is itself a list of layers.
-        over = any(self._holds_layers(p) for p in ast.walk(self.loop.iter))
+        over = any(self._holds_layers(p) for p in walk(self.loop.iter))
         alike = (*_HOLDING_NOTHING, "Dropout") if over else _HOLDING_NOTHING
         return layer in alike and not names(call) & bound
 
@@ -126,7 +126,7 @@ class Declaring(Reading):
             if other is None or same(made, other):
                 self.makers[local] = made
             elif condition is not None:
-                self.makers[local] = ast.IfExp(copy.deepcopy(condition), made, other)
+                self.makers[local] = ast.IfExp(cloned(condition), made, other)
             else:
                 self.builder.notes.refuse(
                     node,
@@ -149,16 +149,14 @@ class Declaring(Reading):
         """What has to hold of hyperparameters alone, as setup says it; None of anything else."""
         if not isinstance(test, ast.Compare) or len(test.ops) != 1 or self.loop:
             return None
-        sides = [
-            self.value(copy.deepcopy(s))[1] for s in (test.left, *test.comparators)
-        ]
+        sides = [self.value(cloned(s))[1] for s in (test.left, *test.comparators)]
         if not all(isinstance(side, Number) for side in sides) or self.conditions:
             return None
-        made = self.static(copy.deepcopy(test))
+        made = self.static(cloned(test))
         waits = {n for n in names(made) - {"self", "int"} if not n.startswith("@size:")}
-        fields = {self_attribute(part) for part in ast.walk(made)} - {None}
+        fields = {self_attribute(part) for part in walk(made)} - {None}
         known = fields and fields <= {*self.builder.fields}
-        divides = any(isinstance(part, ast.Mod) for part in ast.walk(made))
+        divides = any(isinstance(part, ast.Mod) for part in walk(made))
         return made if known and not waits and divides else None
 
     def static(self, node: ast.expr) -> ast.expr:
@@ -166,7 +164,7 @@ class Declaring(Reading):
         bodies = self
         written: list[str] = []
 
-        class Static(ast.NodeTransformer):
+        class Static(NodeTransformer):
             def visit_Call(self, node: ast.Call) -> ast.expr:
                 self.generic_visit(node)
                 text = ast.unparse(node.func)
@@ -176,17 +174,15 @@ class Declaring(Reading):
 
             def visit_Name(self, node: ast.Name) -> ast.expr:
                 if node.id in bodies.makers:
-                    return copy.deepcopy(bodies.makers[node.id])
+                    return cloned(bodies.makers[node.id])
                 value = bodies.env.get(node.id)
                 if isinstance(value, Number):
-                    return copy.deepcopy(value.value)
+                    return cloned(value.value)
                 if isinstance(value, Several) and all(
                     isinstance(i, Number) for i in value.items
                 ):
                     elements = [
-                        copy.deepcopy(i.value)
-                        for i in value.items
-                        if isinstance(i, Number)
+                        cloned(i.value) for i in value.items if isinstance(i, Number)
                     ]
                     return ast.Tuple(elements, ast.Load())
                 known = bodies.tuples.get(node.id)
@@ -196,27 +192,27 @@ class Declaring(Reading):
                     # It is made of what it was before.
                     return node
                 written.append(node.id)
-                made = self.visit(copy.deepcopy(known))
+                made = self.visit(cloned(known))
                 written.pop()
                 return made
 
             def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-                _, value = bodies.value(copy.deepcopy(node))
+                _, value = bodies.value(cloned(node))
                 if isinstance(value, Number):
-                    return copy.deepcopy(value.value)
+                    return cloned(value.value)
                 self.generic_visit(node)
                 return node
 
             def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
                 if node.attr == "shape":
-                    _, value = bodies.value(copy.deepcopy(node))
+                    _, value = bodies.value(cloned(node))
                     if isinstance(value, Shape) and not value.array.lead:
-                        return ast.Tuple(copy.deepcopy(value.array.axes), ast.Load())
+                        return ast.Tuple(cloned(value.array.axes), ast.Load())
                 self.generic_visit(node)
                 return node
 
         self.arrays.guesses = True
-        made = Static().visit(copy.deepcopy(node))
+        made = Static().visit(cloned(node))
         self.arrays.guesses = False
         return made
 

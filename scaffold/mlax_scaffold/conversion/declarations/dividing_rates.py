@@ -9,6 +9,7 @@ from dataclasses import replace
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def with_dividing_rates(
@@ -20,7 +21,7 @@ def with_dividing_rates(
     """The fields, where such a rate, `x / (1 - self.rate)`, and what a layer is given as one is a `Decay`."""
     found = {rate for method in methods for rate in _divided(method)}
     for part in setup:
-        for call in ast.walk(part):
+        for call in walk(part):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
                 found |= set(_given(call, own.get(call.func.id.partition("@own:")[2])))
     return [
@@ -33,11 +34,11 @@ def _divided(method: ast.FunctionDef) -> Iterator[str]:
     """The fields that a method divides by one less of."""
     kept = {
         part.targets[0].id: rate
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
         if (rate := _rest(part.value))
     }
-    for part in ast.walk(method):
+    for part in walk(method):
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div):
             rate = _rest(part.right) or kept.get(getattr(part.right, "id", ""))
             if rate:
@@ -59,6 +60,6 @@ def _given(call: ast.Call, interface: Interface | None) -> Iterator[str]:
     given = dict(zip(interface.order, call.args, strict=False))
     given |= {str(k.arg): k.value for k in call.keywords}
     for rate in interface.decays & given.keys():
-        for part in ast.walk(given[rate]):
+        for part in walk(given[rate]):
             if (field := self_attribute(part)) is not None:
                 yield field

@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
 )
 from mlax_scaffold.conversion.source.vocabulary import LISTS, SEQUENTIAL
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 class FilledLists:
@@ -38,13 +39,13 @@ class FilledLists:
         self.modules.shared |= {
             attribute
             for node in body
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Assign) and self.modules.is_module(part.value)
             for target in part.targets
             if (attribute := self_attribute(target))
         }
         for node in body:
-            for part in ast.walk(node):
+            for part in walk(node):
                 place, held = _extended(part)
                 inner = held.elts if isinstance(held, ast.List) else [held]
                 if any(
@@ -150,9 +151,9 @@ class FilledLists:
                 func = expression(f"{place}.append")
                 append = ast.Expr(ast.Call(func, [given.elt], []))
                 loop = ast.For(generator.target, generator.iter, [append], [])
-                for part in ast.walk(loop):
+                for part in walk(loop):
                     ast.copy_location(part, node)
-                return self.looped(ast.fix_missing_locations(loop), condition)
+                return self.looped(located(loop), condition)
         self.builder.notes.refuse(
             node,
             f"what `{ast.unparse(given)}` adds to `{place}` is not listed",
@@ -164,7 +165,7 @@ class FilledLists:
         """Whether a statement appends layers in a way that is not followed, which is told."""
         lost = [
             part
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.stmt)
             for place, _ in self.appending(part)
             if place in self.building
@@ -195,7 +196,7 @@ class FilledLists:
         bound = {k: before.pop(k) for k in sorted(later) if k in before}
         if not known:
             return False
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.Break | ast.Continue):
                 self.builder.notes.refuse(
                     part,
@@ -204,7 +205,7 @@ class FilledLists:
                 )
         direct = {id(part) for part, _ in _statements(node.body, None)}
         for part in node.body:
-            for inner in ast.walk(part):
+            for inner in walk(part):
                 followed = id(inner) in direct or isinstance(inner, ast.If)
                 if isinstance(inner, ast.stmt) and not followed:
                     self.left_over(inner)
@@ -247,7 +248,7 @@ class FilledLists:
         read = {
             part.id
             for statement in _after(self.body, origin)
-            for part in ast.walk(statement)
+            for part in walk(statement)
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
         }
         return (assigned - set(targets(node.target))) & read
@@ -299,15 +300,13 @@ def where(condition: ast.expr, source: ast.expr) -> ast.expr:
     """What a loop goes over, where a condition holds; nothing elsewhere."""
     match source:
         case ast.Call(func=ast.Name(id="range") as func, args=[end]):
-            chosen = ast.IfExp(copy.deepcopy(condition), end, ast.Constant(0))
+            chosen = ast.IfExp(cloned(condition), end, ast.Constant(0))
             return ast.copy_location(ast.Call(func, [chosen], []), source)
         case ast.Call(func=ast.Name(id="enumerate") as func, args=[inner]):
             call = ast.Call(func, [where(condition, inner)], [])
             return ast.copy_location(call, source)
     nothing = ast.Tuple([], ast.Load())
-    return ast.copy_location(
-        ast.IfExp(copy.deepcopy(condition), source, nothing), source
-    )
+    return ast.copy_location(ast.IfExp(cloned(condition), source, nothing), source)
 
 
 def _after(body: list[ast.stmt], node: ast.stmt) -> list[ast.stmt]:
@@ -316,7 +315,7 @@ def _after(body: list[ast.stmt], node: ast.stmt) -> list[ast.stmt]:
         rest = body[place + 1 :]
         if part is node:
             return rest
-        if any(inner is node for inner in ast.walk(part)):
+        if any(inner is node for inner in walk(part)):
             blocks = (getattr(part, title, []) for title in ("body", "orelse"))
             return [s for block in blocks for s in _after(block, node)] + rest
     return []

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from mlax_scaffold.conversion.source.arguments_of import defaults_of, method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def handed_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | None:
@@ -15,7 +16,7 @@ def handed_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | 
 
     `LayerScale(dim, init_values=init_values)`, which is `init_values=1e-5`, says that it is no size.
     """
-    for call in ast.walk(node):
+    for call in walk(node):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
             known = origin.classes.get(call.func.id)
             start = method_of(known, "__init__") if known is not None else None
@@ -36,7 +37,7 @@ def _given_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | 
     for other in origin.classes.values():
         start = method_of(other, "__init__")
         defaults = defaults_of(start.args) if start is not None else {}
-        for call in ast.walk(other):
+        for call in walk(other):
             if not isinstance(call, ast.Call) or not is_name(call.func, node.name):
                 continue
             for title, value in _given(call, own):
@@ -61,7 +62,7 @@ def given_float(origin: Origin, title: str, parameter: str) -> bool:
         arguments = (*given.args, *given.kwonlyargs) if given is not None else ()
         types = {a.arg: a.annotation for a in arguments}
         defaults = defaults_of(given) if given is not None else {}
-        for call in ast.walk(owner):
+        for call in walk(owner):
             if isinstance(call, ast.Call) and is_name(call.func, title):
                 for place, value in _given(call, start):
                     name = self_attribute(value) or getattr(value, "id", "")
@@ -76,7 +77,7 @@ def given_float(origin: Origin, title: str, parameter: str) -> bool:
 
 def columns(node: ast.AST, parameter: str) -> int:
     """How many numbers each element of a sequence is taken apart into, `for w, h in anchors`; 0 for none."""
-    for loop in ast.walk(node):
+    for loop in walk(node):
         if isinstance(loop, ast.For | ast.comprehension):
             target = loop.target
             plain = isinstance(target, ast.Tuple) and _is(loop.iter, parameter)
@@ -88,7 +89,7 @@ def columns(node: ast.AST, parameter: str) -> int:
 def is_whole(node: ast.AST, parameter: str) -> bool:
     """Whether a class takes a number bit by bit, `scale & (scale - 1)`, or counts to it."""
     bits = ast.BitAnd | ast.BitOr | ast.BitXor | ast.LShift | ast.RShift
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.BinOp(left=left, op=op, right=right) if isinstance(op, bits):
                 if _is(left, parameter) or _is(right, parameter):
@@ -120,12 +121,12 @@ def holds_floats(origin: Origin, node: ast.AST, parameter: str) -> bool:
     """
     elements = {
         target.id
-        for loop in ast.walk(node)
+        for loop in walk(node)
         if isinstance(loop, ast.For | ast.comprehension)
         for target, source in _paired(loop.target, loop.iter)
         if isinstance(target, ast.Name) and _is(source, parameter)
     }
-    for call in ast.walk(node):
+    for call in walk(node):
         known = origin.classes.get(getattr(getattr(call, "func", None), "id", ""))
         start = method_of(known, "__init__") if known is not None else None
         if start is None or not isinstance(call, ast.Call):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.conversion.declarations.initial_functions import (
@@ -27,6 +26,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     visited,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 _BODY = {
     "zeros": "jnp.zeros(shape, dtype)",
@@ -106,7 +106,7 @@ def of_complex_numbers(initializer: ast.expr) -> ast.expr:
         case ast.Call(func=ast.Name(id="@word:uniform"), args=[scale]):
             square = f"lambda key, shape, dtype: scale * {_SQUARE}"
             return marked(square, scale=scale)
-    return visited(_Squares(), copy.deepcopy(initializer))
+    return visited(_Squares(), cloned(initializer))
 
 
 _SQUARE = "lax.complex(*jax.random.uniform(key, (2, *shape), jnp.finfo(dtype).dtype))"
@@ -114,7 +114,7 @@ _SQUARE = "lax.complex(*jax.random.uniform(key, (2, *shape), jnp.finfo(dtype).dt
 _COMPLEX = ("cfloat", "cdouble", "chalf", "complex32", "complex64", "complex128")
 
 
-class _Squares(ast.NodeTransformer):
+class _Squares(NodeTransformer):
     """Draws complex numbers where a function draws real ones from a uniform distribution."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -126,7 +126,7 @@ class _Squares(ast.NodeTransformer):
 
 
 def _dtype(translator: Translator, node: ast.expr) -> ast.expr | None:
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Attribute) and part.attr.startswith(
             ("int", "uint", "bool")
         ):
@@ -248,14 +248,14 @@ def _computed(translator: Translator, node: ast.expr) -> Initial | None:
     """Any expression of one array of known shape, as a function of key, shape and dtype."""
     leaves = [
         (part, found)
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.expr)
         and (found := leaf_of(translator, part)) is not None
     ]
     outer = [
         (part, found)
         for part, found in leaves
-        if not any(part is not o and part in ast.walk(o) for o, _ in leaves)
+        if not any(part is not o and part in walk(o) for o, _ in leaves)
     ]
     if len(outer) != 1:
         return None
@@ -322,11 +322,11 @@ def _rotation(translator: Translator, node: ast.expr) -> Initial | None:
 
 def _around(node: ast.expr, part: ast.expr) -> ast.expr:
     """A copy of an expression with a name in the place of a part of it."""
-    place = next(i for i, n in enumerate(ast.walk(node)) if n is part)
-    made = copy.deepcopy(node)
-    chosen = list(ast.walk(made))[place]
+    place = next(i for i, n in enumerate(walk(node)) if n is part)
+    made = cloned(node)
+    chosen = list(walk(made))[place]
 
-    class Swap(ast.NodeTransformer):
+    class Swap(NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
             return name(ARRAY) if node is chosen else self.generic_visit(node)
 
@@ -340,7 +340,7 @@ def _keeps_shape(node: ast.expr, part: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp):
         return _keeps_shape(node.operand, part)
     if isinstance(node, ast.BinOp):
-        sides = [s for s in (node.left, node.right) if part in ast.walk(s)]
+        sides = [s for s in (node.left, node.right) if part in walk(s)]
         return len(sides) == 1 and _keeps_shape(sides[0], part)
     if isinstance(node, ast.Call):
         match node.func:
@@ -348,14 +348,14 @@ def _keeps_shape(node: ast.expr, part: ast.expr) -> bool:
                 value=ast.Subscript(value=ast.Attribute(value=array, attr="at"))
             ):
                 # `zeros.at[1:].set(1.0)`
-                return part in ast.walk(array) and _keeps_shape(array, part)
+                return part in walk(array) and _keeps_shape(array, part)
         last = (
             node.func.attr
             if isinstance(node.func, ast.Attribute)
             else getattr(node.func, "id", "")
         )
-        inside = [a for a in node.args if part in ast.walk(a)]
-        if isinstance(node.func, ast.Attribute) and part in ast.walk(node.func.value):
+        inside = [a for a in node.args if part in walk(a)]
+        if isinstance(node.func, ast.Attribute) and part in walk(node.func.value):
             inside = [node.func.value]
         return last in _SHAPELESS and len(inside) == 1 and _keeps_shape(inside[0], part)
     return False

@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.source.trees import (
     visited,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS, OWN_INITIALIZER
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 _PLACES = ("key", "shape", "dtype")
 
@@ -56,7 +57,7 @@ def _function(translator: Translator, title: str) -> ast.FunctionDef | None:
     """The one function of the file, or of its constructors, with that name that draws by a key."""
     found = [
         part
-        for part in ast.walk(translator.origin.tree)
+        for part in walk(translator.origin.tree)
         if isinstance(part, ast.FunctionDef) and part.name == title
     ]
     if len(found) != 1 or len(found[0].args.args) < 2:
@@ -85,7 +86,7 @@ def _translated(translator: Translator, body: ast.expr, given: list[str]) -> ast
     return translator.expression(made)
 
 
-class _Plain(ast.NodeTransformer):
+class _Plain(NodeTransformer):
     """Leaves out casts to floating numbers: a weight has a dtype of its own."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -105,5 +106,5 @@ def drawn_by(translator: Translator, node: ast.expr) -> bool:
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Name)
         and _function(translator, part.func.id) is not None
-        for part in ast.walk(node)
+        for part in walk(node)
     )

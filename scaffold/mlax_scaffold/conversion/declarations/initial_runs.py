@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.forms.initial_rules import Rule, called, fills
 from mlax_scaffold.conversion.rows.tables.initializers import IN_PLACE
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import replaced, same
+from mlax_scaffold.conversion.source.walking import walk
 from mlax_scaffold.model.arithmetic import COMPARE
 
 _MODULES = {
@@ -93,7 +94,7 @@ class Run:
     def _leave(self, body: list[ast.stmt]) -> None:
         """What may fill a weight, or not."""
         for node in body:
-            inner = [p for p in ast.walk(node) if isinstance(p, ast.stmt)]
+            inner = [p for p in walk(node) if isinstance(p, ast.stmt)]
             found = [p for p in inner if fills(p) or self._sets(p)]
             self.left += found
 

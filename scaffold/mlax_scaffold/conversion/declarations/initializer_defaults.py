@@ -8,6 +8,7 @@ from dataclasses import replace
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.source.trees import is_name, marked, names
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def with_initializers(builder: Builder, field: Field) -> Field:
@@ -31,7 +32,7 @@ def with_initializers(builder: Builder, field: Field) -> Field:
 
 def _given(builder: Builder, parameter: str) -> ast.expr | None:
     """What the file gives for it where it makes one, if that is the same anywhere."""
-    for part in ast.walk(builder.origin.tree):
+    for part in walk(builder.origin.tree):
         if isinstance(part, ast.Call) and is_name(part.func, builder.node.name):
             for keyword in part.keywords:
                 if keyword.arg == parameter and "self" not in names(keyword.value):

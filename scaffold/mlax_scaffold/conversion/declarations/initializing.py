@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.declarations.building import Attribute, Builder
 from mlax_scaffold.conversion.forms.initial_rules import called
@@ -20,6 +19,7 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
     visited,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 _WEIGHTS = {"weight": "kernel", "bias": "bias"}
 _NORMS = ("LayerNorm", "BatchNorm", "GroupNorm", "RMSNorm", "InstanceNorm")
@@ -120,7 +120,7 @@ def _written(builder: Builder, given: ast.expr) -> ast.expr:
     return visited(_Sizes(builder), made)
 
 
-class _Sizes(ast.NodeTransformer):
+class _Sizes(NodeTransformer):
     """Writes the sizes of weights, `self.weight.shape[1]`, as they are declared."""
 
     def __init__(self, builder: Builder):
@@ -141,7 +141,7 @@ class _Sizes(ast.NodeTransformer):
                 and isinstance(at, int)
                 and -len(declared[0].elts) <= at < len(declared[0].elts)
             ):
-                return copy.deepcopy(declared[0].elts[at])
+                return cloned(declared[0].elts[at])
         return node
 
 
@@ -192,7 +192,7 @@ def is_filling(call: ast.Call) -> bool:
     """Whether a call fills a weight of a layer: `self.linear.weight.data.zero_()`."""
     if called(call.func) not in IN_PLACE:
         return False
-    return any(self_attribute(part) for part in ast.walk(call))
+    return any(self_attribute(part) for part in walk(call))
 
 
 def _place(node: ast.expr | None, builder: Builder) -> tuple[str | None, str]:
@@ -226,10 +226,10 @@ def fills_parts(loop: ast.For) -> bool:
     calls = [
         part
         for statement in loop.body
-        for part in ast.walk(statement)
+        for part in walk(statement)
         if isinstance(part, ast.Call)
     ]
     filling = [c for c in calls if called(c.func) in IN_PLACE]
-    inside = {id(p) for c in filling for p in ast.walk(c)}
+    inside = {id(p) for c in filling for p in walk(c)}
     rest = [c for c in calls if id(c) not in inside]
     return bool(filling) and all(getattr(c.func, "id", "") in asked for c in rest)

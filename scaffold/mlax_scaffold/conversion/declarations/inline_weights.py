@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from typing import TYPE_CHECKING
 
 from mlax_scaffold.conversion.declarations.initial import initial
@@ -17,6 +16,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 if TYPE_CHECKING:
     from mlax_scaffold.conversion.declarations.reading import Reading
@@ -108,7 +108,7 @@ class Weights:
 
     def _rest_of(self, shape: ast.expr) -> ast.expr | None:
         """`x.shape[1:]` of an input of which no axis is known, as a hyperparameter."""
-        _, value = self.bodies.value(copy.deepcopy(shape))
+        _, value = self.bodies.value(cloned(shape))
         if not isinstance(value, Shape) or (value.start, value.stop) != (1, None):
             return None
         array, builder = value.array, self.bodies.builder
@@ -175,7 +175,7 @@ def typed(initializer: ast.expr) -> ast.expr:
     if isinstance(initializer, ast.Lambda) and len(initializer.args.args) == 2:
         initializer.args.args.append(ast.arg("dtype"))
         shape = initializer.args.args[1].arg
-        for part in ast.walk(initializer.body):
+        for part in walk(initializer.body):
             if isinstance(part, ast.Call) and len(part.args) < 3:
                 last = part.args[-1] if part.args else None
                 if isinstance(last, ast.Name) and last.id == shape:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.conversion.declarations.building import Attribute, Builder
@@ -15,6 +14,7 @@ from mlax_scaffold.conversion.source.trees import (
     expression,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 _LAYER, _OWN = "@layer:", "@own:"
 _SIDES = {
@@ -104,7 +104,7 @@ def _declared(inner: InnerLayer, given: Mapping[str, ast.expr]) -> ast.Call | No
         return None
     told = {**inner.defaults, **given}
     parts: dict[str, ast.expr] = {}
-    for part in ast.walk(inner.call):
+    for part in walk(inner.call):
         field = self_attribute(part)
         if field is not None:
             if (value := told.get(field)) is None:
@@ -113,16 +113,16 @@ def _declared(inner: InnerLayer, given: Mapping[str, ast.expr]) -> ast.Call | No
         elif isinstance(part, ast.Name) and part.id != "self" and "@" not in part.id:
             # Locals of a part have no meaning outside of it.
             return None
-    return _Told(parts).visit(copy.deepcopy(inner.call))
+    return _Told(parts).visit(cloned(inner.call))
 
 
-class _Told(ast.NodeTransformer):
+class _Told(NodeTransformer):
     def __init__(self, parts: Mapping[str, ast.expr]):
         self.parts = parts
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         field = self_attribute(node)
-        return node if field is None else copy.deepcopy(self.parts[field])
+        return node if field is None else cloned(self.parts[field])
 
 
 def _steps(node: ast.expr) -> list[str]:

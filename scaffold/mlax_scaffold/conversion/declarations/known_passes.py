@@ -7,7 +7,6 @@ for key, gate in zip(keys, ("r", "z")):        becomes        p["w_r"] = normal(
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from mlax_scaffold.conversion.lists.key_loops import holds_keys
 from mlax_scaffold.conversion.source.known_values import Known, items_of, unpacked
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, replaced
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 _MOST = 16
 """Loops of more passes are not written out."""
@@ -33,13 +33,13 @@ class KnownPasses:
     def of_loop(self, node: ast.For) -> list[ast.stmt] | None:
         """The statements of all passes; None where it is not known what the loop goes over."""
         ends = (ast.Break, ast.Continue)
-        if node.orelse or any(isinstance(part, ends) for part in ast.walk(node)):
+        if node.orelse or any(isinstance(part, ends) for part in walk(node)):
             return None
         found = self._bound(node.target, node.iter)
         if not found or len(found) > _MOST:
             return None
         return [
-            Known(dict(parts), {}).visit(copy.deepcopy(part))
+            Known(dict(parts), {}).visit(cloned(part))
             for parts in found
             for part in node.body
         ]
@@ -73,7 +73,7 @@ class KnownPasses:
                     return None
                 rows = zip(*(part for part in parts if part is not None), strict=False)
                 return [{n: v for part in row for n, v in part.items()} for row in rows]
-        known = replaced(copy.deepcopy(source), dict(self.known))
+        known = replaced(cloned(source), dict(self.known))
         items = items_of(Known({}, {}).value(known))
         found = [unpacked(target, item) for item in items or ()]
         return None if None in found else [part for part in found if part is not None]

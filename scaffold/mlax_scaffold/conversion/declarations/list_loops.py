@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import itertools
 import re
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from mlax_scaffold.conversion.source.trees import (
     statement,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 class ListLoops:
@@ -58,11 +58,11 @@ class ListLoops:
     ) -> list[ast.stmt]:
         """Declare the layers of a loop; the statements that call them."""
         builder, around = self.builder, self.translator.around
-        node = copy.deepcopy(loop.node)
+        node = cloned(loop.node)
         header = ast.comprehension(node.target, node.iter, [], 0)
         self.without_keys(header)
         inner = set(targets(header.target))
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 inner.add(part.id)
         saved = {k: around.locals.pop(k) for k in inner if k in around.locals}
@@ -125,7 +125,7 @@ class ListLoops:
                     f"own_{u}": first[u] for u in chosen if u in first
                 }
             target = ast.Attribute(name("self"), place, ast.Store())
-            value = ast.ListComp(made, [copy.deepcopy(generator)])
+            value = ast.ListComp(made, [cloned(generator)])
             builder.setup.append(ast.Assign([target], value, lineno=0))
         around.locals.update(saved)
         return self._calling(loop, header, iterated, steps, layers)
@@ -178,7 +178,7 @@ class ListLoops:
     def _rebound(self, inner: set[str], saved: dict[str, ast.expr]) -> list[ast.stmt]:
         """Parameters that the loop changes begin as locals."""
         return [
-            ast.Assign([ast.Name(k, ast.Store())], copy.deepcopy(v), lineno=0)
+            ast.Assign([ast.Name(k, ast.Store())], cloned(v), lineno=0)
             for k, v in saved.items()
             if k in inner
         ]
@@ -217,8 +217,7 @@ class ListLoops:
                                 text = values if len(chosen) == 1 else f"({values})"
                                 found.append(statement(f"{place}_sizes.append({text})"))
                 elif isinstance(part, ast.If) and any(
-                    isinstance(p, ast.stmt) and self.appending(p)
-                    for p in ast.walk(part)
+                    isinstance(p, ast.stmt) and self.appending(p) for p in walk(part)
                 ):
                     # Every pass has its layer; whether it is called is up to the method.
                     found += branch(part.test, part.body)
@@ -248,7 +247,7 @@ class ListLoops:
             return made
 
         body = rest(node.body)
-        made.append(ast.For(header.target, copy.deepcopy(iterated), body, [], lineno=0))
+        made.append(ast.For(header.target, cloned(iterated), body, [], lineno=0))
         return made
 
     def _calling(
@@ -279,7 +278,7 @@ class ListLoops:
         lists = [expression(f"self.{place}") for place, _, _ in layers]
         if tests & set(targets(header.target)) or not layers:
             bound.insert(0, header.target)  # type: ignore[arg-type]
-            lists.insert(0, copy.deepcopy(iterated))
+            lists.insert(0, cloned(iterated))
         target: ast.expr = (
             bound[0] if len(bound) == 1 else ast.Tuple(list(bound), ast.Store())
         )

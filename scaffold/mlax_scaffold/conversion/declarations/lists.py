@@ -30,6 +30,7 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
 )
 from mlax_scaffold.conversion.source.vocabulary import LISTS, SEQUENTIAL
+from mlax_scaffold.conversion.source.walking import cloned
 
 
 class Lists(FilledLists, ListLoops):
@@ -140,7 +141,7 @@ class Lists(FilledLists, ListLoops):
         *,
         called: bool,
     ) -> None:
-        node = copy.deepcopy(node)
+        node = cloned(node)
         around = self.translator.around
         for generator in node.generators:
             self.without_keys(generator)
@@ -177,13 +178,13 @@ class Lists(FilledLists, ListLoops):
                 generator.iter = ast.Call(name("range"), [number], [])
                 generator.target = ast.Name("_", ast.Store())
         if isinstance(source, ast.Name) and source.id in self.keys:
-            number = copy.deepcopy(self.keys[source.id])
+            number = cloned(self.keys[source.id])
             generator.iter = ast.Call(name("range"), [number], [])
             generator.target = ast.Name("_", ast.Store())
         if isinstance(source, ast.Call) and is_name(source.func, "enumerate"):
             inner = source.args[0]
             if isinstance(inner, ast.Name) and inner.id in self.keys:
-                number = copy.deepcopy(self.keys[inner.id])
+                number = cloned(self.keys[inner.id])
                 generator.iter = ast.Call(name("range"), [number], [])
                 if isinstance(generator.target, ast.Tuple):
                     generator.target = generator.target.elts[0]
@@ -275,7 +276,7 @@ class Lists(FilledLists, ListLoops):
         if known is not None and known.kind == "layer":
             return expression("f is not None", f=call)
         if names(condition) <= {"self"}:
-            return copy.deepcopy(condition)
+            return cloned(condition)
         # It reads locals of setup.
         place = self.builder.free(f"has_{attribute}_{number}")
         self.builder.derive(place, condition)
@@ -290,14 +291,14 @@ def _length(number: ast.expr, part: ast.expr) -> ast.expr | None:
     """How many of so many elements a slice takes."""
     if not isinstance(part, ast.Slice) or part.step is not None:
         return None
-    ends = [copy.deepcopy(number), copy.deepcopy(number)]
+    ends = [cloned(number), cloned(number)]
     ends[0] = ast.Constant(0)
     for i, end in enumerate((part.lower, part.upper)):
         at = literal(end) if end is not None else None
         if isinstance(at, int) and at < 0:
             ends[i] = expression("n + at", n=number, at=ast.Constant(at))
         elif end is not None:
-            ends[i] = copy.deepcopy(end)
+            ends[i] = cloned(end)
     return folded(expression("b - a", a=ends[0], b=ends[1]))
 
 

@@ -9,7 +9,6 @@ for width in widths:                           for width in widths:
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.conversion.lists.stages import Parameters
@@ -17,6 +16,12 @@ from mlax_scaffold.conversion.source.loop_parts import applied
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute, targets
 from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def with_loop_stages(
@@ -26,7 +31,7 @@ def with_loop_stages(
 
     The list has to be called as a whole: it is a sequence, or a loop applies its elements in turn.
     """
-    made = copy.deepcopy(node)
+    made = cloned(node)
     start = next(
         (m for m in made.body if getattr(m, "name", "") == "__init__"),
         None,
@@ -34,7 +39,7 @@ def with_loop_stages(
     if not isinstance(start, ast.FunctionDef):
         return node, {}
     found: dict[str, ast.ClassDef] = {}
-    for outer in [p for p in ast.walk(start) if isinstance(p, ast.For)]:
+    for outer in [p for p in walk(start) if isinstance(p, ast.For)]:
         body: list[ast.stmt] = []
         for part in outer.body:
             stage = (
@@ -48,7 +53,7 @@ def with_loop_stages(
             found[stage.title] = stage.written()
             body += stage.statements()
         outer.body = body
-    return (ast.fix_missing_locations(made), found) if found else (node, {})
+    return (located(made), found) if found else (node, {})
 
 
 _Library = tuple[str, str]
@@ -77,7 +82,7 @@ class _Stage:
         bound = set(targets(loop.target)) | _of_a_pass(loop.body)
         parameters = Parameters(origin, self.given)
         parameters.known |= bound
-        self.inner = parameters.visit(_Renamed(place).visit(copy.deepcopy(loop)))
+        self.inner = parameters.visit(_Renamed(place).visit(cloned(loop)))
         self.given.pop("layers", None)
 
     @staticmethod
@@ -103,11 +108,11 @@ class _Stage:
         owner = ast.parse(self.place, mode="eval").body
         append = ast.Call(ast.Attribute(owner, "append", ast.Load()), [call], [])
         made: list[ast.stmt] = [ast.Expr(append)]
-        rest = _without_appends(copy.deepcopy(self.loop))
+        rest = _without_appends(cloned(self.loop))
         if rest.body:
             made.append(rest)
         for part in made:
-            for inner in ast.walk(part):
+            for inner in walk(part):
                 if not hasattr(inner, "lineno"):
                     ast.copy_location(inner, self.loop)
         return made
@@ -126,13 +131,13 @@ class _Stage:
         ]
         [node] = ast.parse("\n".join(lines)).body
         assert isinstance(node, ast.ClassDef)
-        for part in ast.walk(node):
+        for part in walk(node):
             if hasattr(part, "lineno"):
                 ast.copy_location(part, self.loop)
         start = node.body[1]
         assert isinstance(start, ast.FunctionDef)
         start.body.insert(1, self.inner)
-        return ast.fix_missing_locations(node)
+        return located(node)
 
 
 def _of_a_pass(body: list[ast.stmt]) -> set[str]:
@@ -142,7 +147,7 @@ def _of_a_pass(body: list[ast.stmt]) -> set[str]:
     for part in body:
         read |= {
             n.id
-            for n in ast.walk(part)
+            for n in walk(part)
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
         }
         if isinstance(part, ast.Assign):
@@ -152,7 +157,7 @@ def _of_a_pass(body: list[ast.stmt]) -> set[str]:
 
 def _appends(node: ast.AST) -> Iterator[tuple[ast.Expr, str]]:
     """The statements that append to a list, and the list."""
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Expr(
                 value=ast.Call(
@@ -167,7 +172,7 @@ def _appends(node: ast.AST) -> Iterator[tuple[ast.Expr, str]]:
 def _without_appends(node: ast.For) -> ast.For:
     lost = {id(part) for part, _ in _appends(node)}
 
-    class Without(ast.NodeTransformer):
+    class Without(NodeTransformer):
         def generic_visit(self, node: ast.AST) -> ast.AST | None:  # type: ignore[override]
             if id(node) in lost:
                 return None
@@ -184,7 +189,7 @@ def _without_appends(node: ast.For) -> ast.For:
     return made
 
 
-class _Renamed(ast.NodeTransformer):
+class _Renamed(NodeTransformer):
     """The list of a stage, which is called `layers` there."""
 
     def __init__(self, place: str):
@@ -205,7 +210,7 @@ class _Renamed(ast.NodeTransformer):
 def _called_whole(origin: Origin, owner: ast.ClassDef, place: str) -> bool:
     """Whether a list is nothing but a sequence."""
     attributes = {place.removeprefix("self.")} if place.startswith("self.") else set()
-    for part in ast.walk(owner):
+    for part in walk(owner):
         if not isinstance(part, ast.Assign) or not isinstance(part.value, ast.Call):
             continue
         if not any(ast.unparse(a).lstrip("*") == place for a in part.value.args):
@@ -219,13 +224,11 @@ def _called_whole(origin: Origin, owner: ast.ClassDef, place: str) -> bool:
         part
         for method in owner.body
         if isinstance(method, ast.FunctionDef) and method.name != "__init__"
-        for part in ast.walk(method)
+        for part in walk(method)
         if self_attribute(part) in attributes
     ]
     whole = [
-        part
-        for part in ast.walk(owner)
-        if isinstance(part, ast.For) and _is_applied(part)
+        part for part in walk(owner) if isinstance(part, ast.For) and _is_applied(part)
     ]
     return bool(reads) and all(any(r is w.iter for w in whole) for r in reads)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.declarations.building import Attribute, Builder
 from mlax_scaffold.conversion.declarations.recurrences import RECURRENT, recurrence
@@ -21,6 +20,7 @@ from mlax_scaffold.conversion.source.trees import (
     statement,
 )
 from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
+from mlax_scaffold.conversion.source.walking import cloned
 
 _LAMBDAS = ("equinox.nn.Lambda", "flax.nnx.Fn")
 
@@ -135,7 +135,7 @@ class Modules:
                 "write the condition where it is called",
             )
         known = self.translator.around.attributes
-        known[attribute] = copy.deepcopy(known.get(to, expression(f"self.{to}")))
+        known[attribute] = cloned(known.get(to, expression(f"self.{to}")))
 
     def _other(
         self, attribute: str, made: ast.Call, condition: ast.expr | None
@@ -205,7 +205,7 @@ class Modules:
                     f"self._{attribute}"
                 )
                 test = expression(f"self.{known} is not None")
-                self.translator.around.held[f"_{attribute}"] = copy.deepcopy(test)
+                self.translator.around.held[f"_{attribute}"] = cloned(test)
                 before = self._before(attribute) if again else [statement("return x")]
                 self.method(attribute, [ast.If(test, body, []), *before])
                 return
@@ -215,7 +215,7 @@ class Modules:
         """What the method does already, where the condition of a later one does not hold."""
         for method in self.builder.methods:
             if method.name == f"_{attribute}":
-                return copy.deepcopy(method.body)
+                return cloned(method.body)
         return [statement("return x")]
 
     def calls(
@@ -291,7 +291,7 @@ class Modules:
         inputs = max(given, others, key=len)
         guard = expression(f"self.{there} is not None") if there else test
         body: list[ast.stmt] = [
-            ast.If(copy.deepcopy(guard), chained(one, inputs[: len(given)]), [])
+            ast.If(cloned(guard), chained(one, inputs[: len(given)]), [])
         ]
         rest = chained(other, inputs[: len(others)])
         if otherwise:
@@ -316,7 +316,7 @@ class Modules:
             return None
         inner = self.translator.expression(second.test)
         held = self._held(inner, second.body, second.orelse)
-        return held and ast.BoolOp(ast.Or(), [copy.deepcopy(test), held])
+        return held and ast.BoolOp(ast.Or(), [cloned(test), held])
 
     def _inputs(self, calls: list[ast.expr]) -> tuple[str, ...]:
         """The inputs of what is called, where it is a method, or one class of the file."""
@@ -361,7 +361,7 @@ def chained(calls: list[ast.expr], inputs: tuple[str, ...] = ("x",)) -> list[ast
     """Statements that call one after the other, and return the result; a single one with all inputs."""
     start, *others = inputs
     if others:
-        return [ast.Return(ast.Call(copy.deepcopy(calls[0]), [*map(name, inputs)], []))]
+        return [ast.Return(ast.Call(cloned(calls[0]), [*map(name, inputs)], []))]
     body: list[ast.stmt] = []
     for i, call in enumerate(calls):
         applied = applied_to(call, name(start))
@@ -376,12 +376,12 @@ def applied_to(call: ast.expr, argument: ast.expr) -> ast.expr:
     """A function of one argument, called."""
     if isinstance(call, ast.IfExp):
         made = applied_to(call.body, argument), applied_to(call.orelse, argument)
-        return ast.IfExp(copy.deepcopy(call.test), *made)
+        return ast.IfExp(cloned(call.test), *made)
     if isinstance(call, ast.Lambda) and len(call.args.args) == 1:
         from mlax_scaffold.conversion.source.trees import replaced
 
         return replaced(call.body, {call.args.args[0].arg: argument})
-    return ast.Call(copy.deepcopy(call), [argument], [])
+    return ast.Call(cloned(call), [argument], [])
 
 
 def method_of(title: str, body: list[ast.stmt], *inputs: str) -> ast.FunctionDef:

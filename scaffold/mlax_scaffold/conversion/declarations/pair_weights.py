@@ -24,6 +24,7 @@ from mlax_scaffold.conversion.source.trees import (
     with_names,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 _DEEP = 5
 """How many functions may call each other."""
@@ -75,7 +76,7 @@ class MadeWeights:
 
     def _kept(self, node: ast.stmt) -> None:
         """A statement that stands before all weights, which still read what a size was before it."""
-        made = copy.deepcopy(node)
+        made = cloned(node)
         match made:
             case ast.Assign(targets=[ast.Name(id=local) as target]):
                 made.value = replaced(made.value, self.renamed)
@@ -235,11 +236,11 @@ class MadeWeights:
 
     def _decided(self, node: ast.expr) -> ast.expr:
         """A condition, or a choice, with what the function is given."""
-        return Known({}, {}).value(replaced(copy.deepcopy(node), self.known))
+        return Known({}, {}).value(replaced(cloned(node), self.known))
 
     def _settled(self, node: ast.expr) -> ast.expr:
         """A value, with what its names hold, and what functions of the file make."""
-        made = replaced(copy.deepcopy(node), self.known)
+        made = replaced(cloned(node), self.known)
         if self.depth > 0:
             made = _Choices().visit(made)
         if isinstance(made, ast.DictComp):
@@ -247,7 +248,7 @@ class MadeWeights:
         return _Calls(self.origin, self.depth).visit(made)
 
 
-class _Choices(ast.NodeTransformer):
+class _Choices(NodeTransformer):
     """Writes what is chosen under conditions that are known, and elements of tuples."""
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
@@ -260,7 +261,7 @@ class _Choices(ast.NodeTransformer):
         return Known({}, {}).value(node) if isinstance(node.value, ast.Tuple) else node
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     """Writes out what functions of the file return that make weights."""
 
     def __init__(self, origin: Origin, depth: int):
@@ -318,7 +319,7 @@ def _holds(node: ast.expr) -> bool:
         isinstance(p, ast.Call)
         and isinstance(p.func, ast.Attribute | ast.Name)
         and ast.unparse(p.func) not in _PLAIN
-        for p in ast.walk(node)
+        for p in walk(node)
     )
 
 
@@ -360,7 +361,7 @@ def maker_of(origin: Origin, function: ast.FunctionDef) -> ast.FunctionDef | Non
     called = {
         p.id
         for n, f in found.items()
-        for p in ast.walk(f)
+        for p in walk(f)
         if isinstance(p, ast.Name) and p.id != n
     }
     outer = [f for n, f in found.items() if n not in called]

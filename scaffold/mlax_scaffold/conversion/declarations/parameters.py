@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from dataclasses import replace
 
@@ -33,6 +32,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS, flags
+from mlax_scaffold.conversion.source.walking import cloned, walk
 from mlax_scaffold.model.reserved import OF_FUNCTIONS, RESERVED
 
 _GENERATED = RESERVED - OF_FUNCTIONS - {"self", "dtype", *KEYS}
@@ -70,7 +70,7 @@ class Parameters:
             if module and module in self.modules.constructors:
                 # A class of layers as an argument: the one that is the default.
                 around.makers[parameter] = ast.Call(
-                    copy.deepcopy(default or ast.Constant(None)), [], []
+                    cloned(default or ast.Constant(None)), [], []
                 )
                 builder.renamed[parameter] = ""
                 builder.fixed[parameter] = module
@@ -164,7 +164,7 @@ class Parameters:
         """New names of parameters whose names attributes of another kind have."""
         given = {a.arg for a in arguments_given(function)}
         found: dict[str, str] = {}
-        for node in ast.walk(self.builder.node):
+        for node in walk(self.builder.node):
             if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
                 continue
             places = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -181,7 +181,7 @@ class Parameters:
             found.setdefault(title, f"{title}_value")
         for title in sorted(given & _GENERATED):
             found.setdefault(title, f"{title}_value")
-        for node in ast.walk(self.builder.node):
+        for node in walk(self.builder.node):
             if isinstance(node, ast.FunctionDef) and node.name in given:
                 found[node.name] = f"{node.name}_value"
             if (
@@ -207,7 +207,7 @@ def _is_feature(node: ast.AST, parameter: str) -> bool:
             and layer.search(ast.unparse(part.func))
             and any(is_name(a, parameter) for a in part.args[:2])
         )
-        for part in ast.walk(node)
+        for part in walk(node)
     )
 
 
@@ -223,7 +223,7 @@ def _calculated(node: ast.AST, parameter: str) -> bool:
             isinstance(side, ast.List | ast.Tuple | ast.Call)
             for side in (part.left, part.right)
         )
-        for part in ast.walk(node)
+        for part in walk(node)
     )
 
 
@@ -233,7 +233,7 @@ def _is_sequence(node: ast.AST, parameter: str) -> bool:
     stored = all(
         isinstance(part.value, ast.Name | ast.BoolOp | ast.IfExp)
         or ast.unparse(part.value).startswith(("tuple(", "list("))
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Assign)
         and any(self_attribute(t) == parameter for t in part.targets)
     )
@@ -242,10 +242,10 @@ def _is_sequence(node: ast.AST, parameter: str) -> bool:
         own = stored and self_attribute(part) == parameter
         return own or is_name(part, parameter)
 
-    if any(_pairs(part, parameter) for part in ast.walk(node)):
+    if any(_pairs(part, parameter) for part in walk(node)):
         # `size = (size, size)`: what is indexed is the pair.
         return False
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Subscript(value=value) | ast.Starred(value=value) if given(value):
                 return True

@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Value
 from mlax_scaffold.conversion.source.trees import literal, names, same, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 
 class PartedInputs:
@@ -76,7 +77,7 @@ def settings_of(array: Array) -> set[str]:
         attribute
         for condition, *others in array.cases
         for attribute in (
-            *(self_attribute(part) for part in ast.walk(condition)),
+            *(self_attribute(part) for part in walk(condition)),
             *(title for other in others for title in settings_of(other)),
         )
         if attribute

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     statement,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 _SIGNATURE = (
     "(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, "
@@ -130,11 +130,11 @@ def _declare(
     width = expression("2 * h", h=made.hidden) if made.both else made.hidden
     first = expression("i if layer == 0 else w", i=made.inputs, w=folded(width))
     if literal(made.layers) == 1:
-        first = copy.deepcopy(made.inputs)
+        first = cloned(made.inputs)
     for place in places:
         cell = ast.Call(
             name(f"@layer:{made.cell}"),
-            [copy.deepcopy(first), copy.deepcopy(made.hidden)],
+            [cloned(first), cloned(made.hidden)],
             [] if literal(bias) is True else [ast.keyword("use_bias", bias)],
         )
         target = "_" if literal(made.layers) == 1 else "layer"
@@ -207,7 +207,7 @@ def _method(made: Recurrence, *, started: bool) -> ast.FunctionDef:
         "\n".join(lines),
         jnp=name("@module:jnp"),
         scan=name("@word:scan"),
-        hidden=copy.deepcopy(hidden),
+        hidden=cloned(hidden),
     )
     assert isinstance(node, ast.FunctionDef)
     return node
@@ -219,7 +219,7 @@ def _is_started(node: ast.AST, made: Recurrence) -> bool:
         isinstance(part, ast.Call)
         and self_attribute(part.func) == made.attribute
         and bool(states_given(part))
-        for part in ast.walk(node)
+        for part in walk(node)
     )
 
 
@@ -228,7 +228,7 @@ def pairs_given(recurrences: Mapping[str, object], node: ast.AST) -> dict[str, S
     pairs = {t for t, made in recurrences.items() if _is_lstm(made)}
     return {
         state.id: Several([Array([], True), Array([], True)])
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Call) and self_attribute(part.func) in pairs
         for state in states_given(part)
         if isinstance(state, ast.Name)

@@ -20,6 +20,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 _WINDOWED = ("Conv", "ConvTranspose")
 _NORMS = ("LayerNorm", "BatchNorm", "GroupNorm", "RMSNorm", "InstanceNorm")
@@ -165,7 +166,7 @@ class _Rules:
 
     def _means_nothing(self, node: ast.expr) -> bool:
         """Whether an expression reads what this class does not have."""
-        if any(is_name(p, self.rule.module) for p in ast.walk(node)):
+        if any(is_name(p, self.rule.module) for p in walk(node)):
             return True
         if self.own:
             return False
@@ -211,7 +212,7 @@ def _sets_setting(node: ast.Assign | ast.AugAssign) -> bool:
 _HARMLESS = ("weight", "bias", "data", "requires_grad", "inplace")
 
 
-class _Sizes(ast.NodeTransformer):
+class _Sizes(NodeTransformer):
     """What is read of a module, as names that stand for its sizes."""
 
     def __init__(self, module: str):
@@ -263,7 +264,7 @@ def _written(builder: Builder, node: ast.AST, kinds: list[str]) -> list[str]:
     for part in (node, builder.origin.tree):
         named = {
             builder.origin.qualified(n)
-            for n in ast.walk(part)
+            for n in walk(part)
             if isinstance(n, ast.Attribute | ast.Name)
         }
         found = [kind for kind in kinds if kind in named]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.declarations.inner_layers import layer_at
 from mlax_scaffold.conversion.declarations.modules import Modules
@@ -16,6 +15,7 @@ from mlax_scaffold.conversion.source.trees import (
     negated,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import cloned
 
 _TABLES = {"Linear": "self.{}.kernel", "Embed": "self.{}.embedding.T"}
 """What the kernel of a map is, where the layer of that name has it."""
@@ -50,7 +50,7 @@ def tied(
     product = expression(f"x @ {_TABLES[other].format(second)}")
     bias = given.get("use_bias")
     if literal(bias) is not False:
-        there = None if literal(bias) is True else copy.deepcopy(bias)
+        there = None if literal(bias) is True else cloned(bias)
         place = builder.free(f"{first}_bias")
         builder.declare_weight(
             place,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Iterable, Sequence
 
 from mlax_scaffold.conversion.declarations.initial import initial
@@ -20,6 +19,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import cloned
 
 
 class Containers:
@@ -62,11 +62,11 @@ class Containers:
         if len(found) < len(values):
             return None
         places = [literal(k) for k in keys]
-        made = ast.Dict([copy.deepcopy(k) for k in keys], [m for m, _ in found])
+        made = ast.Dict([cloned(k) for k in keys], [m for m, _ in found])
         return made, Record(dict(zip(places, (v for _, v in found), strict=True)))
 
     def _comprehension(self, node: ast.ListComp) -> tuple[ast.expr, Value] | None:
-        [generator] = copy.deepcopy(node.generators)
+        [generator] = cloned(node.generators)
         self.without_keys(generator)
         around = self.translator.around
         hidden = {t for t in targets(generator.target) if t in around.locals}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.declarations.building import Attribute
@@ -16,6 +15,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     with_names,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 _WEIGHTS = {
     "@layer:Embed": "embedding",
@@ -80,7 +80,7 @@ def in_dtype_of(
     its dtype without `casts`.
     """
     made_so = (*_FILLED, *_ARRAYS) if arrays else _FILLED
-    for part in ast.walk(forward):
+    for part in walk(forward):
         if not isinstance(part, ast.Call):
             continue
         text = ast.unparse(part.func)
@@ -92,14 +92,14 @@ def in_dtype_of(
         if ((cast and casts) or filled or drawn) and ast.unparse(
             part.args[-1]
         ) == f"{first}.dtype":
-            part.args[-1] = copy.deepcopy(dtype)
+            part.args[-1] = cloned(dtype)
         for keyword in part.keywords:
             made = last in made_so and keyword.arg == "dtype"
             if made and ast.unparse(keyword.value) == f"{first}.dtype":
-                keyword.value = copy.deepcopy(dtype)
+                keyword.value = cloned(dtype)
         hot = last == "one_hot" and len(part.args) == 2 and not part.keywords
         if hot and is_name(part.args[0], first):
-            part.keywords.append(ast.keyword("dtype", copy.deepcopy(dtype)))
+            part.keywords.append(ast.keyword("dtype", cloned(dtype)))
 
 
 def with_masks_of_numbers(
@@ -120,7 +120,7 @@ def with_masks_of_numbers(
         [part] = ast.parse(text).body
         made.append(with_names(part, {"_dtype_": dtype}))
     at = forward.body[0].lineno if forward.body else forward.lineno
-    for part in (p for statement in made for p in ast.walk(statement)):
+    for part in (p for statement in made for p in walk(statement)):
         if isinstance(part, ast.stmt | ast.expr):
             part.lineno = part.end_lineno = at
     forward.body[:0] = made
@@ -147,7 +147,7 @@ def with_first_dtype(method: ast.FunctionDef, first: str) -> None:
 _KEPT = "input_dtype"
 
 
-class _Kept(ast.NodeTransformer):
+class _Kept(NodeTransformer):
     def __init__(self, first: str):
         self.first, self.found = first, False
 
@@ -178,7 +178,7 @@ def without_casts(method: ast.FunctionDef, first: str) -> None:
     method.body = [_Uncast(f"{first}.dtype").visit(s) for s in method.body]
 
 
-class _Uncast(ast.NodeTransformer):
+class _Uncast(NodeTransformer):
     def __init__(self, dtype: str):
         self.dtype = dtype
 
@@ -209,7 +209,7 @@ def of_positions(
     text = ast.unparse(forward)
     given = {a.arg for a in (*forward.args.args, *forward.args.kwonlyargs)}
     found = {g for g in given if f"{g}.shape[1]" in text}
-    for part in ast.walk(forward):
+    for part in walk(forward):
         match part:
             case ast.Assign(
                 targets=[ast.Name(id=local)],

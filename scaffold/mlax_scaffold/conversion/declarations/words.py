@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from mlax_scaffold.conversion.rows.tables.activations import VALUES
 from mlax_scaffold.conversion.source.trees import is_none, literal
+from mlax_scaffold.conversion.source.walking import walk
 
 _RATES = re.compile(
     r"(dropout|drop_path|drop|rate|prob|probability)(_?(rate|prob|p))?$|^p$|_p$|pdrop$"
@@ -87,7 +88,7 @@ def is_exponent(node: ast.AST, parameter: str, default: ast.expr | None) -> bool
             and isinstance(part.op, ast.Pow)
             and isinstance(part.right, ast.Name)
             and part.right.id == parameter
-            for part in ast.walk(node)
+            for part in walk(node)
         )
     )
 

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.source.trees import (
     name,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import walk
 
 
 class AddedFields(ClassFields):
@@ -29,10 +30,10 @@ class AddedFields(ClassFields):
         """Fields for sizes that the original tells by its inputs."""
         added: list[Field] = []
         for node in self.builder.setup:
-            for part in ast.walk(node):
+            for part in walk(node):
                 if not is_symbol(part):
                     continue
-                for found in ast.walk(self.symbols.find(part)):  # type: ignore[arg-type]
+                for found in walk(self.symbols.find(part)):  # type: ignore[arg-type]
                     if isinstance(found, ast.Name) and is_symbol(found):
                         field = self._field_for(found, env, added)
                         self.symbols.known[found.id] = expression(f"self.{field.name}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.walking import walk
+
 _WHOLE = ("long", "int", "int32", "int64")
 _SHAPED = frozenset(
     (
@@ -23,7 +25,7 @@ def is_counted_or_true(node: ast.expr) -> bool:
 def _is_boolean(node: ast.expr) -> bool:
     if isinstance(node, ast.Compare):
         return True
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.keyword) and part.arg == "dtype":
             return ast.unparse(part.value).endswith("bool")
         if isinstance(part, ast.Call) and ast.unparse(part.func).endswith(".bool"):
@@ -78,5 +80,5 @@ def _is_broken(node: ast.expr) -> bool:
     """Whether a number may have a fraction."""
     return any(
         isinstance(part, ast.Div) or isinstance(getattr(part, "value", None), float)
-        for part in ast.walk(node)
+        for part in walk(node)
     )

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import walk
 
 
 class BuilderMethods(DeclaredWeights):
@@ -50,7 +51,7 @@ class BuilderMethods(DeclaredWeights):
         last = method.body[-1]
         changes = any(
             isinstance(p, ast.Attribute) and isinstance(p.ctx, ast.Store)
-            for p in ast.walk(method)
+            for p in walk(method)
         )
         if not isinstance(last, ast.Return) or last.value is None or changes:
             builder.notes.refuse(

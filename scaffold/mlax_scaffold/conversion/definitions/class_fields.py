@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import re
 
 from mlax_scaffold.conversion.declarations.building import Builder
@@ -32,6 +31,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import flags, is_key
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 class ClassFields:
@@ -78,7 +78,7 @@ class ClassFields:
         if any(a is not None and ast.unparse(a).endswith("State") for a in typed):
             return False
         cells = _cells(self.builder)
-        return any(_takes_apart(part, cells) for part in ast.walk(call))
+        return any(_takes_apart(part, cells) for part in walk(call))
 
     def _unread(self, call: ast.FunctionDef, given: str) -> bool:
         """Whether an input may be left out, and no statement reads it."""
@@ -149,7 +149,7 @@ class ClassFields:
             full = builder.origin.qualified(default) if default is not None else ""
             if full in constructor.modules.constructors:
                 around.makers[f"self.{given}"] = ast.Call(
-                    copy.deepcopy(default or ast.Constant(None)), [], []
+                    cloned(default or ast.Constant(None)), [], []
                 )
                 builder.fixed[given] = full
                 builder.renamed[given] = ""
@@ -197,7 +197,7 @@ def _cells(builder: Builder) -> set[str]:
     """The attributes that are cells, which are given what they carry."""
     return {
         str(self_attribute(part.targets[0]))
-        for part in ast.walk(builder.node)
+        for part in walk(builder.node)
         if isinstance(part, ast.Assign)
         and isinstance(part.value, ast.Call)
         and builder.origin.qualified(part.value.func) in _CELLS

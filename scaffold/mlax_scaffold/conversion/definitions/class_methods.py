@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.declarations.weight_dtypes import weight_of
 from mlax_scaffold.conversion.definitions.added_fields import AddedFields
@@ -27,6 +26,7 @@ from mlax_scaffold.conversion.source.trees import (
     without_docstring,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS, flags
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 _SKIPPED = frozenset(
     (
@@ -133,7 +133,7 @@ class ClassMethods(AddedFields):
         titles = uncalled(self.builder.origin, self.node) if left else set()
         alone = {t for n in titles for t in (n, f"_{n}")}
         for method in found if left else ():
-            called = {self_attribute(p) for p in ast.walk(method)} & left
+            called = {self_attribute(p) for p in walk(method)} & left
             if called and method.name in alone:
                 self._remark_left_out(method, method.name.removeprefix("_"))
                 kept = [m for m in found if m is not method]
@@ -150,7 +150,7 @@ class ClassMethods(AddedFields):
             or _is_item(part)
             or self.builder.origin.qualified(part).startswith(_OUTSIDE)
             or self.builder.origin.qualified(part) in LAYERS
-            for part in ast.walk(function)
+            for part in walk(function)
         )
         alone = uncalled(self.builder.origin, self.node) if refused else set()
         if function.name not in alone and not self._begins(function, made):
@@ -161,16 +161,16 @@ class ClassMethods(AddedFields):
 
     def _begins(self, function: ast.FunctionDef, made: ast.FunctionDef) -> bool:
         """Whether a method has no counterpart, and nothing but what fills weights calls it."""
-        full = map(self.builder.origin.qualified, ast.walk(made))
+        full = map(self.builder.origin.qualified, walk(made))
         if not any(f.startswith("torch.") for f in full):
             return False
         title = function.name
         begun = {*_SKIPPED, *self.builder.consumed, title}
         parts = [m for m in self.methods.values() if m.name not in begun]
-        inside = any(self_attribute(p) == title for m in parts for p in ast.walk(m))
+        inside = any(self_attribute(p) == title for m in parts for p in walk(m))
         outside = any(
             isinstance(p, ast.Attribute) and p.attr == title and not self_attribute(p)
-            for p in ast.walk(self.builder.origin.tree)
+            for p in walk(self.builder.origin.tree)
         )
         return not inside and not outside
 
@@ -275,7 +275,7 @@ class ClassMethods(AddedFields):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             text = ast.unparse(node.value)
             target = node.targets[0]
-            bound = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
+            bound = [n.id for n in walk(target) if isinstance(n, ast.Name)]
             if holds_keys(self.builder.origin, node.value):
                 around.keys |= set(bound)
                 for local in bound:
@@ -320,7 +320,7 @@ def _rebound(origin: Origin, function: ast.FunctionDef) -> set[str]:
     """Names that a function assigns what is no key."""
     return {
         bound
-        for part in ast.walk(function)
+        for part in walk(function)
         if isinstance(part, ast.Assign) and not holds_keys(origin, part.value)
         if "rng" not in ast.unparse(part.value)
         for bound in targets(part)
@@ -341,7 +341,7 @@ def _kept_defaults(function: ast.FunctionDef, kept: set[str]) -> dict[str, ast.e
     ):
         if default is not None:
             found[argument.arg] = default
-    return {k: copy.deepcopy(v) for k, v in found.items() if k in kept}
+    return {k: cloned(v) for k, v in found.items() if k in kept}
 
 
 def optional(function: ast.FunctionDef, argument: str) -> bool:
@@ -353,12 +353,12 @@ def is_unread(function: ast.FunctionDef, argument: str) -> bool:
     """Whether a method does no more with an argument than to ask whether it is None."""
     asked = {
         id(part.left)
-        for part in ast.walk(function)
+        for part in walk(function)
         if isinstance(part, ast.Compare) and is_none(part.comparators[0])
     }
     return not any(
         isinstance(part, ast.Name) and part.id == argument and id(part) not in asked
-        for part in ast.walk(function)
+        for part in walk(function)
     )
 
 

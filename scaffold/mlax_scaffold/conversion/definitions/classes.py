@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import os
 from dataclasses import replace
 
@@ -100,6 +99,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 CALLS = ("__call__", "forward", "call", "apply")
 _STATES = ("init_hidden", "initHidden", "init_state", "zero_state", "begin_state")
@@ -128,7 +128,7 @@ class ClassReader(ClassMethods):
         self.title, self.assumed = title, assumed
         self.builder.translator.declared = frozenset(
             self_attribute(part) or ""
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
         )
         self.symbols = Symbols(
@@ -141,7 +141,7 @@ class ClassReader(ClassMethods):
         """How its example is made, once it is read."""
         self.results = results
         self.methods = {f.name: f for f in node.body if isinstance(f, ast.FunctionDef)}
-        if not any(self_attribute(p) == "initial_state" for p in ast.walk(node)):
+        if not any(self_attribute(p) == "initial_state" for p in walk(node)):
             # Who calls a cell gives it the state that it begins with.
             self.builder.consumed.add("initial_state")
         self._leave_states()
@@ -150,7 +150,7 @@ class ClassReader(ClassMethods):
 
     def _leave_states(self) -> None:
         """Leave out methods that make the states that a caller begins with, which nothing calls."""
-        read = {self_attribute(part) for part in ast.walk(self.node)}
+        read = {self_attribute(part) for part in walk(self.node)}
         for title in _STATES:
             if title in self.methods and title not in read:
                 self.builder.consumed.add(title)
@@ -239,7 +239,7 @@ class ClassReader(ClassMethods):
             value = env.get(given)
             if isinstance(value, Array) and value.kind == "Int":
                 self.symbols.ranked(value, ("batch", "positions"))
-        again, declared = copy.deepcopy(forward), len(builder.attributes)
+        again, declared = cloned(forward), len(builder.attributes)
         result = bodies.run(forward, env)
         if self.framework == "equinox" and not bodies.arrays.single:
             with_mapped_axes(self.symbols, env)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.changes.changed_buffers import is_deep
 from mlax_scaffold.conversion.declarations.building import Builder
@@ -42,6 +41,7 @@ from mlax_scaffold.conversion.source.trees import (
     without_docstring,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS, Surroundings
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 _QUIET = ("super", "print", "warnings.warn")
 
@@ -242,7 +242,7 @@ class Constructor(DerivedValues):
         condition: ast.expr | None,
     ) -> bool:
         """Whether a statement changes what a layer or a weight has; what has no counterpart is told."""
-        if not any(self_attribute(part) for part in ast.walk(target)):
+        if not any(self_attribute(part) for part in walk(target)):
             return False
         if target.attr == "requires_grad":
             self._frozen(node)
@@ -291,7 +291,7 @@ class Constructor(DerivedValues):
                 # `nn.Parameter(torch.ones(1)) if learned else 1.0`
                 read = expression(f"self.{attribute}")
                 around.attributes[attribute] = ast.IfExp(
-                    copy.deepcopy(test), read, value.orelse
+                    cloned(test), read, value.orelse
                 )
                 return
         # Under a name of setup it is what a statement made of it.
@@ -341,9 +341,9 @@ class Constructor(DerivedValues):
             return
         touches = any(
             self_attribute(inner) is not None
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load)
-            for inner in ast.walk(part)
+            for inner in walk(part)
         ) or any(
             isinstance(p, ast.Call)
             and (
@@ -352,7 +352,7 @@ class Constructor(DerivedValues):
                 or self.lists.appends(p)
                 or is_filling(p)
             )
-            for p in ast.walk(node)
+            for p in walk(node)
         )
         touches = touches or any(
             (
@@ -360,7 +360,7 @@ class Constructor(DerivedValues):
                 and (self.modules.is_module(p.value) or self.lists.lists(p.value))
             )
             or (isinstance(p, ast.AugAssign) and self.lists.holds(p.target))
-            for p in ast.walk(node)
+            for p in walk(node)
         )
         if not touches:
             self._local(node, condition)

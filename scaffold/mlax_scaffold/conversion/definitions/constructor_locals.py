@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.definitions.builder_methods import BuilderMethods
 from mlax_scaffold.conversion.forms.rebound_names import BEFORE
@@ -19,6 +18,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 class ConstructorLocals(BuilderMethods):
@@ -28,7 +28,7 @@ class ConstructorLocals(BuilderMethods):
         if self.lists.left_over(node):
             return
         if condition is not None:
-            test = copy.deepcopy(condition)
+            test = cloned(condition)
             node = ast.copy_location(ast.If(test, [node], []), node)
         around = self.translator.around
         bound = set(targets(node))
@@ -39,7 +39,7 @@ class ConstructorLocals(BuilderMethods):
         made = [numpy_of(s) for s in self.translator.statements([node])]
         for statement_ in made:
             self._without_weights(node, statement_)
-            for part in ast.walk(statement_):
+            for part in walk(statement_):
                 if isinstance(part, ast.Name) and part.id in hidden:
                     part.id = hidden[part.id].id
         for local in bound:
@@ -106,10 +106,10 @@ class ConstructorLocals(BuilderMethods):
     def _keys(self, target: ast.expr, value: ast.expr) -> bool:
         """Whether keys are split, which a spec leaves to the library."""
         around = self.translator.around
-        used = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+        used = {n.id for n in walk(value) if isinstance(n, ast.Name)}
         called = [
             self.translator.origin.qualified(p.func) or ast.unparse(p.func)
-            for p in ast.walk(value)
+            for p in walk(value)
             if isinstance(p, ast.Call)
         ]
         ends = ("random.split", "PRNGKey", "random.key", "fold_in", "PRNGSequence")

@@ -48,6 +48,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import walk
 
 
 class DeclaredWeights(Parameters):
@@ -66,7 +67,7 @@ class DeclaredWeights(Parameters):
             return bool(static_shape(setup, made)) and is_floating(made, setup)
         if self.builder.framework != "torch" or isinstance(made, ast.Lambda):
             return False
-        called = [p.func for p in ast.walk(made) if isinstance(p, ast.Call)]
+        called = [p.func for p in walk(made) if isinstance(p, ast.Call)]
         return isinstance(made, ast.BinOp) and any(
             ast.unparse(func).startswith("@module:jnp.") for func in called
         )
@@ -105,10 +106,10 @@ class DeclaredWeights(Parameters):
         """Note an array of setup that is computed of weights, which have no numbers there."""
         shapes = {
             id(part.value)
-            for part in ast.walk(made)
+            for part in walk(made)
             if isinstance(part, ast.Attribute) and part.attr in ("shape", "ndim")
         }
-        for part in ast.walk(made):
+        for part in walk(made):
             known = self.builder.attributes.get(self_attribute(part) or "")
             weight = known is not None and known.kind in ("weight", "state")
             deep = is_deep(part) and part.attr in ("weight", "bias", "kernel")  # type: ignore[attr-defined]
@@ -201,7 +202,7 @@ class DeclaredWeights(Parameters):
             and is_none(part.value)
             and any(is_name(t, local) for t in part.targets)
             for node in self.builder.setup
-            for part in ast.walk(node)
+            for part in walk(node)
         )
 
     def _weight(
@@ -291,7 +292,7 @@ class DeclaredWeights(Parameters):
             builder.framework == "equinox"
             and not is_static(builder.node, attribute)
             and is_floating(value, builder.setup)
-            and any(makes_array(builder.origin, part) for part in ast.walk(value))
+            and any(makes_array(builder.origin, part) for part in walk(value))
         )
 
     def _varies(self, attribute: str, value: ast.expr) -> bool:
@@ -318,7 +319,7 @@ class DeclaredWeights(Parameters):
         if draws(self.translator.origin, value) or drawn_by(self.translator, value):
             return None
         computed = numpy_of(self.translator.expression(value))
-        for part in ast.walk(computed):
+        for part in walk(computed):
             if is_name(part, "@module:math"):
                 # PyTorch has these functions of arrays alone.
                 part.id = "@module:np"  # type: ignore[attr-defined]
@@ -390,8 +391,8 @@ def _is_index(node: ast.AST, attribute: str) -> bool:
     """Whether an attribute is an index of something."""
     return any(
         self_attribute(inner) == attribute
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Subscript)
-        for inner in ast.walk(part.slice)
+        for inner in walk(part.slice)
         if isinstance(inner, ast.Attribute)
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.definitions.ruled_layers import RuledLayers
 from mlax_scaffold.conversion.source.trees import (
@@ -15,6 +14,7 @@ from mlax_scaffold.conversion.source.trees import (
     same,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 _NONE = ast.Constant(None)
 
@@ -33,7 +33,7 @@ class DerivedValues(RuledLayers):
         left_out = self.builder.renamed.get(value.id) == ""
         if not left_out and (own is None or names(own) - {"self"}):
             return False
-        made = copy.deepcopy(value if own is None else own)
+        made = cloned(value if own is None else own)
         if condition is not None and not left_out:
             self._derived(attribute, made, condition)
         else:
@@ -74,7 +74,7 @@ class DerivedValues(RuledLayers):
             if not isinstance(part, ast.Assign) or read is None:
                 continue
             if self_attribute(part.targets[0]) == attribute:
-                test = copy.deepcopy(condition)
+                test = cloned(condition)
                 part.value = ast.IfExp(test, ast.Constant(None), part.value)
                 around.attributes[attribute] = expression(
                     f"None if self.{attribute} is None else a", a=read
@@ -93,11 +93,11 @@ class DerivedValues(RuledLayers):
                 around.attributes[attribute] = made
                 return
         elif before is None:
-            made = ast.IfExp(copy.deepcopy(condition), made, ast.Constant(None))
+            made = ast.IfExp(cloned(condition), made, ast.Constant(None))
         elif isinstance(before, ast.IfExp) and _filled(before, made, condition):
             return
         elif not self._filled_in_setup(before, made, condition):
-            made = ast.IfExp(copy.deepcopy(condition), made, copy.deepcopy(before))
+            made = ast.IfExp(cloned(condition), made, cloned(before))
         else:
             return
         if isinstance(made, ast.IfExp) and _is_function(made.body):
@@ -187,13 +187,13 @@ def _bound(node: ast.stmt) -> set[str]:
     """The locals, and attributes of self, that a statement sets."""
     return {
         self_attribute(part) or getattr(part, "id", "")
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(getattr(part, "ctx", None), ast.Store)
     }
 
 
 def _read(node: ast.expr) -> set[str]:
-    return names(node) | {self_attribute(part) or "" for part in ast.walk(node)} - {""}
+    return names(node) | {self_attribute(part) or "" for part in walk(node)} - {""}
 
 
 def _is_function(node: ast.expr) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import os
 import re
 from collections.abc import Iterable
@@ -35,6 +34,7 @@ from mlax_scaffold.conversion.source.trees import (
     without_docstring,
 )
 from mlax_scaffold.conversion.source.vocabulary import is_key
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 _NUMBERS = (
     "int",
@@ -131,14 +131,10 @@ def function_definition(
 
 def _with_room(tried: Trial, fields: Iterable[Field], made: ast.FunctionDef) -> Trial:
     """What both are run with, whose axes have room for windows: hyperparameters that slices go by."""
-    cut = {
-        n for part in ast.walk(made) if isinstance(part, ast.Slice) for n in names(part)
-    }
+    cut = {n for part in walk(made) if isinstance(part, ast.Slice) for n in names(part)}
     numbers = [literal(f.default) for f in fields if f.name in cut]
     windows = [n for n in numbers if type(n) is int]
-    typed = " ".join(
-        ast.unparse(a) for a in ast.walk(made.args) if isinstance(a, ast.arg)
-    )
+    typed = " ".join(ast.unparse(a) for a in walk(made.args) if isinstance(a, ast.arg))
     if not windows or re.search(r"[' ]\d", typed):
         return tried
     more = max(windows)
@@ -164,7 +160,7 @@ def _ranks(
     bodies.arrays.divides = True
     env: dict[str, Value] = {a: Array([], True, "Float") for a in inputs}
     none = ast.arguments([], [], None, [], [], None, [])
-    bodies.run(ast.FunctionDef("ranks", none, copy.deepcopy(body), []), env)
+    bodies.run(ast.FunctionDef("ranks", none, cloned(body), []), env)
     found: dict[str, list[str]] = {}
     for given, value in env.items():
         if isinstance(value, Array) and not value.lead and value.axes:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from mlax_scaffold.conversion.rows.rows import follows_mode, says_mode
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def without_left_out(
         notes: what has no counterpart: a call in one mode, whatever the mode is.
     """
     for part in body:
-        for node in ast.walk(part):
+        for node in walk(part):
             if not isinstance(node, ast.Call):
                 continue
             taken = methods.get(self_attribute(node.func) or "")

@@ -9,17 +9,17 @@ step(params, h)                                     self.step(h)
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, name
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 Reading = Callable[[ast.stmt, str], ast.stmt]
 """Writes what a statement reads of the weights, which are called so, as attributes."""
 
 
-class Helpers(ast.NodeTransformer):
+class Helpers(NodeTransformer):
     """Writes calls of such functions as calls of methods, which are kept."""
 
     def __init__(self, origin: Origin, params: str, reading: Reading):
@@ -46,7 +46,7 @@ class Helpers(ast.NodeTransformer):
 
     def _added(self, function: ast.FunctionDef, at: int) -> bool:
         """Whether a function is a method then: it only reads parts of the weights, or hands them on."""
-        made = copy.deepcopy(function)
+        made = cloned(function)
         given = made.args.args.pop(at).arg
         made.decorator_list = []
         made.args.args.insert(0, ast.arg("self"))
@@ -54,7 +54,7 @@ class Helpers(ast.NodeTransformer):
         inner = Helpers(self.origin, given, self.reading)
         inner.methods = self.methods
         made.body = [self.reading(inner.visit(s), given) for s in made.body]
-        if any(is_name(p, given) for s in made.body for p in ast.walk(s)):
+        if any(is_name(p, given) for s in made.body for p in walk(s)):
             del self.methods[made.name]
             return False
         return True

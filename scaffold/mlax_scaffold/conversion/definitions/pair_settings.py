@@ -10,7 +10,6 @@ def net(params, x, cfg: Config):                 def net(params, x, *, leak=0.1)
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import dataclass, field
 
 from mlax_scaffold.conversion.definitions.pairs import functions_of_pair
@@ -26,6 +25,12 @@ from mlax_scaffold.conversion.source.config_classes import (
 )
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 @dataclass
@@ -66,13 +71,13 @@ def with_pair_settings(origin: Origin, thing: str) -> dict[str, Configured]:
     for one in group.values():
         without_arguments(one.node.args, {one.parameter})
         for setting in (s for s in known if s in one.read):
-            made = ast.arg(titles[setting], copy.deepcopy(known[setting].annotation))
+            made = ast.arg(titles[setting], cloned(known[setting].annotation))
             one.node.args.kwonlyargs.append(made)
-            one.node.args.kw_defaults.append(copy.deepcopy(known[setting].default))
-        for part in ast.walk(one.node.args):
+            one.node.args.kw_defaults.append(cloned(known[setting].default))
+        for part in walk(one.node.args):
             if isinstance(part, ast.arg | ast.expr):
                 ast.copy_location(part, one.node)
-        ast.fix_missing_locations(one.node)
+        located(one.node)
     own = {s for f in pair if f.name in group for s in group[f.name].read}
     names = {s: titles[s] for s in known if s in own}
     made = Configured(pair[1], parameter, "", kind, is_field=False, names=names)
@@ -114,7 +119,7 @@ def _group(origin: Origin, kind: str) -> dict[str, _Given]:
 def _follow(origin: Origin, one: _Given, group: dict[str, _Given]) -> bool:
     """Whether a function only reads settings, and hands the configuration on to others of these."""
     done: set[int] = set()
-    for part in ast.walk(ast.Module(one.node.body, [])):
+    for part in walk(ast.Module(one.node.body, [])):
         match part:
             case ast.Attribute(value=value, attr=attr, ctx=ast.Load()) if is_name(
                 value, one.parameter
@@ -129,7 +134,7 @@ def _follow(origin: Origin, one: _Given, group: dict[str, _Given]) -> bool:
     return all(
         id(part) in done
         for statement in one.node.body
-        for part in ast.walk(statement)
+        for part in walk(statement)
         if is_name(part, one.parameter)
     )
 
@@ -149,7 +154,7 @@ def _settle(group: dict[str, _Given], properties: dict[str, ast.expr]) -> None:
         for _ in properties:
             for title in sorted(one.read & properties.keys()):
                 one.read.discard(title)
-                inner = ast.walk(properties[title])
+                inner = walk(properties[title])
                 one.read |= {a for p in inner if (a := self_attribute(p))}
     for _ in group:
         for one in group.values():
@@ -159,12 +164,12 @@ def _settle(group: dict[str, _Given], properties: dict[str, ast.expr]) -> None:
 
 def _bound(one: _Given) -> set[str]:
     """The names that a function binds."""
-    found = {p.arg for p in ast.walk(one.node) if isinstance(p, ast.arg)}
-    stores = (p for p in ast.walk(one.node) if isinstance(p, ast.Name))
+    found = {p.arg for p in walk(one.node) if isinstance(p, ast.arg)}
+    stores = (p for p in walk(one.node) if isinstance(p, ast.Name))
     return found | {p.id for p in stores if isinstance(p.ctx, ast.Store)}
 
 
-class _Writer(ast.NodeTransformer):
+class _Writer(NodeTransformer):
     """Writes names of settings in the place of what is read of a configuration."""
 
     def __init__(
@@ -183,7 +188,7 @@ class _Writer(ast.NodeTransformer):
             self.generic_visit(node)
             return node
         if node.attr in self.properties:
-            return self.visit(copy.deepcopy(self.properties[node.attr]))
+            return self.visit(cloned(self.properties[node.attr]))
         made = ast.Name(self.titles[node.attr], ast.Load())
         return ast.copy_location(made, node)
 

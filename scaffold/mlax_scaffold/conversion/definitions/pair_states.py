@@ -11,13 +11,18 @@ def apply(params, state, x):                                 def __call__(self, 
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.declarations.pair_weights import record_fields
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, name, names
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ def handed_states(
         return None
     attributes = {k: f"{k}_state" if k in taken else k for k in found}
     states = _States(origin, given[1], attributes)
-    made = states.run(copy.deepcopy(call))
+    made = states.run(cloned(call))
     if made is None:
         return None
     return HandedStates(weights, [(attributes[k], v) for k, v in found.items()], made)
@@ -109,13 +114,13 @@ class _States:
         call.args.args = [a for a in call.args.args if a.arg != self.state]
         for part in call.body:
             ast.copy_location(part, call)
-        return ast.fix_missing_locations(call)
+        return located(call)
 
     def _own(self, key: str, context: ast.expr_context | None = None) -> ast.expr:
         return ast.Attribute(name("self"), self.attributes[key], context or ast.Load())
 
     def _read(self, node: ast.AST) -> set[str]:
-        keys = {_key(p, self.state) for p in ast.walk(node)}
+        keys = {_key(p, self.state) for p in walk(node)}
         return keys & self.attributes.keys()
 
     def _block(self, body: list[ast.stmt]) -> list[ast.stmt] | None:
@@ -194,7 +199,7 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
             yield from _own(child)
 
 
-class _Old(ast.NodeTransformer):
+class _Old(NodeTransformer):
     """Reads the state as what it was before the call."""
 
     def __init__(self, state: str, attributes: dict[str, str]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.declarations.pair_weights import (
     MadeWeights,
@@ -28,6 +27,12 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _FIRST = ("init", "init_fn", "init_fun", "init_params", "initialize")
 _SECOND = ("apply", "apply_fn", "apply_fun", "forward", "__call__")
@@ -121,7 +126,7 @@ def _class(
     inner_defaults = [*first.args.defaults, *(d for d in first.args.kw_defaults if d)]
     weights = MadeWeights(origin)
     value = weights.returned(first)
-    call = copy.deepcopy(second)
+    call = cloned(second)
     handed = handed_states(origin, value, call)
     if handed is not None:
         value, call = handed.weights, handed.call
@@ -215,7 +220,7 @@ def _class(
         tuple(order),
         tuple(a.arg for a in given if a.arg in KEYS),
     )
-    return ast.fix_missing_locations(result), pair
+    return located(result), pair
 
 
 def _without_aliases(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -243,17 +248,15 @@ def defaults_of(function: ast.FunctionDef, kept: list[ast.arg]) -> list[ast.expr
 
 
 def _with(node: ast.stmt, parts: dict[str, ast.expr]) -> ast.stmt:
-    class Names(ast.NodeTransformer):
+    class Names(NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             loaded = isinstance(node.ctx, ast.Load)
-            return (
-                copy.deepcopy(parts[node.id]) if loaded and node.id in parts else node
-            )
+            return cloned(parts[node.id]) if loaded and node.id in parts else node
 
     return Names().visit(node)
 
 
-class _Last(ast.NodeTransformer):
+class _Last(NodeTransformer):
     """The last size of the shape that an init function is given."""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
@@ -295,13 +298,13 @@ def _whole(call: ast.FunctionDef, params: str) -> bool:
     """Whether a body uses the weights together, and not only by their names."""
     taken = {
         id(part.value)
-        for part in ast.walk(call)
+        for part in walk(call)
         if isinstance(part, ast.Subscript | ast.Attribute)
     }
     return any(
         is_name(part, params) and id(part) not in taken
         for statement in call.body
-        for part in ast.walk(statement)
+        for part in walk(statement)
     )
 
 
@@ -309,7 +312,7 @@ def _looks_like_params(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func) == "dict"
 
 
-class _Params(ast.NodeTransformer):
+class _Params(NodeTransformer):
     """`params["w"]` and `params.w` as `self.w`; `params` as the container that holds all."""
 
     def __init__(self, params: str, order: list[str]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.declarations.loop_stages import with_loop_stages
@@ -61,6 +60,7 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS, OWN_INITIALIZER
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 _WORDS = frozenset(
     (
@@ -174,7 +174,7 @@ class Program:
 
     def _with_bases(self, node: ast.ClassDef) -> ast.ClassDef:
         """A class with the methods and fields of those of the file that it is derived from."""
-        made = copy.deepcopy(node)
+        made = cloned(node)
         for base in node.bases:
             other = (
                 self.origin.classes.get(base.id) if isinstance(base, ast.Name) else None
@@ -185,7 +185,7 @@ class Program:
             if with_inherited_start(self.origin, made, other):
                 # It has all that the base has, and is built on what that is built on.
                 made.bases = [b for b in made.bases if not is_name(b, other.name)]
-                made.bases += copy.deepcopy(other.bases)
+                made.bases += cloned(other.bases)
             known = {getattr(p, "name", None) for p in made.body}
             inherited = [
                 p
@@ -199,7 +199,7 @@ class Program:
 
 def _used(node: ast.ClassDef) -> list[str]:
     """The names that a class reads; what it is derived from it has itself."""
-    parts = [part for statement in node.body for part in ast.walk(statement)]
+    parts = [part for statement in node.body for part in walk(statement)]
     # `super(Base, self)` says whose methods are called, and makes nothing.
     owners = {
         id(part.args[0])
@@ -279,7 +279,7 @@ def _counts(function: ast.FunctionDef) -> set[str]:
     """Names of a function that are sizes of the arrays which it makes."""
     return {
         n.id
-        for call in ast.walk(function)
+        for call in walk(function)
         if isinstance(call, ast.Call) and call.args
         if ast.unparse(call.func).rpartition(".")[2] in _MADE
         for argument in call.args
@@ -300,7 +300,7 @@ def _plain_names(node: ast.expr) -> list[ast.Name]:
 def sizes_in(function: ast.FunctionDef) -> set[str]:
     """Names of a function that hold sizes of its arrays."""
     found: set[str] = set()
-    for part in ast.walk(function):
+    for part in walk(function):
         if not isinstance(part, ast.Assign) or len(part.targets) != 1:
             continue
         value = part.value
@@ -318,7 +318,7 @@ def _dictionaries(function: ast.FunctionDef) -> set[str]:
     """Names of a function that are asked for entries by a text, as dictionaries of weights are."""
     return {
         n.value.id
-        for n in ast.walk(function)
+        for n in walk(function)
         if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)
         if isinstance(literal(n.slice), str)
     }
@@ -329,7 +329,7 @@ def _called(origin: Origin, module: str) -> frozenset[str]:
     return frozenset(n for n, full in origin.imports.items() if full == module)
 
 
-class _Required(ast.NodeTransformer):
+class _Required(NodeTransformer):
     """Writes assertions of a function as what it requires."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
@@ -347,7 +347,7 @@ def _translated(
 ) -> ast.stmt | None:
     first = "x"
     if isinstance(node, ast.FunctionDef):
-        node = _Required().visit(copy.deepcopy(node))
+        node = _Required().visit(cloned(node))
         assert isinstance(node, ast.FunctionDef)
         numbers = _counts(node)
         given = [a.arg for a in node.args.args if a.arg not in KEYS]
@@ -373,7 +373,7 @@ def _translated(
         made = OfWeight().visit(made)
     if isinstance(made, ast.FunctionDef):
         made.decorator_list = kept_decorators(origin, notes, made)
-        for part in ast.walk(made):
+        for part in walk(made):
             if isinstance(part, ast.FunctionDef):
                 part.returns = None
             elif isinstance(part, ast.arg):

@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from mlax_scaffold.conversion.declarations.pair_weights import record_fields
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 
-class RecordWeights(ast.NodeTransformer):
+class RecordWeights(NodeTransformer):
     """Writes calls of records as dictionaries, and notes which they are."""
 
     def __init__(self, origin: Origin):
@@ -68,7 +69,7 @@ class RecordWeights(ast.NodeTransformer):
 
     def read(self, node: ast.stmt) -> ast.stmt:
         """A statement of the method that reads attributes which are such dictionaries."""
-        for loop in ast.walk(node) if self.lists else ():
+        for loop in walk(node) if self.lists else ():
             if isinstance(loop, ast.For):
                 for title, fields in self._elements(loop.target, loop.iter):
                     reader = self._reader(title, {"": fields})
@@ -112,7 +113,7 @@ def _element(node: ast.expr) -> str:
     return ""
 
 
-class _Fields(ast.NodeTransformer):
+class _Fields(NodeTransformer):
     """Reads fields as items: of a name, or of attributes of the object, and of what these hold."""
 
     def __init__(self, title: str, places: dict[str, list[str]], inner: set[str]):

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.source.library import tidied
 from mlax_scaffold.conversion.source.loop_parts import unnumbered
 from mlax_scaffold.conversion.source.trees import is_layer, names
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
 
-class Resolve(ast.NodeTransformer):
+class Resolve(NodeTransformer):
     """Sizes in the place of symbols, and what is plainer with them."""
 
     def __init__(self, symbols: Symbols) -> None:
         self.symbols = symbols
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return copy.deepcopy(self.symbols.find(node)) if is_symbol(node) else node
+        return cloned(self.symbols.find(node)) if is_symbol(node) else node
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
         self.generic_visit(node)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def of_start(methods: Mapping[str, ast.FunctionDef]) -> set[str]:
@@ -26,7 +27,7 @@ def of_start(methods: Mapping[str, ast.FunctionDef]) -> set[str]:
         self_attribute(part)
         for name, method in methods.items()
         if name != "__init__" and name not in found
-        for part in ast.walk(method)
+        for part in walk(method)
     }
     return found - {title for title in used if title}
 

@@ -10,6 +10,7 @@ from mlax_scaffold.conversion.definitions.class_fields import kind_of
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array
 from mlax_scaffold.conversion.source.trees import expression, literal
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def told(
@@ -70,5 +71,5 @@ def _takes_first(body: Iterable[ast.stmt]) -> bool:
         and isinstance(part.value, ast.Name)
         and isinstance(literal(part.slice), int)
         for statement in body
-        for part in ast.walk(statement)
+        for part in walk(statement)
     )

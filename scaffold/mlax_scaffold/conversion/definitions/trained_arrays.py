@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import names, self_attribute, targets
+from mlax_scaffold.conversion.source.walking import walk
 
 _FLOATING = frozenset(
     (
@@ -40,7 +41,7 @@ def is_floating(value: ast.expr, setup: Iterable[ast.stmt]) -> bool:
         if isinstance(part, ast.Assign) and {*targets(part)} & wanted:
             wanted |= names(part.value)
             trees.append(part.value)
-    parts = [p for tree in trees for p in ast.walk(tree)]
+    parts = [p for tree in trees for p in walk(tree)]
     if any(isinstance(p, ast.Compare) or _is_other(p) for p in parts):
         return False
     return any(
@@ -55,12 +56,12 @@ def is_detached(origin: Origin, node: ast.AST, attribute: str) -> bool:
     """Whether a class reads an array without its gradient alone: `lax.stop_gradient(self.grid)`."""
     reads = [
         p
-        for p in ast.walk(node)
+        for p in walk(node)
         if self_attribute(p) == attribute and isinstance(p.ctx, ast.Load)  # type: ignore[attr-defined]
     ]
     detached = {
         id(a)
-        for p in ast.walk(node)
+        for p in walk(node)
         if isinstance(p, ast.Call)
         and origin.qualified(p.func) == "jax.lax.stop_gradient"
         for a in p.args
@@ -96,7 +97,7 @@ def counts(value: ast.expr) -> bool:
     return any(
         isinstance(p, ast.Call)
         and getattr(p.func, "attr", "") in ("arange", "array", "asarray")
-        for p in ast.walk(value)
+        for p in walk(value)
     )
 
 

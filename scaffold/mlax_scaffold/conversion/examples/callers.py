@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     replaced,
 )
+from mlax_scaffold.conversion.source.walking import walk
 
 _LARGEST = 16
 """What is larger makes tests slow."""
@@ -65,7 +66,7 @@ def _calls(origin: Origin, node: ast.ClassDef) -> Iterator[ast.Call]:
     for part in origin.tree.body:
         if part is node or getattr(part, "name", "") == node.name:
             continue
-        for inner in ast.walk(part):
+        for inner in walk(part):
             if isinstance(inner, ast.Call) and is_name(inner.func, node.name):
                 yield inner
 

@@ -17,6 +17,7 @@ from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import is_none, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 _SMALL = re.compile(
     r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|modes|^k$|^N$|bottleneck)"
@@ -158,9 +159,9 @@ def _asked(symbols: Symbols, array: Array) -> set[str]:
     return {
         part.attr
         for axis in array.axes
-        for choice in ast.walk(symbols.find(axis))
+        for choice in walk(symbols.find(axis))
         if isinstance(choice, ast.IfExp)
-        for part in ast.walk(choice.test)
+        for part in walk(choice.test)
         if isinstance(part, ast.Attribute)
     }
 
@@ -173,9 +174,9 @@ def _large_enough(
     sizes = [
         part
         for statement in setup
-        for part in ast.walk(statement)
+        for part in walk(statement)
         if isinstance(part, ast.BinOp)
-        if any(self_attribute(inner) in sides for inner in ast.walk(part))
+        if any(self_attribute(inner) in sides for inner in walk(part))
     ]
     for side in _SIDES if sizes else ():
         chosen: dict[str, object] = dict.fromkeys(sides, side)
@@ -344,7 +345,7 @@ def _shape(
             free = spatial.get(hint, 2 if few else 4)
             sizes.append(chosen.setdefault(known.id, free))
             continue
-        for part in ast.walk(known):
+        for part in walk(known):
             if isinstance(part, ast.Name) and is_symbol(part):
                 chosen.setdefault(part.id, 4)
         size = computed(known, {**values, **chosen})
@@ -377,7 +378,7 @@ def _side(symbols: Symbols, values: Mapping[str, object]) -> int:
         & {
             symbols.hints.get(part.id, "")
             for side in pair
-            for part in ast.walk(side)
+            for part in walk(side)
             if isinstance(part, ast.Name)
         }
     ]

@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.examples.larger_images import (
 )
 from mlax_scaffold.conversion.output.description import Described
 from mlax_scaffold.conversion.source.trees import self_attribute, targets
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def with_handed_images(definitions: list[Described]) -> list[Described]:
@@ -47,7 +48,7 @@ def _handed(
     }
     images = {a.arg for a in forward.args.args if {*SPATIAL} <= {*axes_of(a)}}
     for statement in forward.body:
-        for call in ast.walk(statement):
+        for call in walk(statement):
             if not isinstance(call, ast.Call):
                 continue
             inner = known.get(parts.get(self_attribute(call.func) or "", ""))

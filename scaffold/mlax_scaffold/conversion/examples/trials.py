@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.arguments_of import defaults_of
 from mlax_scaffold.conversion.source.trees import is_none
 from mlax_scaffold.conversion.source.vocabulary import KEYS
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def trial(
@@ -105,7 +106,7 @@ def drawing(function: ast.FunctionDef | None) -> tuple[tuple[str, str], ...]:
         return ()
     generators = {
         node.value.id
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     }
     given = (*function.args.args, *function.args.kwonlyargs)

@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.examples.nested_examples import Fitted
 from mlax_scaffold.conversion.output.description import Described
 from mlax_scaffold.conversion.source.first_passes import of_comprehension
 from mlax_scaffold.conversion.source.trees import literal, replaced, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 _MOST = 128
 """What is wider makes tests slow."""
@@ -121,4 +122,4 @@ def _grouped(node: ast.Call, title: str) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def _read(size: ast.expr) -> list[str]:
     """The fields that a size is computed of."""
-    return [a for part in ast.walk(size) if (a := self_attribute(part))]
+    return [a for part in walk(size) if (a := self_attribute(part))]

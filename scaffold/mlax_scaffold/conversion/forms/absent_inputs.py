@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_none
 from mlax_scaffold.conversion.source.vocabulary import KEYS
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _FRAMEWORKS = ("flax", "nnx", "equinox", "haiku")
 
@@ -41,7 +42,7 @@ def with_absent_inputs(origin: Origin, thing: str) -> None:
                 changed = True
         if not changed:
             break
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _required(call: ast.FunctionDef) -> list[ast.arg]:
@@ -80,7 +81,7 @@ def _absent(method: ast.FunctionDef) -> set[str]:
     found = {n for n, d in defaults_of(method.args).items() if is_none(d)}
     stored = {
         p.id
-        for p in ast.walk(method)
+        for p in walk(method)
         if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)
     }
     return found - stored

@@ -17,6 +17,12 @@ from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, is_none
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    NodeVisitor,
+    located,
+    walk,
+)
 
 
 def without_absent_layers(origin: Origin, thing: str, notes: Notes) -> None:
@@ -42,7 +48,7 @@ def without_absent_layers(origin: Origin, thing: str, notes: Notes) -> None:
                     f"`{parameter}` is always `{ast.unparse(layer)}`",
                     "write another spec for another one",
                 )
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _is_given(
@@ -57,12 +63,12 @@ def _is_given(
         len(call.args) > place
         or any(isinstance(a, ast.Starred) for a in call.args)
         or any(k.arg in (parameter, None) for k in call.keywords)
-        for call in ast.walk(origin.tree)
+        for call in walk(origin.tree)
         if isinstance(call, ast.Call) and is_name(call.func, node.name)
     )
 
 
-class _Standing(ast.NodeVisitor):
+class _Standing(NodeVisitor):
     """Finds what stands for a parameter that is None, and what else reads it."""
 
     def __init__(self, origin: Origin, parameter: str):
@@ -139,7 +145,7 @@ class _Standing(ast.NodeVisitor):
         )
 
 
-class _Written(ast.NodeTransformer):
+class _Written(NodeTransformer):
     def __init__(self, made: _Standing, layer: ast.Call):
         self.made, self.layer = made, layer
 

@@ -16,20 +16,21 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 
 def without_absent_rules(origin: Origin, notes: Notes) -> None:
     """Leave such fields out, in place, with a remark; of a rule that the file gives nothing changes."""
     given = {
         k.arg
-        for call in ast.walk(origin.tree)
+        for call in walk(origin.tree)
         if isinstance(call, ast.Call)
         for k in call.keywords
         if not is_none(k.value) and not ast.unparse(k.value).endswith(f".{k.arg}")
     }
     asked = {
         n.left.attr
-        for n in ast.walk(origin.tree)
+        for n in walk(origin.tree)
         if isinstance(n, ast.Compare)
         and isinstance(n.left, ast.Attribute)
         and is_none(n.comparators[0])
@@ -54,10 +55,10 @@ def without_absent_rules(origin: Origin, notes: Notes) -> None:
     if absent or begun.found:
         _Absent(absent).visit(origin.tree)
         Decided().visit(origin.tree)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
-class _Absent(ast.NodeTransformer):
+class _Absent(NodeTransformer):
     def __init__(self, fields: set[str]):
         self.fields = fields
 
@@ -68,7 +69,7 @@ class _Absent(ast.NodeTransformer):
         return node
 
 
-class _Begun(ast.NodeTransformer):
+class _Begun(NodeTransformer):
     """Flax's questions of what is there when a module is called, which is so once it is made."""
 
     found = False

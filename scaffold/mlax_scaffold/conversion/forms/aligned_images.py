@@ -10,6 +10,7 @@ import ast
 from mlax_scaffold.conversion.source.added_code import with_definitions
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 _TORCH = "torch_"
 """What the code that is added calls PyTorch."""
@@ -67,7 +68,7 @@ def without_aligned_images(origin: Origin) -> None:
     with_definitions(origin, texts, calls.line, _TORCH)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
         self.layers = False
@@ -83,13 +84,13 @@ class _Calls(ast.NodeTransformer):
         saved, shapes = self.pairs, self.shapes
         self.shapes = {
             part.targets[0].id
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Assign)
             if isinstance(part.targets[0], ast.Name) and _is_shape(part.value)
         }
         self.pairs = {
             part.targets[0].id
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Assign)
             if isinstance(part.targets[0], ast.Name) and _is_pair(part.value)
         }
@@ -185,7 +186,7 @@ def _whole(node: ast.expr) -> bool:
 
 def _at(text: str, node: ast.expr) -> ast.expr:
     made = ast.parse(text, mode="eval").body
-    for part in ast.walk(made):
+    for part in walk(made):
         if isinstance(part, ast.expr):
             ast.copy_location(part, node)
     return made

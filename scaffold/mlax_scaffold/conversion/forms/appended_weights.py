@@ -9,7 +9,6 @@ for i in range(n):                          becomes     for i in range(n):
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.lists.key_loops import is_split
@@ -17,6 +16,7 @@ from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import names, self_attribute, targets
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 _ARRAYS = ("jax.numpy.", "jax.random.", "jax.nn.initializers.", "flax.nnx.Param")
 
@@ -45,9 +45,7 @@ def _write(
             attribute = self_attribute(place)
         case _:
             return
-    used = [
-        p for s in start.body for p in ast.walk(s) if self_attribute(p) == attribute
-    ]
+    used = [p for s in start.body for p in walk(s) if self_attribute(p) == attribute]
     begun = [s for s in start.body if _begins(s, attribute)]
     if len(used) != 2 or len(begun) != 1 or not _is_array(origin, element):
         return
@@ -55,14 +53,12 @@ def _write(
         return
     if names(element) & {*_changed(origin, loop)}:
         return
-    comprehension = ast.comprehension(
-        copy.deepcopy(loop.target), copy.deepcopy(loop.iter), [], 0
-    )
+    comprehension = ast.comprehension(cloned(loop.target), cloned(loop.iter), [], 0)
     [first] = begun
     assert isinstance(first, ast.Assign)
     start.body.remove(first)
     made = ast.Assign(first.targets, ast.ListComp(element, [comprehension]))
-    for part in ast.walk(made):
+    for part in walk(made):
         ast.copy_location(part, node)
     start.body.insert(start.body.index(loop) + 1, made)
     loop.body.remove(node)
@@ -91,7 +87,7 @@ def _is_array(origin: Origin, node: ast.expr) -> bool:
 
 def _changed(origin: Origin, loop: ast.For) -> Iterator[str]:
     """What the passes of a loop bind, other than keys."""
-    for part in ast.walk(loop):
+    for part in walk(loop):
         if isinstance(part, ast.Assign) and is_split(origin, part.value):
             continue
         if isinstance(part, ast.stmt) and part is not loop:

@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import Removing
+from mlax_scaffold.conversion.source.walking import walk
 
 _OF_NUMBERS = ("all", "any", "allclose", "isnan", "isfinite", "isinf", "equal", "item")
 
@@ -36,7 +37,7 @@ class _LeftOut(Removing):
             isinstance(p, ast.Call)
             and isinstance(p.func, ast.Attribute)
             and p.func.attr in _OF_NUMBERS
-            for p in ast.walk(node.test)
+            for p in walk(node.test)
         )
         if not asks:
             return node

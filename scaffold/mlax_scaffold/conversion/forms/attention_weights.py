@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _ATTENTION = "torch.nn.MultiheadAttention"
 
@@ -48,7 +49,7 @@ def _change(origin: Origin, write: Callable[[ast.FunctionDef, Calls], Written]) 
                 calls = attention_calls(method, direct, listed)
                 method.body = _statements(method.body, write(method, calls))
     if changed:
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
 def _statements(body: list[ast.stmt], write: Written) -> list[ast.stmt]:
@@ -75,7 +76,7 @@ def attention_made(
     origin: Origin, node: ast.ClassDef
 ) -> Iterator[tuple[str, ast.Call, bool]]:
     """The attributes of a class that are attention, the call that makes it, and whether in a list."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if not isinstance(part, ast.Assign) or not isinstance(part.value, ast.Call):
             continue
         title = self_attribute(part.targets[0])
@@ -104,7 +105,7 @@ def attention_calls(
     """What tells the calls of such layers in a method."""
     passed = {
         title
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.For | ast.comprehension)
         for title in _names(part.target, part.iter, listed)
     }
@@ -163,7 +164,7 @@ class _Pairs:
         """Whether a pair is read as a whole, or its second part."""
         firsts = {
             id(p.value)
-            for p in ast.walk(self.method)
+            for p in walk(self.method)
             if isinstance(p, ast.Subscript) and literal(p.slice) == 0
         }
         return any(p for p in _reads(self.method, both) if id(p) not in firsts)
@@ -194,7 +195,7 @@ class _Asked:
             ) if self.calls(value):
                 read = any(_reads(self.method, weights))
                 return self._asked(node, value, weights if read else "")
-        for part in ast.walk(node):
+        for part in walk(node):
             if self.calls(part) and not isinstance(node, ast.For | ast.If | ast.With):
                 _without(part, "need_weights")
         return [node]
@@ -218,7 +219,7 @@ class _Asked:
 
 
 def _reads(method: ast.FunctionDef, title: str) -> Iterator[ast.Name]:
-    for part in ast.walk(method):
+    for part in walk(method):
         if is_name(part, title) and isinstance(part.ctx, ast.Load):  # type: ignore[attr-defined]
             yield part  # type: ignore[misc]
 

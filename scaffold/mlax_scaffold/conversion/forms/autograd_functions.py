@@ -11,6 +11,7 @@ import ast
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, is_name, is_none, names
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 
 def without_autograd_functions(origin: Origin, notes: Notes) -> None:
@@ -30,7 +31,7 @@ def without_autograd_functions(origin: Origin, notes: Notes) -> None:
     _Applied(found).visit(origin.tree)
     for cached in ("classes", "functions", "assigned"):
         origin.__dict__.pop(cached, None)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _function(node: ast.ClassDef, notes: Notes) -> ast.FunctionDef | None:
@@ -44,7 +45,7 @@ def _function(node: ast.ClassDef, notes: Notes) -> ast.FunctionDef | None:
         return None
     if backward is not None and _passes_on(backward):
         for part in body:
-            for inner in ast.walk(part):
+            for inner in walk(part):
                 if isinstance(inner, ast.Return) and inner.value is not None:
                     text = f"{first} + (y - {first}).detach()"
                     inner.value = expression(text, y=inner.value)
@@ -85,7 +86,7 @@ def _passes_on(backward: ast.FunctionDef) -> bool:
     return alone and is_name(first, given) and all(map(is_none, rest))
 
 
-class _Applied(ast.NodeTransformer):
+class _Applied(NodeTransformer):
     """Names the function in the place of `Round.apply`."""
 
     def __init__(self, found: dict[str, str]):

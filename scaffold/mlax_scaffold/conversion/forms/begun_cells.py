@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
@@ -16,11 +15,12 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 _CELLS = ("LSTMCell", "OptimizedLSTMCell", "GRUCell", "SimpleCell")
 
 
-class _Begun(ast.NodeTransformer):
+class _Begun(NodeTransformer):
     """The states that cells begin with, `cell.initialize_carry(key, shape)`: zeros."""
 
     def __init__(self, origin: Origin, held: Mapping[str, ast.Call]):
@@ -74,7 +74,7 @@ class _Begun(ast.NodeTransformer):
     ) -> ast.expr:
         """What a cell begins with; of two arrays, where it keeps two."""
         zeros = _zeros(self.origin, shape, size, ends=ends)
-        pair = ast.Tuple([zeros, copy.deepcopy(zeros)], ast.Load())
+        pair = ast.Tuple([zeros, cloned(zeros)], ast.Load())
         return ast.copy_location(pair if "LSTM" in cell else zeros, node)
 
 
@@ -87,7 +87,7 @@ def _sized(origin: Origin, made: ast.Call, given: list[ast.expr]) -> None:
     if made.args or named & {"features", None} or len(given) != 2:
         return
     text = "c[0].shape[-1]" if "LSTM" in full else "c.shape[-1]"
-    size = expression(text, c=copy.deepcopy(given[0]))
+    size = expression(text, c=cloned(given[0]))
     made.keywords.insert(0, ast.keyword("features", size))
 
 
@@ -120,7 +120,7 @@ def _zeros(
             sizes = [ast.Starred(expression("s[:-1]", s=shape), ast.Load())]
     made = ast.Tuple([*sizes, size], ast.Load())
     jnp = name(origin.name_of("jax.numpy") or "@module:jnp")
-    return expression("jnp.zeros(s)", jnp=jnp, s=copy.deepcopy(made))
+    return expression("jnp.zeros(s)", jnp=jnp, s=cloned(made))
 
 
 def with_begun_cells(origin: Origin, node: ast.ClassDef) -> None:
@@ -144,7 +144,7 @@ def _made(node: ast.AST) -> dict[str, ast.Call]:
     """What attributes and locals are made by calls, by their text."""
     return {
         ast.unparse(part.targets[0]): part.value
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call)
     }
 
@@ -155,7 +155,7 @@ def _makes_cell(origin: Origin, node: ast.stmt) -> bool:
     return full.rpartition(".")[2] in _CELLS
 
 
-class _Written(ast.NodeTransformer):
+class _Written(NodeTransformer):
     """Calls of a method as what it returns, in one class."""
 
     def __init__(
@@ -186,7 +186,7 @@ class _Written(ast.NodeTransformer):
         if not own and not layer:
             return node
         static = any(is_name(d, "staticmethod") for d in self.method.decorator_list)
-        places = copy.deepcopy(self.method.args)
+        places = cloned(self.method.args)
         places.args = places.args[0 if static else 1 :]
         try:
             given = bind(places, node)
@@ -204,7 +204,7 @@ def _arguments(places: list[ast.arg]) -> ast.arguments:
     return ast.arguments([], places, None, [], [], None, [])
 
 
-class _Filled(ast.NodeTransformer):
+class _Filled(NodeTransformer):
     """Writes what fields are given in their place."""
 
     def __init__(self, given: Mapping[str, object]):
@@ -213,4 +213,4 @@ class _Filled(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         value = self.given.get(self_attribute(node) or "")
         self.generic_visit(node)
-        return copy.deepcopy(value) if isinstance(value, ast.expr) else node
+        return cloned(value) if isinstance(value, ast.expr) else node

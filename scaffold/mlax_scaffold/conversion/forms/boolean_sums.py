@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from mlax_scaffold.conversion.shapes.values import Array, Value
 from mlax_scaffold.conversion.source.trees import expression, name
+from mlax_scaffold.conversion.source.walking import walk
 
 _WORDS = ("@word:sum", "@word:mean")
 _TRUTHS = ("logical_and", "logical_or", "logical_not", "isnan", "isinf", "not_equal")
@@ -52,13 +53,13 @@ def of_numbers(
 def count_truths(function: ast.FunctionDef) -> None:
     """Count the masks that a function beside the layers sums, in place: none of its inputs tells a dtype."""
     bound: dict[str, list[ast.expr]] = {}
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Assign):
             for target in part.targets:
                 if isinstance(target, ast.Name):
                     bound.setdefault(target.id, []).append(part.value)
     truths = {n for n, made in bound.items() if all(is_truth(v, ()) for v in made)}
-    for part in ast.walk(function):
+    for part in walk(function):
         match part:
             case ast.Call(func=ast.Name(id=word), args=[summed, *_]):
                 if word == _WORDS[0] and is_truth(summed, truths):

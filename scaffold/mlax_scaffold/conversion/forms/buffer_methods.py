@@ -20,6 +20,7 @@ from mlax_scaffold.conversion.source.counting import counts, indexes
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import reached, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 
 def with_inputs_for_buffers(origin: Origin) -> None:
@@ -37,10 +38,10 @@ def _given(origin: Origin, node: ast.ClassDef) -> None:
     first = forward.args.args[1].arg
     if indexes(forward, first) or _has_weights(origin, start):
         return
-    buffers = {p for part in ast.walk(start) if (p := _buffer(origin, part))}
+    buffers = {p for part in walk(start) if (p := _buffer(origin, part))}
     calls = {
         title: ast.Tuple(
-            [ast.Name(a, ast.Load()) for p in ast.walk(m) if (a := self_attribute(p))],
+            [ast.Name(a, ast.Load()) for p in walk(m) if (a := self_attribute(p))],
             ast.Load(),
         )
         for title, m in methods.items()
@@ -49,7 +50,7 @@ def _given(origin: Origin, node: ast.ClassDef) -> None:
         title
         for title, method in methods.items()
         if not method.decorator_list
-        and buffers & {self_attribute(p) for p in ast.walk(method)}
+        and buffers & {self_attribute(p) for p in walk(method)}
         and all(_is_number(method, a.arg) for a in method.args.args[1:])
     }
     # Those through which they are called hand it on.
@@ -66,11 +67,11 @@ def _given(origin: Origin, node: ast.ClassDef) -> None:
         _Calls(through, first).visit(method)
         method.args.kwonlyargs.append(ast.arg(first))
         method.args.kw_defaults.append(None)
-    ast.fix_missing_locations(node)
+    located(node)
 
 
 def _has_weights(origin: Origin, start: ast.FunctionDef) -> bool:
-    for part in ast.walk(start):
+    for part in walk(start):
         if isinstance(part, ast.Call):
             full = origin.qualified(part.func)
             own = getattr(part.func, "id", "") in origin.classes
@@ -94,7 +95,7 @@ def _is_number(method: ast.FunctionDef, argument: str) -> bool:
     return counts(method, argument) or indexes(method, argument)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, called: set[str], given: str):
         self.called, self.given = called, given
 

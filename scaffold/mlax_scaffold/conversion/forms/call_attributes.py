@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     statement,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def with_call_attributes(origin: Origin) -> None:
@@ -33,14 +34,14 @@ def with_call_attributes(origin: Origin) -> None:
         }
         stored = {
             a
-            for p in ast.walk(call)
+            for p in walk(call)
             if (a := self_attribute(p)) and isinstance(p.ctx, ast.Store)  # type: ignore[attr-defined]
         }
         others = {
             self_attribute(p)
             for m in node.body
             if m not in (start, call)
-            for p in ast.walk(m)
+            for p in walk(m)
         }
         taken = names(call) | {a.arg for a in (*call.args.args, *call.args.kwonlyargs)}
         for attribute in sorted(stored & kept - others, reverse=True):
@@ -52,4 +53,4 @@ def with_call_attributes(origin: Origin) -> None:
             begun = statement(f"{local} = self.{attribute}")
             at = 1 if ast.get_docstring(call) is not None else 0
             call.body.insert(at, ast.copy_location(begun, call))
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)

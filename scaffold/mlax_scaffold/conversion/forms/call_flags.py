@@ -21,6 +21,7 @@ from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, names
 from mlax_scaffold.conversion.source.vocabulary import flags
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _FRAMEWORKS = ("flax", "nnx", "equinox", "haiku")
 
@@ -51,7 +52,7 @@ def without_call_flags(origin: Origin, thing: str, notes: Notes) -> None:
             for part in calls:
                 _leave_out(part, call, argument.arg)
             without(call, argument.arg)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _flags_of(call: ast.FunctionDef) -> list[tuple[ast.arg, ast.expr]]:
@@ -67,14 +68,14 @@ def _is_handed_on(call: ast.FunctionDef, parameter: str) -> bool:
     """Whether a call gives it to another one, which decides it by what it is by default."""
     return any(
         is_name(given, parameter)
-        for part in ast.walk(call)
+        for part in walk(call)
         if isinstance(part, ast.Call)
         for given in (*part.args, *(k.value for k in part.keywords))
     )
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             yield part.id
 

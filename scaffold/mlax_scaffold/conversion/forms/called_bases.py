@@ -9,10 +9,10 @@ What a constructor calls of its base is read elsewhere.
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, located
 from mlax_scaffold.reader.homes import module_name
 
 _MAKERS = ("__init__", "setup", "__post_init__")
@@ -46,10 +46,10 @@ def _write(origin: Origin, node: ast.ClassDef, done: set[str]) -> None:
         calls.visit(method)
         node.body += [m for title, m in calls.found.items() if title not in known]
         known |= {*calls.found}
-    ast.fix_missing_locations(node)
+    located(node)
 
 
-class _OfBase(ast.NodeTransformer):
+class _OfBase(NodeTransformer):
     """Calls of methods of the base, by the names that these have in the class itself."""
 
     def __init__(self, origin: Origin, bases: list[ast.ClassDef]):
@@ -101,7 +101,7 @@ def _defined(
 
 
 def _renamed(method: ast.FunctionDef, title: str) -> ast.FunctionDef:
-    made = copy.deepcopy(method)
+    made = cloned(method)
     made.name = title
     # Layers that a method of linen makes are those of the call that it is part of.
     made.decorator_list = [

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _REGISTERED = ("register_buffer", "register_parameter", "add_module")
 
@@ -25,12 +30,12 @@ def with_called_properties(origin: Origin) -> None:
             if not isinstance(method, ast.FunctionDef):
                 continue
             decorators = [ast.unparse(d) for d in method.decorator_list]
-            read = {self_attribute(p) for p in ast.walk(method)}
+            read = {self_attribute(p) for p in walk(method)}
             if decorators == ["property"] and read & held:
                 method.decorator_list = []
                 titles.add(method.name)
         _Calls(titles).visit(node)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _of_objects(origin: Origin, node: ast.ClassDef) -> None:
@@ -52,20 +57,20 @@ def _of_objects(origin: Origin, node: ast.ClassDef) -> None:
         _Made(title, part.value).visit(start)
 
 
-class _Made(ast.NodeTransformer):
+class _Made(NodeTransformer):
     def __init__(self, title: str, value: ast.expr):
         self.title, self.value = title, value
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if self_attribute(node) == self.title and isinstance(node.ctx, ast.Load):
-            return ast.copy_location(copy.deepcopy(self.value), node)
+            return ast.copy_location(cloned(self.value), node)
         return node
 
 
 def _held(origin: Origin, node: ast.ClassDef) -> list[str]:
     """The attributes that are weights or layers."""
     found: list[str] = []
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Assign(targets=[target], value=ast.Call(func=func)):
                 title = self_attribute(target)
@@ -78,7 +83,7 @@ def _held(origin: Origin, node: ast.ClassDef) -> list[str]:
     return found
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, titles: set[str]):
         self.titles = titles
 

@@ -10,7 +10,6 @@ other one is given it.
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +29,12 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     self_attribute,
     statement,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 
@@ -57,13 +62,13 @@ def without_called_texts(origin: Origin, thing: str) -> None:
         calls = _calls(origin, node, forward, parameter)
         if calls:
             _Parted(node, forward, parameter, calls).write()
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _text_of(forward: ast.FunctionDef) -> str:
     """The parameter that a method compares with texts; "" for none."""
     given = [a.arg for a in forward.args.args[2:]]
-    for part in ast.walk(forward):
+    for part in walk(forward):
         match part:
             case ast.Compare(
                 left=ast.Name(id=title),
@@ -88,7 +93,7 @@ def _calls(
     for holder in origin.classes.values():
         parts = {
             attribute
-            for p in ast.walk(holder)
+            for p in walk(holder)
             if isinstance(p, ast.Assign)
             and isinstance(p.value, ast.Call)
             and is_name(p.value.func, node.name)
@@ -96,7 +101,7 @@ def _calls(
         }
         made += len(parts)
         for method in holder.body if parts else ():
-            for call in ast.walk(method):
+            for call in walk(method):
                 if not isinstance(call, ast.Call):
                     continue
                 attribute = self_attribute(call.func)
@@ -108,11 +113,9 @@ def _calls(
                 if not isinstance(text, str) or not isinstance(method, ast.FunctionDef):
                     return []
                 found.append(_Call(holder, method, str(attribute), call, text))
-    inside = {id(p) for p in ast.walk(node)}
+    inside = {id(p) for p in walk(node)}
     read = [
-        p
-        for p in ast.walk(origin.tree)
-        if is_name(p, node.name) and id(p) not in inside
+        p for p in walk(origin.tree) if is_name(p, node.name) and id(p) not in inside
     ]
     return found if len(read) == made else []
 
@@ -141,7 +144,7 @@ class _Parted:
 
     def _body(self, text: str) -> list[ast.stmt]:
         decided = Decided(Known({self.parameter: ast.Constant(text)}, {}))
-        body = decided.statements(copy.deepcopy(self.forward.body))
+        body = decided.statements(cloned(self.forward.body))
         changing = {
             m.name
             for m in self.node.body
@@ -189,7 +192,7 @@ class _Parted:
         return {
             self_attribute(p)
             for m in self.node.body
-            for p in ast.walk(m)
+            for p in walk(m)
             if self_attribute(p) != getattr(m, "name", "")
         }
 
@@ -197,7 +200,7 @@ class _Parted:
         """The methods that the call of the class calls, directly or not."""
         found, queue = [], [self.forward]
         while queue:
-            for part in ast.walk(queue.pop()):
+            for part in walk(queue.pop()):
                 title = self_attribute(part) or ""
                 method = method_of(self.node, title)
                 if method is not None and title not in found:
@@ -232,13 +235,13 @@ class _Parted:
 
     def _statement(self, call: _Call) -> ast.Assign | None:
         """The statement that binds one name to what a call returns."""
-        for part in ast.walk(call.method):
+        for part in walk(call.method):
             if isinstance(part, ast.Assign) and part.value is call.node:
                 return part if isinstance(part.targets[0], ast.Name) else None
         return None
 
     def _method(self, text: str) -> ast.FunctionDef:
-        made = copy.deepcopy(self.forward)
+        made = cloned(self.forward)
         made.name, made.returns, made.decorator_list = _title(text), None, []
         without_arguments(made.args, {self.parameter})
         made.body = [_Locals({*self.local}).visit(s) for s in self.bodies[text]]
@@ -291,7 +294,7 @@ def _title(text: str) -> str:
 
 
 def _at(node: ast.stmt, place: ast.AST) -> ast.stmt:
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.stmt | ast.expr):
             ast.copy_location(part, place)
     return node
@@ -301,7 +304,7 @@ def _attributes(body: list[ast.stmt], context: type[ast.expr_context]) -> set[st
     return {
         str(self_attribute(p))
         for s in body
-        for p in ast.walk(s)
+        for p in walk(s)
         if self_attribute(p) is not None and isinstance(p.ctx, context)  # type: ignore[attr-defined]
     }
 
@@ -309,7 +312,7 @@ def _attributes(body: list[ast.stmt], context: type[ast.expr_context]) -> set[st
 def _declared(start: ast.stmt) -> set[str]:
     """The attributes that a constructor gives more than None, weights and buffers."""
     found: set[str] = set()
-    for part in ast.walk(start):
+    for part in walk(start):
         match part:
             case ast.Assign(targets=[target], value=value) if (
                 literal(value) is not None
@@ -337,7 +340,7 @@ def _in_order(node: ast.AST) -> Iterator[ast.AST]:
     yield node
 
 
-class _Locals(ast.NodeTransformer):
+class _Locals(NodeTransformer):
     """Writes attributes as locals."""
 
     def __init__(self, titles: set[str]):
@@ -351,7 +354,7 @@ class _Locals(ast.NodeTransformer):
         return ast.copy_location(ast.Name(str(title), node.ctx), node)
 
 
-class _Results(ast.NodeTransformer):
+class _Results(NodeTransformer):
     """Returns what is kept, too."""
 
     def __init__(self, titles: list[str]):

@@ -20,6 +20,7 @@ from mlax_scaffold.conversion.source.assigned import assigned_in_calls
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, statement
+from mlax_scaffold.conversion.source.walking import located
 
 
 def without_changed_numbers(origin: Origin) -> None:
@@ -37,7 +38,7 @@ def without_changed_numbers(origin: Origin) -> None:
             node.body.remove(part)
             begun = statement(f"self.{title} = v", v=value)
             start.body.insert(_begins(start), ast.copy_location(begun, part))
-        ast.fix_missing_locations(node)
+        located(node)
 
 
 def _is_built_on(origin: Origin, node: ast.ClassDef, base: ast.ClassDef) -> bool:

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
 from mlax_scaffold.conversion.source.vocabulary import TAKEN
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 _PLACES = {"param": 0, "variable": 1}
 """Where the name of a weight stands in a call that makes it."""
@@ -25,7 +26,7 @@ def with_checkpoint_names(origin: Origin) -> None:
         setup = method_of(node, "setup")
         if setup is None or framework_of(origin, node) != "flax":
             continue
-        read = {self_attribute(part) for part in ast.walk(node)}
+        read = {self_attribute(part) for part in walk(node)}
         own = {m.name for m in node.body if isinstance(m, ast.FunctionDef)}
         own |= {getattr(m.target, "id", "") for m in node.body if isinstance(m, ast.AnnAssign)}  # fmt: skip
         titles = [t for part in setup.body if (t := _titles(part)) is not None]
@@ -51,7 +52,7 @@ def _titles(node: ast.stmt) -> tuple[str, str] | None:
     return None
 
 
-class _Renamed(ast.NodeTransformer):
+class _Renamed(NodeTransformer):
     def __init__(self, titles: dict[str, str]):
         self.titles = titles
 

@@ -10,13 +10,14 @@ import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import Removing, literal
+from mlax_scaffold.conversion.source.walking import located
 
 
 def without_chex_assertions(origin: Origin) -> None:
     """Write them so, in place."""
     if origin.uses("chex"):
         _Assertions(origin).visit(origin.tree)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
 class _Assertions(Removing):

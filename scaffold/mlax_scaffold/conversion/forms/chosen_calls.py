@@ -11,11 +11,16 @@ else:
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import names
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Expr)
 
@@ -25,10 +30,10 @@ def without_chosen_calls(origin: Origin) -> None:
     for node in origin.classes.values():
         if framework_of(origin, node) in ("flax", "haiku"):
             _Branches(names(node)).visit(node)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
-class _Branches(ast.NodeTransformer):
+class _Branches(NodeTransformer):
     """Writes statements of one class."""
 
     def __init__(self, taken: set[str]):
@@ -66,7 +71,7 @@ class _Branches(ast.NodeTransformer):
         for i, given in enumerate(call.args):
             if any(
                 isinstance(p, ast.Call) and isinstance(p.func, ast.Call)
-                for p in ast.walk(given)
+                for p in walk(given)
             ):
                 local = self._free()
                 kept = ast.Assign([ast.Name(local, ast.Store())], given)
@@ -93,14 +98,11 @@ def _called_choice(node: ast.stmt) -> ast.Call | None:
     """The innermost call of a choice between two layers; not in what is made for each element."""
     lazy = (ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp)
     hidden = {
-        id(p)
-        for part in ast.walk(node)
-        if isinstance(part, lazy)
-        for p in ast.walk(part)
+        id(p) for part in walk(node) if isinstance(part, lazy) for p in walk(part)
     }
     found = [
         part
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Call)
         and isinstance(part.func, ast.IfExp)
         and id(part) not in hidden
@@ -120,19 +122,19 @@ def _makes(node: ast.IfExp) -> bool:
 def _chosen(node: ast.stmt, call: ast.Call) -> ast.stmt:
     """The statement in two branches, each with one of the layers."""
     assert isinstance(call.func, ast.IfExp)
-    place = next(i for i, part in enumerate(ast.walk(node)) if part is call)
+    place = next(i for i, part in enumerate(walk(node)) if part is call)
     sides = []
     for layer in (call.func.body, call.func.orelse):
-        made = copy.deepcopy(node)
-        chosen = list(ast.walk(made))[place]
+        made = cloned(node)
+        chosen = list(walk(made))[place]
         assert isinstance(chosen, ast.Call)
-        chosen.func = copy.deepcopy(layer)
+        chosen.func = cloned(layer)
         sides.append(made)
-    branches = ast.If(copy.deepcopy(call.func.test), [sides[0]], [sides[1]])
+    branches = ast.If(cloned(call.func.test), [sides[0]], [sides[1]])
     return ast.copy_location(branches, node)
 
 
-class _Put(ast.NodeTransformer):
+class _Put(NodeTransformer):
     def __init__(self, old: ast.expr, new: ast.expr):
         self.old, self.new = old, new
 

@@ -10,7 +10,6 @@ So are those that branches choose, `if self.rms: norm = nn.RMSNorm`, those of a 
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection, Iterable
 
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
@@ -24,6 +23,12 @@ from mlax_scaffold.conversion.source.trees import (
     same,
     self_attribute,
     targets,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _STARTS = ("__init__", "setup", "__post_init__")
@@ -41,7 +46,7 @@ def without_chosen_classes(origin: Origin, layers: Collection[str]) -> None:
             _Chosen(origin, layers, node).write()
         elif framework_of(origin, node) == "torch":
             _Chosen(origin, layers, node).write_start()
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 class _Chosen:
@@ -161,7 +166,7 @@ class _Chosen:
         return self.origin.qualified(node) in self.layers
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     """Makes the one or the other layer where the choice is called."""
 
     def __init__(self, target: ast.expr, chosen: ast.expr):
@@ -177,15 +182,15 @@ class _Calls(ast.NodeTransformer):
 def _made(chosen: ast.expr, call: ast.Call) -> ast.expr:
     if isinstance(chosen, ast.IfExp):
         sides = [_made(side, call) for side in (chosen.body, chosen.orelse)]
-        return ast.IfExp(copy.deepcopy(chosen.test), *sides)
-    made = copy.deepcopy(call)
-    made.func = copy.deepcopy(chosen)
+        return ast.IfExp(cloned(chosen.test), *sides)
+    made = cloned(call)
+    made.func = cloned(chosen)
     if isinstance(chosen, ast.Call):
         # A part of a call.
-        made.func = copy.deepcopy(chosen.args[0])
+        made.func = cloned(chosen.args[0])
         given = {k.arg for k in call.keywords}
-        held = [copy.deepcopy(k) for k in chosen.keywords if k.arg not in given]
-        made.args = [*copy.deepcopy(chosen.args[1:]), *made.args]
+        held = [cloned(k) for k in chosen.keywords if k.arg not in given]
+        made.args = [*cloned(chosen.args[1:]), *made.args]
         made.keywords = [*held, *made.keywords]
     return made
 
@@ -202,8 +207,8 @@ def _read(node: ast.expr) -> set[str]:
 
 def _only_called(trees: list[ast.AST], target: ast.expr, but: ast.stmt) -> bool:
     """Whether nothing but its calls reads what is chosen, beside the statement that chooses."""
-    inside = {id(p) for p in ast.walk(but)}
-    parts = [p for t in trees for p in ast.walk(t) if id(p) not in inside]
+    inside = {id(p) for p in walk(but)}
+    parts = [p for t in trees for p in walk(t) if id(p) not in inside]
     calls = [p.func for p in parts if isinstance(p, ast.Call)]
     uses = [p for p in parts if isinstance(p, ast.expr) and _same_place(p, target)]
     return bool(uses) and len(uses) == sum(_same_place(c, target) for c in calls)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def without_chosen_functions(origin: Origin) -> None:
     """Write the choice at each call, in place, where the local is bound once and only called."""
     if not origin.uses("torch"):
         return
-    for node in ast.walk(origin.tree):
+    for node in walk(origin.tree):
         if isinstance(node, ast.FunctionDef):
             for statement in list(node.body):
                 _written(origin, node, statement)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _written(origin: Origin, function: ast.FunctionDef, statement: ast.stmt) -> None:
@@ -26,10 +31,10 @@ def _written(origin: Origin, function: ast.FunctionDef, statement: ast.stmt) -> 
             targets=[ast.Name(id=local)],
             value=ast.IfExp(body=first, orelse=second) as chosen,
         ) if _is_function(origin, first) and _is_function(origin, second):
-            uses = [p for p in ast.walk(function) if is_name(p, local)]
+            uses = [p for p in walk(function) if is_name(p, local)]
             calls = [
                 p
-                for p in ast.walk(function)
+                for p in walk(function)
                 if isinstance(p, ast.Call) and is_name(p.func, local)
             ]
             if len(uses) == len(calls) + 1:
@@ -41,7 +46,7 @@ def _is_function(origin: Origin, node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and bool(origin.qualified(node))
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, local: str, chosen: ast.IfExp):
         self.local, self.chosen = local, chosen
 
@@ -50,8 +55,8 @@ class _Calls(ast.NodeTransformer):
         if not is_name(node.func, self.local):
             return node
         sides = [
-            ast.Call(copy.deepcopy(f), copy.deepcopy(node.args), node.keywords)
+            ast.Call(cloned(f), cloned(node.args), node.keywords)
             for f in (self.chosen.body, self.chosen.orelse)
         ]
-        made = ast.IfExp(copy.deepcopy(self.chosen.test), *sides)
+        made = ast.IfExp(cloned(self.chosen.test), *sides)
         return ast.copy_location(made, node)

@@ -10,11 +10,11 @@ x = normalize(x)
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.forms.leaf_functions import called
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 def without_chosen_lambdas(origin: Origin) -> None:
@@ -28,7 +28,7 @@ def without_chosen_lambdas(origin: Origin) -> None:
                     local = _chosen(part) if isinstance(part, ast.If) else ""
                     if local and isinstance(part, ast.If):
                         _write(method, part, local)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _chosen(node: ast.If) -> str:
@@ -53,24 +53,24 @@ def _write(method: ast.FunctionDef, choice: ast.If, local: str) -> None:
                 body.append(_applied(choice, part))
             case _ if part is not choice:
                 body.append(part)
-    left = any(is_name(p, local) for s in body for p in ast.walk(s))
+    left = any(is_name(p, local) for s in body for p in walk(s))
     if not left:
         method.body = body
 
 
 def _applied(choice: ast.If, node: ast.Assign) -> ast.stmt:
     """The statement in each branch, with what the function is there."""
-    made = copy.deepcopy(choice)
+    made = cloned(choice)
     for branch in ("body", "orelse"):
         [part] = getattr(made, branch)
         if isinstance(part, ast.If):
             setattr(made, branch, [_applied(part, node)])
             continue
-        one = copy.deepcopy(node)
+        one = cloned(node)
         assert isinstance(one.value, ast.Call)
         one.value = called(ast.Call(part.value, one.value.args, one.value.keywords))
         setattr(made, branch, [one])
-    for part in ast.walk(made):
+    for part in walk(made):
         if isinstance(part, ast.expr | ast.stmt):
             ast.copy_location(part, node)
     return made

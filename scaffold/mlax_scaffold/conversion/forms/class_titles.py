@@ -8,13 +8,14 @@ from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 
 def with_class_titles(origin: Origin, thing: str) -> None:
     """Give such classes other names in place; the one that is converted has the name that it is given."""
     if not origin.uses("torch"):
         return
-    attributes = {a for p in ast.walk(origin.tree) if (a := self_attribute(p))}
+    attributes = {a for p in walk(origin.tree) if (a := self_attribute(p))}
     taken = {*origin.classes, *origin.functions, *origin.imports, *origin.assigned}
     renamed: dict[str, str] = {}
     for title, node in origin.classes.items():
@@ -33,7 +34,7 @@ def with_class_titles(origin: Origin, thing: str) -> None:
     origin.__dict__.pop("classes", None)
 
 
-class _Renamed(ast.NodeTransformer):
+class _Renamed(NodeTransformer):
     """Gives classes other names, but where a function has a parameter or a local of that name."""
 
     def __init__(self, renamed: dict[str, str]):
@@ -51,7 +52,7 @@ class _Renamed(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         self.visit(node.args)
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
-        own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+        own = {a.arg for a in walk(node.args) if isinstance(a, ast.arg)}
         own |= {name for part in node.body for name in stored_names(part)}
         outer = self.renamed
         self.renamed = {k: v for k, v in outer.items() if k not in own}

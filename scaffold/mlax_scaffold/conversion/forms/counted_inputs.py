@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import walk
 
 _COUNTS = ("range", "arange", "narrow")
 
@@ -21,7 +22,7 @@ def with_counts(function: ast.FunctionDef) -> None:
 def _counts(function: ast.FunctionDef, given: str) -> bool:
     """Whether an input is only the end of a slice, or a number of times."""
     inside: set[int] = set()
-    for part in ast.walk(function):
+    for part in walk(function):
         bounds: list[ast.expr | None] = []
         if isinstance(part, ast.Slice):
             bounds = [part.lower, part.upper, part.step]
@@ -29,10 +30,10 @@ def _counts(function: ast.FunctionDef, given: str) -> bool:
             bounds = [*part.args]
         for bound in bounds:
             if bound is not None and not any(
-                isinstance(p, ast.Call) for p in ast.walk(bound)
+                isinstance(p, ast.Call) for p in walk(bound)
             ):
-                inside |= {id(p) for p in ast.walk(bound)}
-    read = [p for part in function.body for p in ast.walk(part) if is_name(p, given)]
+                inside |= {id(p) for p in walk(bound)}
+    read = [p for part in function.body for p in walk(part) if is_name(p, given)]
     return bool(read) and all(id(p) in inside for p in read)
 
 

@@ -12,7 +12,6 @@ Layers are made in setup, where no pass is before another.
 from __future__ import annotations
 
 import ast
-import copy
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 def _indices() -> Iterator[str]:
@@ -46,11 +46,11 @@ def without_counted_sizes(origin: Origin) -> None:
                 for body in [*_bodies(method)]:
                     for loop in [p for p in body if isinstance(p, ast.For)]:
                         _write(origin, method, body, loop)
-                ast.fix_missing_locations(method)
+                located(method)
 
 
 def _bodies(method: ast.FunctionDef) -> list[list[ast.stmt]]:
-    found = [getattr(p, t, None) for p in ast.walk(method) for t in ("body", "orelse")]
+    found = [getattr(p, t, None) for p in walk(method) for t in ("body", "orelse")]
     return [b for b in found if isinstance(b, list) and b]
 
 
@@ -96,7 +96,7 @@ class _Counted:
                 return None
         stored = [
             n
-            for n in ast.walk(method)
+            for n in walk(method)
             if is_name(n, local) and not isinstance(n.ctx, ast.Load)  # type: ignore[attr-defined]
         ]
         begun = [
@@ -105,7 +105,7 @@ class _Counted:
             if isinstance(part, ast.Assign) and is_name(part.targets[0], local)
         ]
         known = isinstance(op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv)
-        ends = any(isinstance(p, ast.Break | ast.Continue) for p in ast.walk(loop))
+        ends = any(isinstance(p, ast.Break | ast.Continue) for p in walk(loop))
         if len(stored) != 2 or len(begun) != 1 or not known or ends or loop.orelse:
             return None
         if not _is_told(begun[0].value) or not _is_told(by):
@@ -134,7 +134,7 @@ class _Counted:
         body[place + 1 :] = [_with(part, done) for part in body[place + 1 :]]
         if not any(
             is_name(n, self.local) and isinstance(n.ctx, ast.Load)  # type: ignore[attr-defined]
-            for n in ast.walk(method)
+            for n in walk(method)
         ):
             body.remove(self.begun)
 
@@ -146,7 +146,7 @@ class _Counted:
             ast.Mult: "first * by ** passes",
             ast.FloorDiv: "first // by ** passes",
         }
-        given = copy.deepcopy((self.begun.value, self.by, passes))
+        given = cloned((self.begun.value, self.by, passes))
         return expression(
             texts[type(self.op)], first=given[0], by=given[1], passes=given[2]
         )
@@ -154,19 +154,19 @@ class _Counted:
 
 def _is_told(node: ast.expr) -> bool:
     """Whether numbers and hyperparameters alone tell a value."""
-    owners = {id(p.value) for p in ast.walk(node) if self_attribute(p) is not None}  # type: ignore[attr-defined]
+    owners = {id(p.value) for p in walk(node) if self_attribute(p) is not None}  # type: ignore[attr-defined]
     plain = (ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
     return all(
         isinstance(part, plain)
         or self_attribute(part) is not None
         or id(part) in owners
-        for part in ast.walk(node)
+        for part in walk(node)
     )
 
 
 def _passes(method: ast.FunctionDef, loop: ast.For) -> tuple[str, ast.expr]:
     """The name that counts the passes of a loop, which it gets where it has none, and how many they are."""
-    taken = names(method) | {a.arg for a in ast.walk(method) if isinstance(a, ast.arg)}
+    taken = names(method) | {a.arg for a in walk(method) if isinstance(a, ast.arg)}
     index = next(name for name in _indices() if name not in taken)
     match loop:
         case ast.For(
@@ -184,7 +184,7 @@ def _passes(method: ast.FunctionDef, loop: ast.For) -> tuple[str, ast.expr]:
     source = loop.iter
     loop.target = ast.Tuple([ast.Name(index, ast.Store()), loop.target], ast.Store())
     loop.iter = ast.Call(ast.Name("enumerate", ast.Load()), [source], [])
-    return index, ast.Call(ast.Name("len", ast.Load()), [copy.deepcopy(source)], [])
+    return index, ast.Call(ast.Name("len", ast.Load()), [cloned(source)], [])
 
 
 def _with(part: ast.stmt, parts: dict[str, ast.expr]) -> ast.stmt:
@@ -202,5 +202,5 @@ def _makes_layers(origin: Origin, loop: ast.For, local: str) -> bool:
             getattr(call.func, "id", "") in origin.classes
             or origin.qualified(call.func) in LAYERS
         )
-        for call in ast.walk(loop)
+        for call in walk(loop)
     )

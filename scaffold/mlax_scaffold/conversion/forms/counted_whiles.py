@@ -13,15 +13,16 @@ import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, is_name, literal
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def without_counted_whiles(origin: Origin) -> None:
     """Change the functions and methods of a file in place."""
     changed = False
-    for function in ast.walk(origin.tree):
+    for function in walk(origin.tree):
         if not isinstance(function, ast.FunctionDef):
             continue
-        for part in ast.walk(function):
+        for part in walk(function):
             for field in ("body", "orelse"):
                 body = getattr(part, field, None)
                 if not isinstance(body, list):
@@ -31,7 +32,7 @@ def without_counted_whiles(origin: Origin) -> None:
                     if made is not None:
                         body[at], changed = made, True
     if changed:
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
 def _counted(function: ast.FunctionDef, node: ast.stmt) -> ast.For | None:
@@ -49,10 +50,10 @@ def _counted(function: ast.FunctionDef, node: ast.stmt) -> ast.For | None:
             pass
         case _:
             return None
-    own = {id(p) for p in (*ast.walk(node.test), *ast.walk(last))}
+    own = {id(p) for p in (*walk(node.test), *walk(last))}
     begins = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
-    others = [p for p in ast.walk(function) if is_name(p, title) and id(p) not in own]
-    ends = any(isinstance(p, ast.Break | ast.Continue) for p in ast.walk(node))
+    others = [p for p in walk(function) if is_name(p, title) and id(p) not in own]
+    ends = any(isinstance(p, ast.Break | ast.Continue) for p in walk(node))
     if title not in begins or others or ends:
         # What a local begins with may be no whole number, and what is read elsewhere would not be counted.
         return None

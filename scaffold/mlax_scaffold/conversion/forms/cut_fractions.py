@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, names
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _CASTS = {
     "torch.long": "long",
@@ -35,7 +36,7 @@ def with_cut_fractions(origin: Origin) -> None:
                 _Casts(origin, method).visit(method)
 
 
-class _Casts(ast.NodeTransformer):
+class _Casts(NodeTransformer):
     def __init__(self, origin: Origin, method: ast.FunctionDef):
         self.origin, self.method = origin, method
 
@@ -56,11 +57,11 @@ class _Casts(ast.NodeTransformer):
         rest = [k for k in node.keywords if k.arg != "dtype"]
         made = ast.Call(func, node.args, rest)
         made = ast.Call(ast.Attribute(made, cast, ast.Load()), [], [])
-        return ast.fix_missing_locations(ast.copy_location(made, node))
+        return located(ast.copy_location(made, node))
 
     def _is_broken(self, node: ast.expr, seen: set[str]) -> bool:
         """Whether there may be fractions in a value, or in what its locals are set to."""
-        for part in ast.walk(node):
+        for part in walk(node):
             called = (
                 getattr(part.func, "attr", "") if isinstance(part, ast.Call) else ""
             )
@@ -75,7 +76,7 @@ class _Casts(ast.NodeTransformer):
 
     def _values(self, local: str) -> Iterator[ast.expr]:
         """What a local is set to, made of, and given."""
-        for part in ast.walk(self.method):
+        for part in walk(self.method):
             match part:
                 case ast.Assign(targets=[target], value=value) if is_name(
                     target, local

@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.source.known_values import Known
 from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 _ATTENTION = frozenset(
     (
@@ -25,7 +26,7 @@ _FLAG = "decode"
 def without_decode_caches(origin: Origin, thing: str, notes: Notes) -> None:
     """Write what a class is made of so, in place, and say so."""
     used = [c for c in origin.classes.values() if c.name in used_by(origin, thing)]
-    told = next((p for c in used for p in ast.walk(c) if _is_told(origin, p)), None)
+    told = next((p for c in used for p in walk(c) if _is_told(origin, p)), None)
     if told is None:
         return
     notes.remark(
@@ -63,7 +64,7 @@ def _is_field(node: ast.stmt) -> bool:
     return isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == _FLAG
 
 
-class _False(ast.NodeTransformer):
+class _False(NodeTransformer):
     """Takes the setting to be False, and no parameter of anything."""
 
     def __init__(self, own: list[str]):

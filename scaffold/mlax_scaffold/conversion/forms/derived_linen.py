@@ -11,7 +11,6 @@ class StdConv(nn.Conv):                          becomes    a class that declare
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
@@ -21,6 +20,12 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     with_names,
     without_docstring,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _LINEN = "flax.linen"
@@ -92,7 +97,7 @@ def without_derived_linen(origin: Origin) -> None:
             declared = 2 if text is _CONV else 1
             call.body[declared:declared] = steps
         _derive(origin, node, _named(origin, node, base), changed)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _named(origin: Origin, node: ast.ClassDef, base: ast.ClassDef) -> ast.ClassDef:
@@ -130,14 +135,14 @@ def _steps(method: ast.FunctionDef) -> list[ast.stmt] | None:
             bound = {
                 n.id
                 for part in body
-                for n in ast.walk(part)
+                for n in walk(part)
                 if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
             }
             if result != local or bound != {local}:
                 return None
-            made = [copy.deepcopy(part) for part in body]
+            made = [cloned(part) for part in body]
             for part in made:
-                for n in ast.walk(part):
+                for n in walk(part):
                     if isinstance(n, ast.Name) and n.id == local:
                         n.id = "kernel"
             return made
@@ -153,7 +158,7 @@ def _derive(
     """Give a class the fields and the call of the base, which is none of its bases then."""
     given = {
         k.arg
-        for call in ast.walk(origin.tree)
+        for call in walk(origin.tree)
         if isinstance(call, ast.Call) and is_name(call.func, node.name)
         for k in call.keywords
     }
@@ -165,7 +170,7 @@ def _derive(
         call = method_of(base, "__call__")
         assert call is not None
         methods.append(ast.copy_location(call, node))
-    read = {self_attribute(p) for m in methods for p in ast.walk(m)}
+    read = {self_attribute(p) for m in methods for p in walk(m)}
     fields: list[ast.stmt] = []
     settled: dict[str, ast.expr] = {}
     for part in base.body:
@@ -184,7 +189,7 @@ def _derive(
     fields += own.values()
     for part in fields:
         ast.copy_location(part, node)
-    node.bases = [ast.copy_location(copy.deepcopy(base.bases[0]), node)]
+    node.bases = [ast.copy_location(cloned(base.bases[0]), node)]
     node.body = [*fields, *methods]
 
 
@@ -192,7 +197,7 @@ def _title(field: ast.AnnAssign) -> str:
     return field.target.id if isinstance(field.target, ast.Name) else ""
 
 
-class _Settled(ast.NodeTransformer):
+class _Settled(NodeTransformer):
     """Writes what fields always are."""
 
     def __init__(self, known: dict[str, ast.expr]):
@@ -200,4 +205,4 @@ class _Settled(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         value = self.known.get(self_attribute(node) or "")
-        return copy.deepcopy(value) if value is not None else self.generic_visit(node)
+        return cloned(value) if value is not None else self.generic_visit(node)

@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, names, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _FALSE = (
     *("torch.cuda.is_available", "torch.backends.mps.is_available"),
@@ -32,10 +33,10 @@ def without_device_code(origin: Origin) -> None:
         if not torch:
             origin.tree.body[:0] = ast.parse(f"import torch as {_TORCH}").body
             origin.__dict__.pop("imports", None)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
-class _Devices(ast.NodeTransformer):
+class _Devices(NodeTransformer):
     def __init__(self, origin: Origin, torch: str):
         self.origin, self.torch = origin, torch
         self.known: set[str] = set()
@@ -50,14 +51,14 @@ class _Devices(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         self.weights = {
             part.targets[0].id
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Assign)
             and isinstance(part.targets[0], ast.Name)
             and _any_weight(part.value)
         }
         self.held = {
             part.targets[0].id
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Assign)
             and isinstance(part.targets[0], ast.Name)
             and self._is_held(part.value)
@@ -66,7 +67,7 @@ class _Devices(ast.NodeTransformer):
         if self.weights:
             read = {
                 p.id
-                for p in ast.walk(node)
+                for p in walk(node)
                 if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
             }
             _Unread(self.weights - read).visit(node)
@@ -156,7 +157,7 @@ class _Devices(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         asks = [
             part
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Assign)
             and isinstance(part.value, ast.Call)
             and self._is_there(part.value)
@@ -165,7 +166,7 @@ class _Devices(ast.NodeTransformer):
             attribute = self_attribute(part.targets[0])
             stores = [
                 p
-                for p in ast.walk(node)
+                for p in walk(node)
                 if self_attribute(p) == attribute
                 and isinstance(getattr(p, "ctx", None), ast.Store)
             ]
@@ -200,7 +201,7 @@ class _Devices(ast.NodeTransformer):
         """The version of PyTorch is that of today, later than any that code asks for."""
         self.generic_visit(node)
         asked = any(
-            self.origin.qualified(p) == "torch.__version__" for p in ast.walk(node.left)
+            self.origin.qualified(p) == "torch.__version__" for p in walk(node.left)
         )
         later = isinstance(node.ops[0], ast.Gt | ast.GtE)
         if asked and (later or isinstance(node.ops[0], ast.Lt | ast.LtE)):
@@ -239,7 +240,7 @@ class _Devices(ast.NodeTransformer):
         return node
 
 
-class _Unread(ast.NodeTransformer):
+class _Unread(NodeTransformer):
     """Takes out what is bound to names that nothing reads any more."""
 
     def __init__(self, unread: set[str]):

@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer
 
 
 def without_direct_calls(origin: Origin) -> None:
@@ -16,7 +17,7 @@ def without_direct_calls(origin: Origin) -> None:
         _Direct().visit(origin.tree)
 
 
-class _Direct(ast.NodeTransformer):
+class _Direct(NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
         func = node.func

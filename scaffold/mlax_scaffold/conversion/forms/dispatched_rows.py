@@ -10,18 +10,23 @@ the weight zero; each layer is run for all rows.
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, is_name, is_none, names
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def without_dispatched_rows(origin: Origin, notes: Notes) -> None:
     """Write such loops so, in place."""
     if not origin.uses("torch"):
         return
-    for node in ast.walk(origin.tree):
+    for node in walk(origin.tree):
         if isinstance(node, ast.For):
             made = _body(origin, node.body)
             if made is not None:
@@ -31,7 +36,7 @@ def without_dispatched_rows(origin: Origin, notes: Notes) -> None:
                     "those that are not sent to it have the weight zero: it costs as much as all layers",
                 )
                 node.body = made
-                ast.fix_missing_locations(node)
+                located(node)
 
 
 def _body(origin: Origin, body: list[ast.stmt]) -> list[ast.stmt] | None:
@@ -43,7 +48,7 @@ def _body(origin: Origin, body: list[ast.stmt]) -> list[ast.stmt] | None:
         for rows, slots, flipped in ((first, second, False), (second, first, True)):
             chosen = expression("m.transpose(0, 1)", m=mask) if flipped else mask
             rewrite = _Rows(rows, slots, chosen)
-            made = rewrite.block(copy.deepcopy(body[at + 1 :]))
+            made = rewrite.block(cloned(body[at + 1 :]))
             left = {rows, slots} & {n for s in made or () for n in names(s)}
             if made and rewrite.summed and not left:
                 return [*body[:at], *made]
@@ -66,7 +71,7 @@ def _sent(origin: Origin, node: ast.stmt) -> tuple[str, str, ast.expr] | None:
     return None
 
 
-class _Rows(ast.NodeTransformer):
+class _Rows(NodeTransformer):
     """Writes what is computed with the rows that are sent for all rows."""
 
     def __init__(self, rows: str, slots: str, chosen: ast.expr):
@@ -87,9 +92,9 @@ class _Rows(ast.NodeTransformer):
                 if not self._is_weighed(value):
                     return None
                 self.summed = True
-                plain = self.visit(copy.deepcopy(value))
+                plain = self.visit(cloned(value))
                 total = expression("out + v", out=out, v=plain)
-                store = copy.deepcopy(out)
+                store = cloned(out)
                 store.ctx = ast.Store()  # type: ignore[attr-defined]
                 made.append(ast.copy_location(ast.Assign([store], total), part))
                 continue

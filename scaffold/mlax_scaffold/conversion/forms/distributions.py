@@ -9,7 +9,6 @@ Where anything else is done with such a local than what is known here, it stays.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 
 from mlax_scaffold.conversion.source.origin import Origin
@@ -18,6 +17,12 @@ from mlax_scaffold.conversion.source.trees import (
     is_name,
     literal,
     name,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _NORMAL = {
@@ -69,14 +74,14 @@ def without_distributions(origin: Origin) -> None:
     """Write them so, in place."""
     if "distributions" not in origin.text:
         return
-    for function in [*ast.walk(origin.tree)]:
+    for function in [*walk(origin.tree)]:
         if isinstance(function, ast.FunctionDef):
             for part in [*_made(origin, function)]:
                 _write_out(origin, function, part)
     if origin.imports.get("torch") != "torch":
         origin.tree.body.insert(0, ast.Import([ast.alias("torch")]))
         origin.__dict__.pop("imports", None)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _kind(origin: Origin, node: ast.AST) -> str:
@@ -92,10 +97,10 @@ def _made(origin: Origin, function: ast.FunctionDef) -> Iterator[ast.Assign]:
     """Statements that bind a distribution to a name that nothing else binds."""
     stored = [
         n.id
-        for n in ast.walk(function)
+        for n in walk(function)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     ]
-    for part in [*ast.walk(function)]:
+    for part in [*walk(function)]:
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=value) if _inner(
                 origin, value
@@ -128,11 +133,11 @@ def _write_out(origin: Origin, function: ast.FunctionDef, part: ast.Assign) -> N
     places, known = _KINDS[kind]
     given = dict(zip(places, call.args, strict=False))
     given |= {str(k.arg): k.value for k in call.keywords if k.arg in places}
-    taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    taken = {n.id for n in walk(function) if isinstance(n, ast.Name)}
     before: list[ast.stmt] = []
     parts: dict[str, ast.expr] = {}
     if "probs" in given and kind in _AS_LOGITS:
-        made = expression(_AS_LOGITS[kind], probs=copy.deepcopy(given.pop("probs")))
+        made = expression(_AS_LOGITS[kind], probs=cloned(given.pop("probs")))
         given["logits"] = made
     after = _stored_after(function, part)
     for place, value in given.items():
@@ -151,11 +156,11 @@ def _write_out(origin: Origin, function: ast.FunctionDef, part: ast.Assign) -> N
     if set(parts) != wanted:
         return
     writer = _Reads(local, known, parts, events)
-    made = copy.deepcopy(function)
+    made = cloned(function)
     # Only where nothing else is done with it, which a copy tells.
     for inner in made.body:
         writer.visit(inner)
-    left = [n for n in ast.walk(made) if is_name(n, local)]
+    left = [n for n in walk(made) if is_name(n, local)]
     if len(left) != 1:
         return
     for inner in function.body:
@@ -167,7 +172,7 @@ def _stored_after(function: ast.FunctionDef, part: ast.Assign) -> set[str]:
     """Names that are bound, or changed, where a distribution may still be read."""
     return {
         n.id
-        for n in ast.walk(function)
+        for n in walk(function)
         if isinstance(n, ast.Name)
         and isinstance(n.ctx, ast.Store)
         and n.lineno >= part.lineno
@@ -177,7 +182,7 @@ def _stored_after(function: ast.FunctionDef, part: ast.Assign) -> set[str]:
 def _replace(
     function: ast.FunctionDef, part: ast.stmt, made: Sequence[ast.stmt]
 ) -> None:
-    for owner in ast.walk(function):
+    for owner in walk(function):
         for title in ("body", "orelse"):
             body = getattr(owner, title, None)
             if isinstance(body, list) and part in body:
@@ -188,7 +193,7 @@ def _replace(
                 return
 
 
-class _Reads(ast.NodeTransformer):
+class _Reads(NodeTransformer):
     """Writes what is read of a distribution."""
 
     def __init__(
@@ -201,7 +206,7 @@ class _Reads(ast.NodeTransformer):
         self.local, self.known, self.parts, self.events = local, known, parts, events
 
     def _text(self, title: str, **more: ast.expr) -> ast.expr:
-        parts = {k: copy.deepcopy(v) for k, v in (*self.parts.items(), *more.items())}
+        parts = {k: cloned(v) for k, v in (*self.parts.items(), *more.items())}
         made = expression(self.known[title], **parts)
         if self.events and title in ("log_prob", "entropy"):
             return expression("made.sum(dim=-1)", made=made)

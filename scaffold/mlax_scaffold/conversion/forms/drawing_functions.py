@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import names
 from mlax_scaffold.conversion.source.vocabulary import TRAINING
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _DRAWS = ("rand", "randn", "rand_like", "randn_like", "bernoulli", "dropout")
 _METHODS = ("bernoulli_", "uniform_", "normal_", "bernoulli")
@@ -30,7 +35,7 @@ def without_drawing_functions(origin: Origin) -> None:
 
 
 def _draws(origin: Origin, function: ast.FunctionDef) -> bool:
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
             full = origin.qualified(part.func)
             if full.startswith("torch.") and full.rpartition(".")[2] in _DRAWS:
@@ -48,7 +53,7 @@ def _taken(origin: Origin, node: ast.ClassDef, drawing: set[str]) -> None:
             part.func.id
             for method in methods
             if method.name != "__init__"
-            for part in ast.walk(method)
+            for part in walk(method)
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
         }
         wanted = sorted((called & drawing) - own)
@@ -56,7 +61,7 @@ def _taken(origin: Origin, node: ast.ClassDef, drawing: set[str]) -> None:
             return
         for title in wanted:
             own.add(title)
-            made = copy.deepcopy(origin.functions[title])
+            made = cloned(origin.functions[title])
             made.args.args.insert(0, ast.arg("self"))
             made.decorator_list = []
             node.body.append(made)
@@ -64,10 +69,10 @@ def _taken(origin: Origin, node: ast.ClassDef, drawing: set[str]) -> None:
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name != "__init__":
                 calls.visit(method)
-        ast.fix_missing_locations(node)
+        located(node)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, origin: Origin, wanted: set[str]):
         self.origin, self.wanted = origin, wanted
 

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, names, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 _FILLS = ("copy_", "normal_", "uniform_", "random_")
 
@@ -45,7 +46,7 @@ def without_drawn_buffers(origin: Origin, notes: Notes) -> None:
 def _registered(start: ast.FunctionDef) -> set[str]:
     return {
         str(literal(part.args[0]))
-        for part in ast.walk(start)
+        for part in walk(start)
         if isinstance(part, ast.Call)
         and self_attribute(part.func) == "register_buffer"
         and part.args
@@ -57,7 +58,7 @@ def _draws(origin: Origin, node: ast.AST, drawing: set[str], local: set[str]) ->
     return bool(names(node) & local) or any(
         (isinstance(part, ast.expr) and draws(origin, part))
         or (isinstance(part, ast.Call) and self_attribute(part.func) in drawing)
-        for part in ast.walk(node)
+        for part in walk(node)
     )
 
 

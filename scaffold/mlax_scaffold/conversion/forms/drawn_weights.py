@@ -11,7 +11,6 @@ So do `torch.empty(n, m).uniform_(-a, a)`, and what a function of the file fills
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.forms.initial_rules import called
@@ -24,6 +23,7 @@ from mlax_scaffold.conversion.source.trees import (
     with_names,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _EMPTY = ("torch.empty", "torch.zeros", "torch.ones", "torch.rand", "torch.randn")
 _TENSORS = ("torch.Tensor", "torch.FloatTensor")
@@ -37,7 +37,7 @@ def with_drawn_weights(origin: Origin) -> None:
         for method in node.body:
             if isinstance(method, ast.FunctionDef):
                 method.body = [*_block(origin, method.body)]
-                ast.fix_missing_locations(method)
+                located(method)
 
 
 def _block(origin: Origin, body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -63,7 +63,7 @@ def _without_locals(origin: Origin, body: list[ast.stmt]) -> list[ast.stmt]:
                 continue
         fills = [s for s in rest if _fills_local(origin, s, local)]
         weights = [s for s in rest if _weight_of(origin, s, local)]
-        read = sum(is_name(p, local) for s in body for p in ast.walk(s))
+        read = sum(is_name(p, local) for s in body for p in walk(s))
         if not fills or len(weights) != 1 or read != 2 + len(fills):
             continue
         last = rest.index(weights[0])
@@ -72,7 +72,7 @@ def _without_locals(origin: Origin, body: list[ast.stmt]) -> list[ast.stmt]:
         weight = weights[0]
         assert isinstance(weight, ast.Assign)
         assert isinstance(weight.value, ast.Call)
-        place = copy.deepcopy(weight.targets[0])
+        place = cloned(weight.targets[0])
         place.ctx = ast.Load()  # type: ignore[attr-defined]
         weight.value.args[0] = made
         parts: dict[str, ast.expr] = {local: place}
@@ -107,7 +107,7 @@ def _parted(origin: Origin, node: ast.stmt) -> list[ast.stmt]:
             targets=[ast.Attribute() as target],
             value=ast.Call(func=func, args=[made, *_]) as weight,
         ) if self_attribute(target) and origin.qualified(func).endswith(".Parameter"):
-            place = copy.deepcopy(target)
+            place = cloned(target)
             place.ctx = ast.Load()
             found = _filled(origin, made, place)
             if found is not None:
@@ -127,12 +127,12 @@ def _filled(
                 method = ast.Attribute(data, attr, ast.Load())
                 return tensor, [ast.Expr(ast.Call(method, made.args, made.keywords))]
             if _fills(origin, made) and _is_new(origin, made.args[0]):
-                call = copy.deepcopy(made)
+                call = cloned(made)
                 call.args[0] = place
                 return made.args[0], [ast.Expr(call)]
         case ast.Call(func=func, args=[tensor, *_]) if _is_new(origin, tensor):
             if _fills(origin, made):
-                call = copy.deepcopy(made)
+                call = cloned(made)
                 call.args[0] = place
                 return tensor, [ast.Expr(call)]
             body = _helper(origin, made)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.shapes.axis_patterns import (
     Pattern,
@@ -19,6 +18,12 @@ from mlax_scaffold.conversion.source.trees import (
     name,
     replaced,
 )
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _CALLS = ("einops.rearrange", "einops.reduce", "einops.repeat")
 _LAYERS = (".Rearrange", ".Reduce")
@@ -31,10 +36,10 @@ def without_einops(origin: Origin) -> None:
     """
     if any(full.startswith("einops") for full in origin.imports.values()):
         _Calls(origin).visit(origin.tree)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
         self.before: list[ast.stmt] | None = None
@@ -146,7 +151,7 @@ def _written(
     if read is None:
         return between(text, x, sizes, reduction) if isinstance(text, str) else None
     made = read.applied(x, sizes, reduction)
-    for part in ast.walk(made) if made is not None else ():
+    for part in walk(made) if made is not None else ():
         if is_name(part, x) and not read.after_all:
             # The pattern says how many axes the array has.
             part.rank = len(read.left)  # type: ignore[attr-defined]
@@ -165,8 +170,8 @@ def _contracted(node: ast.Call) -> ast.expr:
 
 
 def _placed(made: ast.expr, node: ast.expr) -> ast.expr:
-    made = replaced(copy.deepcopy(made), {})
-    for part in ast.walk(made):
+    made = replaced(cloned(made), {})
+    for part in walk(made):
         if isinstance(part, ast.expr | ast.arg):
             ast.copy_location(part, node)
     return made

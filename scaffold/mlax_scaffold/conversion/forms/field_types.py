@@ -9,11 +9,11 @@ def __init__(self, dim, t1, *, key):            def __init__(self, dim, t1: floa
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import cloned
 
 _KINDS = ("float", "bool", "str")
 """Whole numbers are sizes where they are used so, and else what their type says."""
@@ -36,7 +36,7 @@ def with_field_types(origin: Origin) -> None:
         for argument in (*start.args.args, *start.args.kwonlyargs):
             kind = told.get(kept.get(argument.arg, ""))
             if argument.annotation is None and kind is not None:
-                argument.annotation = copy.deepcopy(kind)
+                argument.annotation = cloned(kind)
 
 
 def _kept(start: ast.FunctionDef) -> dict[str, str]:

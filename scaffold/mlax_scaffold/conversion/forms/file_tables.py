@@ -7,7 +7,6 @@ lists of sizes are defaults.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
@@ -16,6 +15,7 @@ from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, names
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 def with_file_tables(origin: Origin, thing: str, notes: Notes) -> dict[str, str]:
@@ -67,14 +67,14 @@ def _calls(
     scopes += [s for s in origin.tree.body if not isinstance(s, ast.ClassDef)]
     for scope in scopes:
         known = dict(constants)
-        for part in ast.walk(scope):
+        for part in walk(scope):
             match part:
                 case ast.Assign(targets=[ast.Name(id=local)], value=value):
                     known[local] = value
-        for call in ast.walk(scope):
+        for call in walk(scope):
             if not isinstance(call, ast.Call) or not is_name(call.func, node.name):
                 continue
-            plain = copy.deepcopy(call)
+            plain = cloned(call)
             plain.keywords = [k for k in plain.keywords if k.arg is not None]
             try:
                 bound = bind(inputs, plain)
@@ -140,7 +140,7 @@ def _write(
     first = next((i for i, a in enumerate(kept) if a.arg in known), len(kept))
     named = [a for a in kept[first:] if a.arg not in known]
     given.args = [*kept[:first], *(a for a in kept[first:] if a.arg in known)]
-    given.defaults = [copy.deepcopy(known[a.arg]) for a in given.args[first:]]
+    given.defaults = [cloned(known[a.arg]) for a in given.args[first:]]
     both = [
         (a, defaults.get(a.arg, d))
         for a, d in zip(given.kwonlyargs, given.kw_defaults, strict=True)
@@ -160,4 +160,4 @@ def _write(
         ast.copy_location(ast.Assign([ast.Name(p, ast.Store())], v), start.body[0])
         for p, v in tables.items()
     ]
-    ast.fix_missing_locations(start)
+    located(start)

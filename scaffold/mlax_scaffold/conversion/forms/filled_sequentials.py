@@ -20,7 +20,6 @@ so that each layer is made of what comes to it.
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.kinds import framework_of
@@ -30,6 +29,12 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     self_attribute,
     targets,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 
@@ -47,7 +52,7 @@ def without_filled_sequentials(origin: Origin) -> None:
                 moved.append(made)
         if moved:
             _without_spare(setup, moved)
-            ast.fix_missing_locations(node)
+            located(node)
 
 
 class _Sequential:
@@ -110,9 +115,9 @@ class _Sequential:
             for t in targets(s)
         }
         # What a loop binds, loops may bind again.
-        loops = [n for s in self.method.body for n in ast.walk(s)]
+        loops = [n for s in self.method.body for n in walk(s)]
         own -= {t for n in loops if isinstance(n, ast.For) for t in targets(n.target)}
-        own |= {a.arg for a in ast.walk(self.method.args) if isinstance(a, ast.arg)}
+        own |= {a.arg for a in walk(self.method.args) if isinstance(a, ast.arg)}
         return not bound & own and _place(self.method.body, self.call) is not None
 
     def write(self) -> None:
@@ -122,19 +127,19 @@ class _Sequential:
         body, at = found
         [given] = self.call.args
         taken = names(self.method) | {
-            a.arg for a in ast.walk(self.method.args) if isinstance(a, ast.arg)
+            a.arg for a in walk(self.method.args) if isinstance(a, ast.arg)
         }
         title = self.title if self.title not in taken else f"{self.title}_output"
         there = {id(getattr(s, "copied", None)) for s in self.method.body}
         made: list[ast.stmt] = []
         for part in self.before:
             if id(part) not in there:
-                copied = copy.deepcopy(part)
+                copied = cloned(part)
                 copied.copied = part  # type: ignore[attr-defined]
                 made.append(copied)
-        made.append(ast.Assign([ast.Name(title, ast.Store())], copy.deepcopy(given)))
+        made.append(ast.Assign([ast.Name(title, ast.Store())], cloned(given)))
         for part in self.filling:
-            made += _applied(copy.deepcopy(part), self.local, title)
+            made += _applied(cloned(part), self.local, title)
         for part in made:
             ast.copy_location(part, body[at])
         body[at] = _Replaced(self.call, title).visit(body[at])
@@ -212,11 +217,11 @@ def _called_once(
     """The one call of a layer, and the method that it is in; None where it is read otherwise."""
     read = [
         n
-        for n in ast.walk(node)
+        for n in walk(node)
         if self_attribute(n) == attribute and isinstance(n.ctx, ast.Load)  # type: ignore[attr-defined]
     ]
     for method in node.body:
-        for call in ast.walk(method) if isinstance(method, ast.FunctionDef) else ():
+        for call in walk(method) if isinstance(method, ast.FunctionDef) else ():
             if isinstance(call, ast.Call) and self_attribute(call.func) == attribute:
                 plain = len(call.args) == 1 and not call.keywords and len(read) == 1
                 starred = any(isinstance(a, ast.Starred) for a in call.args)
@@ -228,13 +233,13 @@ def _called_once(
 def _place(body: list[ast.stmt], call: ast.Call) -> tuple[list[ast.stmt], int] | None:
     """The statement that has a call, in the list that it stands in; None in loops and other functions."""
     for at, part in enumerate(body):
-        if not any(n is call for n in ast.walk(part)):
+        if not any(n is call for n in walk(part)):
             continue
         match part:
             case ast.Assign() | ast.Return() | ast.Expr() | ast.AugAssign():
                 inner = (ast.Lambda, ast.comprehension, ast.IfExp, ast.BoolOp)
-                held = (n for n in ast.walk(part) if isinstance(n, inner))
-                owned = any(n is call for h in held for n in ast.walk(h))
+                held = (n for n in walk(part) if isinstance(n, inner))
+                owned = any(n is call for h in held for n in walk(h))
                 return None if owned else (body, at)
             case ast.If():
                 return _place(part.body, call) or _place(part.orelse, call)
@@ -270,7 +275,7 @@ def _without_spare(setup: ast.FunctionDef, moved: list[_Sequential]) -> None:
         setup.body.append(ast.copy_location(ast.Pass(), setup))
 
 
-class _Replaced(ast.NodeTransformer):
+class _Replaced(NodeTransformer):
     def __init__(self, call: ast.Call, title: str):
         self.call, self.title = call, title
 

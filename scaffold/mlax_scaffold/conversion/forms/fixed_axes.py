@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 
 def with_fixed_axes(origin: Origin, thing: str) -> None:
@@ -32,20 +33,20 @@ def _fix(
         and is_name(s.value, argument.arg)
         and self_attribute(s.targets[0])
     ]
-    uses = [p for p in ast.walk(start) if is_name(p, argument.arg)]
+    uses = [p for p in walk(start) if is_name(p, argument.arg)]
     if len(stored) != 1 or len(uses) != 1:
         return
     attribute = self_attribute(stored[0].targets[0])
     axes = {
         id(k.value)
-        for p in ast.walk(node)
+        for p in walk(node)
         if isinstance(p, ast.Call)
         for k in p.keywords
         if k.arg in ("dim", "axis") and self_attribute(k.value) == attribute
     }
     reads = [
         p
-        for p in ast.walk(node)
+        for p in walk(node)
         if self_attribute(p) == attribute and isinstance(p.ctx, ast.Load)  # type: ignore[attr-defined]
     ]
     if not reads or any(id(p) not in axes for p in reads):
@@ -56,7 +57,7 @@ def _fix(
     found: set[object] = set()
     calls = [
         p
-        for p in ast.walk(origin.tree)
+        for p in walk(origin.tree)
         if isinstance(p, ast.Call) and is_name(p.func, node.name)
     ]
     for call in calls:
@@ -80,10 +81,10 @@ def _fix(
     given.args.remove(argument)
     start.body.remove(stored[0])
     _Axes(str(attribute), number).visit(node)
-    ast.fix_missing_locations(node)
+    located(node)
 
 
-class _Axes(ast.NodeTransformer):
+class _Axes(NodeTransformer):
     def __init__(self, attribute: str, number: object):
         self.attribute, self.number = attribute, number
 

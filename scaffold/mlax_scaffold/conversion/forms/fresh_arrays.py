@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 _OPERATORS = {
     "add_": ast.Add,
@@ -24,7 +25,7 @@ def without_fresh_changes(origin: Origin) -> None:
     """Write what they are made of as expressions, in place."""
     if origin.uses("torch"):
         _Changes(origin).visit(origin.tree)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
 _PAIRS = (
@@ -62,7 +63,7 @@ _DRAWS = {
 _NUMBERED = ("torch.zeros", "torch.ones", "torch.empty", "torch.Tensor")
 
 
-class _Changes(ast.NodeTransformer):
+class _Changes(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
         self.torch = origin.name_of("torch") or "torch_"

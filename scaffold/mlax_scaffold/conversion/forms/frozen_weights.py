@@ -6,13 +6,14 @@ import ast
 
 from mlax_scaffold.conversion.forms.initial_rules import called
 from mlax_scaffold.conversion.rows.tables.initializers import IN_PLACE
+from mlax_scaffold.conversion.source.walking import walk
 
 _TOLD = "requires_grad"
 
 
 def freezes(node: ast.For) -> bool:
     """Whether a loop says which weights are trained; other statements may fill weights, and nothing else."""
-    parts = [p for p in ast.walk(node) if isinstance(p, ast.stmt) and p is not node]
+    parts = [p for p in walk(node) if isinstance(p, ast.stmt) and p is not node]
     simple = [p for p in parts if not isinstance(p, ast.If | ast.For | ast.With)]
     said = [_says(part) for part in simple]
     kept = all(s or _fills(p) for s, p in zip(said, simple, strict=True))

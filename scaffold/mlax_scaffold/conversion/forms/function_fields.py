@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import walk
 
 _ANY = ("Any", "typing.Any", "object")
 
@@ -28,7 +29,7 @@ def with_function_fields(origin: Origin) -> None:
                 title = field.target.id  # type: ignore[union-attr]
                 given = [
                     value
-                    for part in ast.walk(origin.tree)
+                    for part in walk(origin.tree)
                     if isinstance(part, ast.Call) and is_name(part.func, node.name)
                     for value in _given(part, place, title)
                 ]

@@ -6,12 +6,12 @@ z = sample(self.make_rng("latent"), mean, std)        becomes        z = self.sa
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import name, with_names
 from mlax_scaffold.conversion.source.vocabulary import INFERENCE, TRAINING
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, located
 
 _MAKES = ("make_rng", "next_rng_key")
 _MODES = {*TRAINING, *INFERENCE}
@@ -28,10 +28,10 @@ def without_given_keys(origin: Origin) -> None:
             if isinstance(method, ast.FunctionDef):
                 calls.visit(method)
         node.body += calls.made.values()
-        ast.fix_missing_locations(node)
+        located(node)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, origin: Origin, own: set[str]):
         self.origin, self.own = origin, own
         self.made: dict[str, ast.FunctionDef] = {}
@@ -72,7 +72,7 @@ class _Calls(ast.NodeTransformer):
 
 
 def _method(function: ast.FunctionDef, key: str, maker: ast.expr) -> ast.FunctionDef:
-    made = copy.deepcopy(function)
+    made = cloned(function)
     given = [a for a in made.args.args if a.arg != key]
     made.args.args = [ast.arg("self"), *given]
     made.decorator_list = []
@@ -81,7 +81,7 @@ def _method(function: ast.FunctionDef, key: str, maker: ast.expr) -> ast.Functio
         # What makes keys is handed on itself.
         made.body = [with_names(part, {key: maker}) for part in made.body]
         return made
-    begun = ast.Assign([ast.Name(key, ast.Store())], copy.deepcopy(maker))
+    begun = ast.Assign([ast.Name(key, ast.Store())], cloned(maker))
     made.body.insert(documented, ast.copy_location(begun, made.body[0]))
     return made
 

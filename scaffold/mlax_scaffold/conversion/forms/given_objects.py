@@ -10,11 +10,11 @@ x + get_posemb(self, "learn", 8)                    x + self.get_posemb("learn",
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, name, with_names
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _SELF = "self"
 _FRAMEWORKS = ("flax", "haiku")
@@ -31,7 +31,7 @@ def without_given_objects(origin: Origin) -> None:
             for owner in sorted(origin.classes)
         }
         owners = [owner for owner, found in calls.items() if found]
-        uses = sum(is_name(part, function.name) for part in ast.walk(origin.tree))
+        uses = sum(is_name(part, function.name) for part in walk(origin.tree))
         if len(owners) != 1 or uses != len(calls[owners[0]]):
             continue
         node, found = origin.classes[owners[0]], calls[owners[0]]
@@ -44,7 +44,7 @@ def without_given_objects(origin: Origin) -> None:
     if moved:
         origin.tree.body = [s for s in origin.tree.body if s not in moved]
         origin.__dict__.pop("functions", None)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
 def _is_plain(function: ast.FunctionDef) -> bool:
@@ -55,13 +55,13 @@ def _is_plain(function: ast.FunctionDef) -> bool:
 def _calls(node: ast.ClassDef, title: str) -> list[ast.Call]:
     return [
         part
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Call) and is_name(part.func, title)
     ]
 
 
 def _move(node: ast.ClassDef, function: ast.FunctionDef, calls: list[ast.Call]) -> None:
-    method = copy.deepcopy(function)
+    method = cloned(function)
     first = method.args.args[0]
     if first.arg != _SELF:
         method.body = [with_names(s, {first.arg: name(_SELF)}) for s in method.body]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable
 
 from mlax_scaffold.conversion.forms.number_inputs import numbers_of, without
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, replaced
+from mlax_scaffold.conversion.source.walking import cloned, located
 
 
 def transformed(
@@ -20,7 +20,7 @@ def transformed(
     """
     if not isinstance(node, ast.FunctionDef) or not of_haiku(origin, node):
         return None
-    call = copy.deepcopy(node)
+    call = cloned(node)
     call.name = "__call__"
     call.decorator_list = []
     numbers = [
@@ -40,7 +40,7 @@ def transformed(
     if text := ast.get_docstring(node):
         body.insert(0, ast.Expr(ast.Constant(text)))
     made = ast.ClassDef(node.name, [], [], body, [])
-    return ast.fix_missing_locations(ast.copy_location(made, node))
+    return located(ast.copy_location(made, node))
 
 
 def _start(numbers: list[tuple[ast.arg, ast.expr]]) -> ast.FunctionDef:

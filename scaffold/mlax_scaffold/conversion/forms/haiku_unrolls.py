@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _CORES = ("haiku.LSTM", "haiku.GRU")
 _UNROLLS = ("haiku.dynamic_unroll", "haiku.static_unroll")
@@ -34,7 +35,7 @@ def without_unrolls(origin: Origin) -> None:
     for node in origin.classes.values():
         held = {
             f"self.{attribute}": part.value
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Assign)
             if (attribute := self_attribute(part.targets[0]))
         }
@@ -54,10 +55,10 @@ def without_unrolls(origin: Origin) -> None:
             line = f"import {full}" if full == usual else f"import {full} as {usual}"
             origin.tree.body[:0] = ast.parse(line).body
     origin.__dict__.pop("imports", None)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
-class _Unrolls(ast.NodeTransformer):
+class _Unrolls(NodeTransformer):
     def __init__(
         self,
         origin: Origin,
@@ -87,7 +88,7 @@ class _Unrolls(ast.NodeTransformer):
                     self.known[local] = value
             run = self._run(node)
             for part in run or [node]:
-                found.append(ast.fix_missing_locations(self.visit(part)))
+                found.append(located(self.visit(part)))
         return found
 
     def _find(self, body: list[ast.stmt]) -> None:
@@ -164,7 +165,7 @@ class _Unrolls(ast.NodeTransformer):
             value = expression(turn, x=ast.Name(ys.id, ast.Load()))
             made.append(ast.Assign([ast.Name(ys.id, ast.Store())], value))
         for part in made:
-            for inner in ast.walk(part):
+            for inner in walk(part):
                 if isinstance(inner, ast.expr | ast.stmt | ast.arg):
                     ast.copy_location(inner, node)
         return made
@@ -214,7 +215,7 @@ class _Unrolls(ast.NodeTransformer):
         zeros = f"{self.called['jax.numpy']}.zeros((b, n){dtype})"
         pair = self.origin.qualified(core.func) == "haiku.LSTM"
         made = expression(f"({zeros}, {zeros})" if pair else zeros, b=batch, n=size)
-        for part in ast.walk(made):
+        for part in walk(made):
             if isinstance(part, ast.expr):
                 ast.copy_location(part, at)
         return made

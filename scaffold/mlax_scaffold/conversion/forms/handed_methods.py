@@ -6,7 +6,6 @@ q = self.encode(self.query, x)        becomes        q = self.encode_query(x)
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
@@ -16,6 +15,7 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
     with_names,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 def without_handed_layers_of_methods(origin: Origin) -> None:
@@ -23,14 +23,14 @@ def without_handed_layers_of_methods(origin: Origin) -> None:
     for node in origin.classes.values():
         if framework_of(origin, node):
             _in(node)
-            ast.fix_missing_locations(node)
+            located(node)
 
 
 def _in(node: ast.ClassDef) -> None:
     methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
     made: dict[str, ast.FunctionDef] = {}
     written: set[str] = set()
-    for part in [p for m in methods.values() for p in ast.walk(m)]:
+    for part in [p for m in methods.values() for p in walk(m)]:
         if not isinstance(part, ast.Call) or part.keywords:
             continue
         method = methods.get(self_attribute(part.func) or "")
@@ -54,7 +54,7 @@ def _in(node: ast.ClassDef) -> None:
         assert isinstance(part.func, ast.Attribute)
         part.func.attr = title
     node.body += made.values()
-    written -= {self_attribute(p) for m in node.body for p in ast.walk(m)}
+    written -= {self_attribute(p) for m in node.body for p in walk(m)}
     node.body = [m for m in node.body if getattr(m, "name", "") not in written]
 
 
@@ -62,8 +62,8 @@ def _calls(method: ast.FunctionDef, place: str) -> bool:
     """Whether a method does nothing with what it is given there but to call it, or its items."""
     if place in targets(method):
         return False
-    reads = [p for p in ast.walk(method) if is_name(p, place)]
-    called = [u for p in ast.walk(method) for u in _used(p) if is_name(u, place)]
+    reads = [p for p in walk(method) if is_name(p, place)]
+    called = [u for p in walk(method) for u in _used(p) if is_name(u, place)]
     return bool(called) and len(reads) == len(called)
 
 
@@ -86,7 +86,7 @@ def _used(node: ast.AST) -> list[ast.expr]:
 def _with(
     method: ast.FunctionDef, title: str, place: str, layer: ast.expr
 ) -> ast.FunctionDef:
-    made = copy.deepcopy(method)
+    made = cloned(method)
     made.name = title
     late = len(made.args.args) - len(made.args.defaults)
     at = next(i for i, a in enumerate(made.args.args) if a.arg == place)

@@ -21,6 +21,12 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, is_name, literal, name
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _NORM = "equinox.nn.BatchNorm"
 
@@ -36,7 +42,7 @@ def without_handed_states(origin: Origin, notes: Notes) -> None:
     found = [(m, p) for c in classes for m in _methods(c) if (p := _state(m))]
     before = [method.body for method, _ in found]
     for method, parameter in found if own else ():
-        method.body = with_own_states(copy.deepcopy(method), parameter)
+        method.body = with_own_states(cloned(method), parameter)
     if any(not _is_handed_on(method, parameter) for method, parameter in found):
         for (method, _), body in zip(found, before, strict=True):
             method.body = body
@@ -46,17 +52,17 @@ def without_handed_states(origin: Origin, notes: Notes) -> None:
         without_arguments(method.args, {parameter})
     for node in classes if found and averages else ():
         _count_from_last(origin, node, notes)
-        for call in ast.walk(node):
+        for call in walk(node):
             if isinstance(call, ast.Call) and origin.qualified(call.func) == _NORM:
                 _tell(call, notes)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def averages_over_batches(origin: Origin) -> bool:
     """Whether classes of a file have such averages, so that what they are called with is a batch."""
     return any(
         isinstance(p, ast.Call) and origin.qualified(p.func) == _NORM
-        for p in ast.walk(origin.tree)
+        for p in walk(origin.tree)
     )
 
 
@@ -91,7 +97,7 @@ def _state(method: ast.FunctionDef) -> str:
 def _is_handed_on(method: ast.FunctionDef, state: str) -> bool:
     """Whether a state is only given to calls that return it last, and returned so."""
     fitting = set[int]()
-    for part in ast.walk(method):
+    for part in walk(method):
         match part:
             case ast.Return(value=ast.Tuple(elts=[_, *_, last])):
                 fitting.add(id(last))
@@ -101,14 +107,14 @@ def _is_handed_on(method: ast.FunctionDef, state: str) -> bool:
                 targets=[ast.Tuple(elts=[_, *_, last])], value=ast.Call() as call
             ) if is_name(last, state):
                 fitting |= {id(last), *_given(call)}
-    return all(id(n) in fitting for n in ast.walk(method) if is_name(n, state))
+    return all(id(n) in fitting for n in walk(method) if is_name(n, state))
 
 
 def _given(call: ast.Call) -> set[int]:
     return {id(a) for a in (*call.args, *(k.value for k in call.keywords))}
 
 
-class _Without(ast.NodeTransformer):
+class _Without(NodeTransformer):
     """Leaves a state out."""
 
     def __init__(self, state: str):
@@ -132,9 +138,7 @@ class _Without(ast.NodeTransformer):
 def _count_from_last(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
     """Count axes of each example from the last one, as averages are over a batch of them."""
     made = [
-        origin.qualified(p.func)
-        for p in ast.walk(origin.tree)
-        if isinstance(p, ast.Call)
+        origin.qualified(p.func) for p in walk(origin.tree) if isinstance(p, ast.Call)
     ]
     spatial = {
         int(full[-2]) for full in made if re.fullmatch(r"equinox\.nn\.\w+[123]d", full)
@@ -144,7 +148,7 @@ def _count_from_last(origin: Origin, node: ast.ClassDef, notes: Notes) -> None:
         _Counted(origin, axes, notes).visit(method)
 
 
-class _Counted(ast.NodeTransformer):
+class _Counted(NodeTransformer):
     def __init__(self, origin: Origin, axes: int, notes: Notes):
         self.origin, self.axes, self.notes = origin, axes, notes
         """The axes that an example has at most; 0 where that is not known."""

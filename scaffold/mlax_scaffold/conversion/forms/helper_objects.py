@@ -15,7 +15,6 @@ self.table = nn.Parameter(torch.zeros(self.grid.cells, dim))
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Iterator, Mapping
 
 from mlax_scaffold.conversion.source.arguments_of import (
@@ -31,6 +30,12 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     statement,
     without_docstring,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _ROUNDS = 8
@@ -68,7 +73,7 @@ def _written_out(origin: Origin, node: ast.ClassDef) -> bool:
             continue
         start.body[at : at + 1] = [ast.copy_location(s, part) for s in made]
         found.take(made)
-        ast.fix_missing_locations(node)
+        located(node)
         return True
     return False
 
@@ -105,7 +110,7 @@ class _Helper:
     def fits(self) -> bool:
         """Whether attributes and methods of the object are read alone, and by the module alone."""
         read, whole = set(), 0
-        for part in ast.walk(self.owner):
+        for part in walk(self.owner):
             whole += self_attribute(part) == self.place
             if self._is_of(part):
                 assert isinstance(part, ast.Attribute)
@@ -115,13 +120,13 @@ class _Helper:
             isinstance(p, ast.Attribute) and p.attr == self.place
             for c in self.origin.tree.body
             if c is not self.owner
-            for p in ast.walk(c)
+            for p in walk(c)
             if self_attribute(p) is None or self._is_related(c)
         )
         mine = {*self.methods, *self.shared}
         for node in (*self.methods.values(), self.start):
-            mine |= {a for p in ast.walk(node) if (a := self_attribute(p))}
-        taken = {a for p in ast.walk(self.owner) if (a := self_attribute(p))}
+            mine |= {a for p in walk(node) if (a := self_attribute(p))}
+        taken = {a for p in walk(self.owner) if (a := self_attribute(p))}
         taken |= {m.name for m in self.owner.body if isinstance(m, ast.FunctionDef)}
         decorators = [ast.unparse(d) for t in read for d in self._decorators(t)]
         return (
@@ -138,14 +143,14 @@ class _Helper:
         """What the constructor of the module does in the place of the object's; None: it is not told."""
         bound = given_to(self.start, call)
         body = [
-            copy.deepcopy(s)
+            cloned(s)
             for s in without_docstring(self.start.body)
             if not ast.unparse(s).startswith("super().")
         ]
         if bound is None or any(
             isinstance(p, ast.Return | ast.FunctionDef | ast.Lambda)
             for s in body
-            for p in ast.walk(s)
+            for p in walk(s)
         ):
             return None
         stored = {title for s in body for title in stored_names(s)}
@@ -169,16 +174,14 @@ class _Helper:
 
     def take(self, begun: list[ast.stmt]) -> None:
         """Read attributes of the module in its place, and give it the methods, in place."""
-        read = {p.attr for p in ast.walk(self.owner) if self._is_of(p)}  # type: ignore[attr-defined]
+        read = {p.attr for p in walk(self.owner) if self._is_of(p)}  # type: ignore[attr-defined]
         mine = {self._title(t): t for t in self.methods}
-        read |= {
-            mine.get(self_attribute(p) or "", "") for s in begun for p in ast.walk(s)
-        }
+        read |= {mine.get(self_attribute(p) or "", "") for s in begun for p in walk(s)}
         inner: dict[str, ast.AST] = {
             title: ast.Tuple(
                 [
                     ast.Name(a, ast.Load())
-                    for p in ast.walk(method)
+                    for p in walk(method)
                     if (a := self_attribute(p))
                 ],
                 ast.Load(),
@@ -218,7 +221,7 @@ class _Helper:
         """An attribute of the object as one of the module, or what a property is."""
         value = self.values.get(node.attr)
         if value is not None:
-            return self._of_module().visit(copy.deepcopy(value))
+            return self._of_module().visit(cloned(value))
         return ast.Attribute(
             ast.Name("self", ast.Load()), self._title(node.attr), node.ctx
         )
@@ -228,10 +231,10 @@ class _Helper:
 
     def _owned(self, node: ast.stmt) -> ast.stmt:
         """A statement or method of the object as one of the module."""
-        return self._of_module().visit(copy.deepcopy(node))
+        return self._of_module().visit(cloned(node))
 
 
-class _Read(ast.NodeTransformer):
+class _Read(NodeTransformer):
     """Writes attributes of an object as those of the module."""
 
     def __init__(
@@ -248,12 +251,12 @@ class _Read(ast.NodeTransformer):
         return node
 
 
-class _Renamed(ast.NodeTransformer):
+class _Renamed(NodeTransformer):
     def __init__(self, parts: Mapping[str, ast.expr]):
         self.parts = parts
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        made = copy.deepcopy(self.parts.get(node.id))
+        made = cloned(self.parts.get(node.id))
         if isinstance(made, ast.Name):
             made.ctx = node.ctx
         return node if made is None else ast.copy_location(made, node)

@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 _DIMS = {
     f"torch.nn.{kind}{dims}d": dims
@@ -28,14 +29,14 @@ def with_image_ranks(origin: Origin) -> None:
             if isinstance(method, ast.FunctionDef):
                 _of_squares(method)
         made: dict[str, list[int]] = {}
-        for part in ast.walk(node):
+        for part in walk(node):
             match part:
                 case ast.Assign(targets=[target], value=value) if self_attribute(
                     target
                 ):
                     found = _dims(origin, value)
                     made.setdefault(str(self_attribute(target)), []).append(found)
-        for part in ast.walk(node):
+        for part in walk(node):
             match part:
                 case ast.Call(func=func, args=[ast.Name() as given]):
                     dims = {*made.get(self_attribute(func) or "", [0])}
@@ -55,7 +56,7 @@ def _of_squares(method: ast.FunctionDef) -> None:
                     asked.setdefault(array.id, []).append(array)
                     if at == 2:
                         sides[side] = array.id, asked[array.id]
-    for call in ast.walk(method):
+    for call in walk(method):
         match call:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=given), attr="view" | "reshape"),

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from mlax_scaffold.conversion.rows.tables.initializers import IN_PLACE
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute, without_docstring
+from mlax_scaffold.conversion.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def called(func: ast.expr | None) -> str:
 
 def _of_part(origin: Origin, node: ast.ClassDef, part: ast.Expr) -> Rule | None:
     """`nn.init.zeros_(self.head.linear.weight)`, where the class of `self.head` is of the file."""
-    for inner in ast.walk(part.value):
+    for inner in walk(part.value):
         attribute = self_attribute(inner)
         classes = _classes_of(origin, node, attribute) if attribute else frozenset()
         if classes:
@@ -113,7 +114,7 @@ def _of_part(origin: Origin, node: ast.ClassDef, part: ast.Expr) -> Rule | None:
 def _classes_of(origin: Origin, node: ast.ClassDef, attribute: str) -> frozenset[str]:
     """The classes of the file of what an attribute is set to, or its elements are."""
     found: list[str] = []
-    for part in ast.walk(node):
+    for part in walk(node):
         given: list[ast.expr] = []
         match part:
             case ast.Assign(targets=[target], value=value):
@@ -134,7 +135,7 @@ def _names(node: ast.AST) -> list[str]:
     """The names that are called in a tree, each as often as it is."""
     return [
         part.func.id
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)
     ]
 
@@ -152,7 +153,7 @@ def _applied(
         return Rule(node.name, "modules", given.args.args[0].arg, body, line)
     title = self_attribute(given) or getattr(given, "id", "")
     function = origin.functions.get(title) if isinstance(given, ast.Name) else None
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.FunctionDef) and part.name == title:
             function = part
     if function is None:

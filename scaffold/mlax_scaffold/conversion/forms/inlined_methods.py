@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.source.arguments_of import given_to, method_of
@@ -16,6 +15,7 @@ from mlax_scaffold.conversion.source.trees import (
     with_names,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 def with_methods_written_out(
@@ -52,13 +52,13 @@ def with_begun_attributes(origin: Origin) -> None:
         for part in start.body if making else ():
             if isinstance(part, ast.If):
                 [_] = with_methods_written_out(node, [part], making)
-        read = {self_attribute(p) for p in ast.walk(node)}
+        read = {self_attribute(p) for p in walk(node)}
         node.body = [
             m
             for m in node.body
             if getattr(m, "name", "") not in making or getattr(m, "name", "") in read
         ]
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _declares(origin: Origin, method: ast.FunctionDef) -> bool:
@@ -92,11 +92,11 @@ def _written(
     bound = given_to(method, call) if method is not None else None
     if method is None or bound is None:
         return None
-    inner = without_docstring(copy.deepcopy(method.body))
-    if sum(isinstance(p, ast.Return) for s in inner for p in ast.walk(s)) > 1:
+    inner = without_docstring(cloned(method.body))
+    if sum(isinstance(p, ast.Return) for s in inner for p in walk(s)) > 1:
         inner = _with_one_end(inner)
     last = inner[-1] if isinstance(inner[-1], ast.Return) else None
-    returns = [p for s in inner for p in ast.walk(s) if isinstance(p, ast.Return)]
+    returns = [p for s in inner for p in walk(s) if isinstance(p, ast.Return)]
     if returns != ([last] if last is not None else []):
         return None
     if last is None and not isinstance(part, ast.Expr):
@@ -131,7 +131,7 @@ def _written(
         if not (isinstance(target, ast.Name) and is_name(part.value, target.id)):
             made.append(part)
     for one in made:
-        for p in ast.walk(one):
+        for p in walk(one):
             if isinstance(p, ast.stmt | ast.expr) and not hasattr(p, "lineno"):
                 ast.copy_location(p, part)
     return with_methods_written_out(node, made, [t for t in titles if t != title])
@@ -141,7 +141,7 @@ def _with_one_end(body: list[ast.stmt]) -> list[ast.stmt]:
     """A method that returns in branches, as one that returns at its end; as it is where it cannot be."""
     titles = {n for s in body for n in names(s)}
     result = next(t for t in ("result", "made", "result_") if t not in titles)
-    made = _ended(copy.deepcopy(body), result)
+    made = _ended(cloned(body), result)
     if made is None:
         return body
     return [*made, ast.Return(ast.Name(result, ast.Load()))]
@@ -151,16 +151,14 @@ def _ended(body: list[ast.stmt], result: str) -> list[ast.stmt] | None:
     """Statements that bind what they return; None where some end returns nothing."""
     for at, part in enumerate(body):
         rest = body[at + 1 :]
-        returns = any(isinstance(p, ast.Return) for p in ast.walk(part))
+        returns = any(isinstance(p, ast.Return) for p in walk(part))
         if isinstance(part, ast.Return) and part.value is not None:
             return [*body[:at], ast.Assign([ast.Name(result, ast.Store())], part.value)]
         if not returns:
             continue
         if not isinstance(part, ast.If):
             return None
-        ends = [
-            _ended([*copy.deepcopy(b), *rest], result) for b in (part.body, part.orelse)
-        ]
+        ends = [_ended([*cloned(b), *rest], result) for b in (part.body, part.orelse)]
         if ends[0] is None or ends[1] is None:
             return None
         part.body, part.orelse = ends[0], ends[1]
@@ -171,7 +169,7 @@ def _ended(body: list[ast.stmt], result: str) -> list[ast.stmt] | None:
 def _stored(node: ast.stmt) -> list[ast.Name]:
     return [
         p
-        for p in ast.walk(node)
+        for p in walk(node)
         if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)
     ]
 
@@ -182,6 +180,6 @@ def _is_same(target: ast.expr | None, parameter: str) -> bool:
 
 
 def _store(node: ast.expr) -> ast.expr:
-    made = copy.deepcopy(node)
+    made = cloned(node)
     made.ctx = ast.Store()  # type: ignore[attr-defined]
     return made

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.forms.leaf_functions import as_lambda
 from mlax_scaffold.conversion.forms.straightened import straighten
 from mlax_scaffold.conversion.source.trees import names, replaced, targets
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _DEEP = 4
 
 
 def with_inner_functions(function: ast.FunctionDef) -> ast.FunctionDef:
     """The function without those of straight lines, whose calls are what they return."""
-    made = copy.deepcopy(function)
+    made = cloned(function)
     known: dict[str, ast.FunctionDef] = {}
     lambdas: dict[str, ast.Lambda] = {}
     for part in made.body:
         if isinstance(part, ast.FunctionDef) and not part.decorator_list:
-            inner = copy.deepcopy(part)
+            inner = cloned(part)
             straighten(inner)
             whole = as_lambda(inner)
             if whole is not None and not _given_more(part):
@@ -46,7 +51,7 @@ def with_inner_functions(function: ast.FunctionDef) -> ast.FunctionDef:
         for part in made.body
         if not (isinstance(part, ast.FunctionDef) and part.name in {*known} - left)
     ]
-    return ast.fix_missing_locations(made)
+    return located(made)
 
 
 def _given_more(function: ast.FunctionDef) -> bool:
@@ -54,7 +59,7 @@ def _given_more(function: ast.FunctionDef) -> bool:
     return bool(given.vararg or given.kwarg or given.posonlyargs)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(
         self, known: dict[str, ast.FunctionDef], lambdas: dict[str, ast.Lambda]
     ):
@@ -83,7 +88,7 @@ class _Calls(ast.NodeTransformer):
             return node
         self.found = True
         made = replaced(self.lambdas[title].body, bound)
-        for part in ast.walk(made):
+        for part in walk(made):
             if isinstance(part, ast.expr):
                 ast.copy_location(part, node)
         return made

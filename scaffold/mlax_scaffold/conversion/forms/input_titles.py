@@ -10,13 +10,14 @@ from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import Names, name
 from mlax_scaffold.conversion.source.vocabulary import flags
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def with_own_titles(origin: Origin, thing: str, notes: Notes) -> None:
     """Give such inputs another name in place, where no call of the file names them."""
     named = {
         keyword.arg
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if isinstance(part, ast.Call)
         for keyword in part.keywords
         if not isinstance(part.func, ast.Name) or part.func.id not in origin.classes
@@ -47,4 +48,4 @@ def with_own_titles(origin: Origin, thing: str, notes: Notes) -> None:
             if node.name == thing and own:
                 what = f"`{title}` of the call is `{made}`, as a hyperparameter has that name"
                 notes.remark(argument, what, "give it by its place, or by that name")
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)

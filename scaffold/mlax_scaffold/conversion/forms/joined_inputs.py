@@ -8,7 +8,6 @@ y = layer(features)                      y = layer(torch.cat(features, 1))
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
@@ -18,6 +17,12 @@ from mlax_scaffold.conversion.source.trees import (
     same,
     self_attribute,
     without_docstring,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _JOINS = ("torch.cat", "torch.concat", "torch.concatenate")
@@ -35,7 +40,7 @@ def without_joined_inputs(origin: Origin, thing: str) -> None:
         calls = _calls(origin, node.name)
         if not calls or not all(_lists(method, call) for method, call in calls):
             continue
-        made = copy.deepcopy(forward)
+        made = cloned(forward)
         body = _as_list(origin, without_docstring(made.body), given)
         made.body = _as_input(body, given)
         join = _join(origin, made, given)
@@ -46,7 +51,7 @@ def without_joined_inputs(origin: Origin, thing: str) -> None:
         for _, call in calls:
             joined = replaced(join, {given: call.args[0]})
             call.args = [ast.copy_location(joined, call.args[0])]
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
 def _method(node: ast.ClassDef, title: str) -> ast.FunctionDef | None:
@@ -82,7 +87,7 @@ def _as_input(body: list[ast.stmt], given: str) -> list[ast.stmt]:
         p for p in body if not (isinstance(p, ast.Assign) and is_name(p.value, given))
     ]
     for part in made:
-        for read in ast.walk(part):
+        for read in walk(part):
             if isinstance(read, ast.Name) and read.id in others:
                 read.id = given
     return made
@@ -90,10 +95,10 @@ def _as_input(body: list[ast.stmt], given: str) -> list[ast.stmt]:
 
 def _join(origin: Origin, forward: ast.FunctionDef, given: str) -> ast.Call | None:
     """The call that joins the input, which is all that is done with it."""
-    read = [p for p in ast.walk(forward) if is_name(p, given)]
+    read = [p for p in walk(forward) if is_name(p, given)]
     joins = [
         part
-        for part in ast.walk(forward)
+        for part in walk(forward)
         if isinstance(part, ast.Call)
         and origin.qualified(part.func) in _JOINS
         and part.args
@@ -113,11 +118,11 @@ def _calls(origin: Origin, title: str) -> list[tuple[ast.FunctionDef, ast.Call]]
                 continue
             loops = {
                 part.target.id
-                for part in ast.walk(method)
+                for part in walk(method)
                 if isinstance(part, ast.For) and isinstance(part.target, ast.Name)
                 if self_attribute(part.iter) in places
             }
-            for part in ast.walk(method):
+            for part in walk(method):
                 if not isinstance(part, ast.Call):
                     continue
                 func = part.func
@@ -129,7 +134,7 @@ def _calls(origin: Origin, title: str) -> list[tuple[ast.FunctionDef, ast.Call]]
 
 def _places(owner: ast.ClassDef, title: str) -> set[str | None]:
     found: set[str | None] = set()
-    for part in ast.walk(owner):
+    for part in walk(owner):
         target: ast.expr | None = None
         match part:
             case ast.Assign(targets=[ast.Attribute() as target]):
@@ -137,7 +142,7 @@ def _places(owner: ast.ClassDef, title: str) -> set[str | None]:
             case ast.Call(func=ast.Attribute(value=target, attr="append")):
                 pass
         if target is not None and any(
-            isinstance(c, ast.Call) and is_name(c.func, title) for c in ast.walk(part)
+            isinstance(c, ast.Call) and is_name(c.func, title) for c in walk(part)
         ):
             found.add(self_attribute(target))
     return found - {None}
@@ -152,13 +157,13 @@ def _lists(method: ast.FunctionDef, call: ast.Call) -> bool:
         return True
     values = [
         part.value
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.Assign) and any(same(t, given) for t in part.targets)
     ]
     return bool(values) and all(isinstance(v, ast.List) for v in values)
 
 
-class _Joined(ast.NodeTransformer):
+class _Joined(NodeTransformer):
     def __init__(self, join: ast.Call):
         self.join = ast.unparse(join)
 

@@ -10,6 +10,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_none
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _MAKES = ("make_rng", "next_rng_key")
 
@@ -25,12 +26,12 @@ def without_kept_keys(origin: Origin) -> None:
             if isinstance(method, ast.FunctionDef):
                 for local in _keys(method):
                     _without(method, local)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _without_streams(origin: Origin, node: ast.ClassDef) -> None:
     """Leave out the keys that layers of nnx are made with there and then: `rngs=nnx.Rngs(0)`."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Call):
             part.keywords = [
                 k
@@ -44,7 +45,7 @@ def _without_streams(origin: Origin, node: ast.ClassDef) -> None:
 
 def _keys(method: ast.FunctionDef) -> list[str]:
     found: dict[str, list[ast.expr]] = {}
-    for part in ast.walk(method):
+    for part in walk(method):
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=value):
                 found.setdefault(local, []).append(value)
@@ -55,14 +56,14 @@ def _keys(method: ast.FunctionDef) -> list[str]:
     ]
     given = [
         k.value.id
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.Call)
         for k in part.keywords
         if isinstance(k.value, ast.Name)
     ]
     read = [
         p.id
-        for p in ast.walk(method)
+        for p in walk(method)
         if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
     ]
     return [k for k in keys if given.count(k) == read.count(k) > 0]
@@ -74,7 +75,7 @@ def _makes(value: ast.expr) -> bool:
 
 
 def _without(method: ast.FunctionDef, local: str) -> None:
-    for part in ast.walk(method):
+    for part in walk(method):
         if isinstance(part, ast.Call):
             part.keywords = [
                 k for k in part.keywords if getattr(k.value, "id", "") != local

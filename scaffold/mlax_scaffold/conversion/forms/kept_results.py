@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_none, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 
 def without_kept_results(origin: Origin, notes: Notes) -> None:
@@ -23,7 +24,7 @@ def without_kept_results(origin: Origin, notes: Notes) -> None:
         _without_dictionaries(origin, node, notes)
     read = {
         p.attr
-        for p in ast.walk(origin.tree)
+        for p in walk(origin.tree)
         if isinstance(p, ast.Attribute) and isinstance(p.ctx, ast.Load)
     }
     for node in origin.classes.values():
@@ -32,14 +33,14 @@ def without_kept_results(origin: Origin, notes: Notes) -> None:
         )
         empty = {
             a
-            for p in (ast.walk(start) if start is not None else ())
+            for p in (walk(start) if start is not None else ())
             if isinstance(p, ast.Assign)
             and is_none(p.value)
             and (a := self_attribute(p.targets[0]))
         }
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method is not start:
-                for part in ast.walk(method):
+                for part in walk(method):
                     if isinstance(part, ast.Assign):
                         part.targets = [_local(t, empty - read) for t in part.targets]
 
@@ -54,19 +55,17 @@ def _without_dictionaries(origin: Origin, node: ast.ClassDef, notes: Notes) -> N
         and (title := self_attribute(part.targets[0]))
     }
     for title, first in begun.items():
-        stores = [p for p in ast.walk(node) if _stores(p, title)]
+        stores = [p for p in walk(node) if _stores(p, title)]
         told = {id(first.targets[0])}
         told |= {id(p.targets[0].value) for p in stores}  # type: ignore[attr-defined]
         readers = [
             m
             for m in node.body
-            if any(
-                self_attribute(p) == title and id(p) not in told for p in ast.walk(m)
-            )
+            if any(self_attribute(p) == title and id(p) not in told for p in walk(m))
         ]
         outside = any(
             isinstance(p, ast.Attribute) and p.attr == title and not self_attribute(p)
-            for p in ast.walk(origin.tree)
+            for p in walk(origin.tree)
         )
         alone = uncalled(origin, node) if stores and not outside else set()
         if not alone >= {getattr(m, "name", "") for m in readers} or outside:
@@ -90,7 +89,7 @@ def _stores(node: ast.AST, title: str) -> bool:
     return False
 
 
-class _Gone(ast.NodeTransformer):
+class _Gone(NodeTransformer):
     def __init__(self, gone: list[ast.AST]):
         self.gone = {id(g) for g in gone}
 

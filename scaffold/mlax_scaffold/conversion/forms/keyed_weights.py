@@ -20,6 +20,7 @@ from mlax_scaffold.conversion.source.trees import (
     is_name,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _PLACES = (("name",), ("init_fn",), ("shape",), ("dtype", "param_dtype"))
 """What `param` calls its own arguments, and initializers theirs."""
@@ -30,7 +31,7 @@ _FILLED = {"jax.numpy.zeros": "zeros", "jax.numpy.ones": "ones"}
 def without_keyed_weights(origin: Origin) -> None:
     """Write them so, in place; what makes something else stays as it is."""
     linen = origin.name_of("flax.linen")
-    for part in ast.walk(origin.tree) if linen else ():
+    for part in walk(origin.tree) if linen else ():
         if isinstance(part, ast.Call) and self_attribute(part.func) == "param":
             _in_places(part)
         match part:
@@ -48,7 +49,7 @@ def without_keyed_weights(origin: Origin) -> None:
                     text, key, shape = drawn
                     rule = expression(f"{linen}.initializers.{text}")
                     part.args[2:] = [ast.copy_location(rule, given), key, shape]
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _is_variable(node: ast.expr) -> bool:
@@ -94,7 +95,7 @@ def _rule(
             for side, factor in ((left, right), (right, left)):
                 found = _rule(origin, side, key)
                 if found is not None and _is_one(found):
-                    if any(is_name(p, key) for p in ast.walk(factor)):
+                    if any(is_name(p, key) for p in walk(factor)):
                         return None
                     text = "constant(v)" if found[0] == "ones" else found[0]
                     return text, factor, found[2]

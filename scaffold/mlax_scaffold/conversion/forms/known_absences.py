@@ -17,6 +17,7 @@ from mlax_scaffold.conversion.source.arguments_of import (
 )
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def with_known_absences(origin: Origin) -> None:
@@ -25,7 +26,7 @@ def with_known_absences(origin: Origin) -> None:
         start = method_of(node, "__init__")
         if start is None or framework_of(origin, node) != "torch":
             continue
-        for part in ast.walk(start):
+        for part in walk(start):
             if not isinstance(part, ast.If):
                 continue
             match part.test:

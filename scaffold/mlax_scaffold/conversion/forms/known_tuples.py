@@ -5,19 +5,20 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.trees import literal, names
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 
 def without_known_tuples(method: ast.FunctionDef) -> None:
     """Write their parts, in place."""
     read = {
         n.id
-        for n in ast.walk(method)
+        for n in walk(method)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
     }
     _Parts(read).visit(method)
 
 
-class _Parts(ast.NodeTransformer):
+class _Parts(NodeTransformer):
     def __init__(self, read: set[str]):
         self.read = read
 

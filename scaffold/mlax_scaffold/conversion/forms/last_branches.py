@@ -6,10 +6,10 @@ A layer returns arrays: it says there what has to hold.
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.requirements import told_test
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 def with_last_branches(node: ast.ClassDef) -> None:
@@ -34,13 +34,13 @@ def _branched(node: ast.stmt) -> list[ast.stmt]:
 
 
 def _called(node: ast.expr) -> list[ast.expr]:
-    return [p.func for p in ast.walk(node) if isinstance(p, ast.Call)]
+    return [p.func for p in walk(node) if isinstance(p, ast.Call)]
 
 
 def _complete(body: list[ast.stmt]) -> None:
     last, tests = body[-1], list[ast.expr]()
     while isinstance(last, ast.If) and _returns(last.body):
-        tests.append(copy.deepcopy(last.test))
+        tests.append(cloned(last.test))
         if not last.orelse:
             if len(tests) > 1:
                 told = told_test(ast.BoolOp(ast.Or(), tests))
@@ -54,7 +54,7 @@ def _complete(body: list[ast.stmt]) -> None:
 
 
 def _placed(node: ast.stmt, where: ast.stmt) -> ast.stmt:
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.stmt | ast.expr):
             ast.copy_location(part, where)
     return node

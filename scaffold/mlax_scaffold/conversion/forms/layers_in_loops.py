@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, with_names
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def with_layers_in_loops(origin: Origin, layers: Collection[str]) -> None:
@@ -27,14 +28,14 @@ def with_layers_in_loops(origin: Origin, layers: Collection[str]) -> None:
         call = method_of(node, "__call__")
         if call is None or framework_of(origin, node) not in ("flax", "haiku"):
             continue
-        for loop in ast.walk(call):
+        for loop in walk(call):
             if isinstance(loop, ast.For) and any(
                 isinstance(part, ast.For) for part in loop.body
             ):
-                for inner in ast.walk(loop):
+                for inner in walk(loop):
                     if isinstance(inner, ast.For):
                         inner.body = _called(origin, inner.body, call, layers)
-        ast.fix_missing_locations(call)
+        located(call)
 
 
 def _called(
@@ -51,10 +52,10 @@ def _called(
             case ast.Assign(
                 targets=[ast.Name(id=local)], value=ast.Call() as value
             ) if later and _is_layer(origin, value, layers):
-                uses = [p for p in ast.walk(call) if is_name(p, local)]
+                uses = [p for p in walk(call) if is_name(p, local)]
                 calls = [
                     p
-                    for p in ast.walk(later[0])
+                    for p in walk(later[0])
                     if isinstance(p, ast.Call) and is_name(p.func, local)
                 ]
                 if len(uses) == 2 and len(calls) == 1:

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def without_lazy_values(origin: Origin) -> None:
@@ -26,7 +27,7 @@ def without_lazy_values(origin: Origin) -> None:
         if framework_of(origin, node) == "torch":
             for title, begun in _begun(node).items():
                 _write(node, title, begun)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _begun(node: ast.ClassDef) -> dict[str, ast.stmt]:
@@ -46,7 +47,7 @@ def _write(node: ast.ClassDef, title: str, begun: ast.stmt) -> None:
     using = [
         m
         for m in methods
-        if any(self_attribute(p) == title for p in ast.walk(m)) and begun not in m.body
+        if any(self_attribute(p) == title for p in walk(m)) and begun not in m.body
     ]
     if len(using) != 1:
         return
@@ -58,9 +59,7 @@ def _write(node: ast.ClassDef, title: str, begun: ast.stmt) -> None:
         elsewhere = [*method.body[:at], *method.body[at + 1 :]]
         if any(_sets(s, title) for s in elsewhere):
             return
-        if any(
-            self_attribute(p) == title for s in method.body[:at] for p in ast.walk(s)
-        ):
+        if any(self_attribute(p) == title for s in method.body[:at] for p in walk(s)):
             return
         method.body[at : at + 1] = part.body
         local = AsLocal(title, f"{title}_now" if title in taken else title)
@@ -85,7 +84,7 @@ def _is_kept(node: ast.If, title: str) -> bool:
     reads = [
         p
         for s in node.body
-        for p in ast.walk(s)
+        for p in walk(s)
         if self_attribute(p) == title and isinstance(p.ctx, ast.Load)  # type: ignore[attr-defined]
     ]
     return absent and plain and not reads and _sets(node.body[-1], title)
@@ -94,5 +93,5 @@ def _is_kept(node: ast.If, title: str) -> bool:
 def _sets(node: ast.stmt, title: str) -> bool:
     return any(
         self_attribute(p) == title and isinstance(p.ctx, ast.Store)  # type: ignore[attr-defined]
-        for p in ast.walk(node)
+        for p in walk(node)
     )

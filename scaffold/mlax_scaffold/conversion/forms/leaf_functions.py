@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from mlax_scaffold.conversion.source.trees import (
     visited,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _reads(body: list[ast.stmt], local: str) -> int:
     for part in body:
         if isinstance(part, ast.FunctionDef):
             continue
-        for inner in ast.walk(part):
+        for inner in walk(part):
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
                 found += (inner.id == local) + titles.get(inner.id, 0)
     return found
@@ -104,7 +104,7 @@ def returned(maker: ast.FunctionDef | None, call: ast.Call) -> ast.Lambda | None
     whole = as_lambda(maker) if maker is not None else None
     if whole is None or not isinstance(whole.body, ast.Lambda) or call.keywords:
         return None
-    made = called(ast.Call(whole, copy.deepcopy(call.args), []))
+    made = called(ast.Call(whole, cloned(call.args), []))
     return made if isinstance(made, ast.Lambda) else None
 
 
@@ -112,11 +112,11 @@ def bare(
     function: ast.FunctionDef, known: Mapping[str, ast.expr]
 ) -> tuple[ast.FunctionDef, dict[str, ast.expr]]:
     """A function without types and decorators, and what it reads of the names that are known."""
-    made = copy.deepcopy(function)
+    made = cloned(function)
     made.decorator_list, made.returns = [], None
     for argument in made.args.args:
         argument.annotation = None
-    stored = (n for n in ast.walk(made) if isinstance(n, ast.Name))
+    stored = (n for n in walk(made) if isinstance(n, ast.Name))
     hidden = {n.id for n in stored if isinstance(n.ctx, ast.Store)} | {*_given(made)}
     read = names(made) - hidden
     return made, {k: v for k, v in known.items() if k in read}
@@ -125,7 +125,7 @@ def bare(
 def called(node: ast.expr) -> ast.expr:
     """An expression in which calls of functions that stand in it are written out."""
 
-    class Called(ast.NodeTransformer):
+    class Called(NodeTransformer):
         def visit_Call(self, node: ast.Call) -> ast.expr:
             self.generic_visit(node)
             func = node.func

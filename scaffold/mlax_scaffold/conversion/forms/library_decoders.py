@@ -11,6 +11,7 @@ import textwrap
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 _KINDS = ("TransformerDecoderLayer", "TransformerDecoder", "Transformer")
 _SETTINGS = {"batch_first": False, "norm_first": False, "activation": "relu"}
@@ -69,7 +70,7 @@ def without_library_decoders(origin: Origin) -> None:
     nn = nn or (f"{torch}.nn" if torch else "")
     for kind in reversed(_KINDS):
         made: dict[str, str] = {}
-        for part in [*ast.walk(origin.tree)]:
+        for part in [*walk(origin.tree)]:
             if not isinstance(part, ast.Call):
                 continue
             if origin.qualified(part.func) != f"torch.nn.{kind}" or not nn:
@@ -114,14 +115,14 @@ def _masks_given(origin: Origin) -> list[str]:
     """The masks that calls of the file give."""
     titles = {
         self_attribute(part.targets[0])
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if isinstance(part, ast.Assign)
         and isinstance(part.value, ast.Call)
         and origin.qualified(part.value.func)
         in [f"torch.nn.{kind}" for kind in _KINDS[1:]]
     } - {None}
     given: set[str] = set()
-    for part in ast.walk(origin.tree):
+    for part in walk(origin.tree):
         if isinstance(part, ast.Call):
             given |= {str(k.arg) for k in part.keywords}
             if self_attribute(part.func) in titles and len(part.args) > 2:
@@ -197,7 +198,7 @@ def _add(origin: Origin, text: str, kind: str) -> None:
     if kind == _KINDS[1] and origin.imports.get("copy") != "copy":
         made = [*ast.parse("import copy").body, *made]
     line = body[at].lineno if at < len(body) else 1
-    for part in (p for s in made for p in ast.walk(s)):
+    for part in (p for s in made for p in walk(s)):
         if hasattr(part, "lineno"):
             part.lineno = part.end_lineno = line  # type: ignore[attr-defined]
     body[at:at] = made

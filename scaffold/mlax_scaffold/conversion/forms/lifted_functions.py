@@ -15,6 +15,7 @@ import re
 from mlax_scaffold.conversion.source.free_names import free_names
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import as_function, targets
+from mlax_scaffold.conversion.source.walking import walk
 
 _MAKES = re.compile(r"init|params|weights")
 
@@ -24,7 +25,7 @@ def without_inner_helpers(origin: Origin) -> None:
     for function in list(origin.functions.values()):
         if not _MAKES.search(function.name):
             continue
-        own = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+        own = {a.arg for a in walk(function.args) if isinstance(a, ast.arg)}
         own |= {t for part in function.body for t in targets(part)}
         for part in list(function.body):
             made = as_function(part)

@@ -10,7 +10,6 @@ for stage in self.stages:                                   for stage_conv, stag
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.source.arguments_of import method_of
@@ -20,6 +19,12 @@ from mlax_scaffold.conversion.source.trees import (
     is_name,
     literal,
     self_attribute,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _DICTIONARY = "flax.nnx.Dict"
@@ -32,14 +37,14 @@ def without_listed_dictionaries(origin: Origin) -> None:
             continue
         start = method_of(node, "__init__")
         for held in _held(origin, start) if start is not None else ():
-            made, apart = copy.deepcopy(node), _Apart(origin, held)
+            made, apart = cloned(node), _Apart(origin, held)
             for method in made.body:
                 if isinstance(method, ast.FunctionDef):
                     method.body = apart.statements(method.body)
-            read = (self_attribute(p) == held.attribute for p in ast.walk(made))
+            read = (self_attribute(p) == held.attribute for p in walk(made))
             if apart.whole and not any(read):
                 node.body = made.body
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class _Held:
 
 def _held(origin: Origin, start: ast.FunctionDef) -> list[_Held]:
     appended: dict[str, list[tuple[str, ...]]] = {}
-    for part in ast.walk(start):
+    for part in walk(start):
         match part:
             case ast.Call(func=ast.Attribute(value=owner, attr="append"), args=[one]):
                 keys = tuple(_parts(origin, one))
@@ -147,7 +152,7 @@ class _Apart:
         """The list of one key, in the place of the whole."""
         apart = self
 
-        class Put(ast.NodeTransformer):
+        class Put(NodeTransformer):
             def visit_Name(self, node: ast.Name) -> ast.expr:
                 if apart.held.local and node.id == apart.held.local:
                     node.id = f"{node.id}_{key}"
@@ -159,10 +164,10 @@ class _Apart:
                     node.attr = f"{node.attr}_{key}"
                 return node
 
-        return Put().visit(copy.deepcopy(node))
+        return Put().visit(cloned(node))
 
     def _appended(self, node: ast.Expr, key: str, layer: ast.expr) -> ast.stmt:
-        call = copy.deepcopy(node.value)
+        call = cloned(node.value)
         assert isinstance(call, ast.Call)
         call.func = self._of(call.func, key)
         call.args = [layer]
@@ -201,7 +206,7 @@ class _Apart:
                 return
         read = _Read(title, self.held.keys)
         node.body = [read.visit(part) for part in node.body]
-        left = (is_name(p, title) for part in node.body for p in ast.walk(part))
+        left = (is_name(p, title) for part in node.body for p in walk(part))
         self.whole &= not any(left)
 
     def _lists(self, source: ast.expr) -> list[ast.expr] | None:
@@ -224,7 +229,7 @@ def _zipped(lists: list[ast.expr]) -> ast.expr:
     return ast.Call(ast.Name("zip", ast.Load()), lists, [])
 
 
-class _Read(ast.NodeTransformer):
+class _Read(NodeTransformer):
     """Reads items, or attributes, of an element as what the loop calls them."""
 
     def __init__(self, title: str, keys: tuple[str, ...]):

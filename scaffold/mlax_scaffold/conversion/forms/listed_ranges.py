@@ -9,6 +9,7 @@ import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, replaced
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _ARRAYS = ("jax.numpy.array", "jax.numpy.asarray")
 
@@ -17,10 +18,10 @@ def without_listed_ranges(origin: Origin) -> None:
     """Write them so, in place."""
     if origin.uses("jax"):
         _Ranges(origin).visit(origin.tree)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
-class _Ranges(ast.NodeTransformer):
+class _Ranges(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
 
@@ -58,7 +59,7 @@ class _Ranges(ast.NodeTransformer):
 def _is_arithmetic(node: ast.expr, local: str) -> bool:
     """Whether an expression is numbers and a name, added, multiplied and raised, and has the name once."""
     plain = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Name, ast.operator, ast.unaryop)
-    parts = [*ast.walk(node)]
+    parts = [*walk(node)]
     return sum(is_name(p, local) for p in parts) == 1 and all(
         isinstance(p, (*plain, ast.expr_context, ast.Attribute)) for p in parts
     )

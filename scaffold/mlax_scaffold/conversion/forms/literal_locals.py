@@ -6,9 +6,9 @@ What is declared while such a name is a literal number is declared with the numb
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.trees import expression, is_name, replaced
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 
 def sizes_of(start: ast.FunctionDef) -> dict[str, ast.expr]:
@@ -53,7 +53,7 @@ def with_literal_locals(node: ast.ClassDef) -> None:
 
 def _counts(start: ast.FunctionDef) -> dict[str, int]:
     found: dict[str, int] = {}
-    for part in ast.walk(start):
+    for part in walk(start):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             found[part.id] = found.get(part.id, 0) + 1
     return found
@@ -63,12 +63,12 @@ def _stored(body: list[ast.stmt]) -> set[str]:
     return {
         p.id
         for s in body
-        for p in ast.walk(s)
+        for p in walk(s)
         if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)
     }
 
 
-class _Numbers(ast.NodeTransformer):
+class _Numbers(NodeTransformer):
     def __init__(self, again: set[str]):
         self.again = again
         self.known: dict[str, ast.Constant] = {}
@@ -113,7 +113,7 @@ class _Numbers(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         known = self.known.get(node.id) if isinstance(node.ctx, ast.Load) else None
-        return ast.copy_location(copy.deepcopy(known), node) if known else node
+        return ast.copy_location(cloned(known), node) if known else node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
         return node
@@ -145,7 +145,7 @@ def _is_read(body: list[ast.stmt], local: str) -> bool:
     for part in body:
         loads = any(
             is_name(p, local) and isinstance(p.ctx, ast.Load | ast.Del)  # type: ignore[attr-defined]
-            for p in ast.walk(part)
+            for p in walk(part)
         )
         if loads or (isinstance(part, ast.AugAssign) and is_name(part.target, local)):
             return True

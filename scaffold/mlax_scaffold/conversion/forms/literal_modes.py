@@ -12,6 +12,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 _FLAGS = {
     **dict.fromkeys(
@@ -42,8 +43,8 @@ def with_called_modes(origin: Origin) -> None:
 
 
 def _without_rates(origin: Origin, node: ast.ClassDef) -> None:
-    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
-    for part in ast.walk(node):
+    calls = [part for part in walk(node) if isinstance(part, ast.Call)]
+    for part in walk(node):
         making: ast.expr | None = None
         called: list[ast.Call] = []
         if isinstance(part, ast.Call):
@@ -64,13 +65,13 @@ def _infers(call: ast.Call) -> bool:
 
 def _called_in_mode(origin: Origin, node: ast.ClassDef) -> None:
     kept: dict[str, ast.keyword] = {}
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Assign) and len(part.targets) == 1:
             attribute = self_attribute(part.targets[0])
             flag = _taken(origin, part.value) if attribute else None
             if attribute is not None and flag is not None:
                 kept[attribute] = flag
-    for part in ast.walk(node):
+    for part in walk(node):
         if not isinstance(part, ast.Call):
             continue
         flag = _taken(origin, part.func) or kept.get(self_attribute(part.func) or "")

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.trees import replaced
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def inlined(node: ast.ClassDef) -> None:
@@ -21,7 +26,7 @@ def inlined(node: ast.ClassDef) -> None:
 def _inline(method: ast.FunctionDef) -> None:
     assigned: dict[str, list[ast.Assign]] = {}
     stored: list[str] = []
-    for part in ast.walk(method):
+    for part in walk(method):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             stored.append(part.id)
         if isinstance(part, ast.Assign) and isinstance(part.value, ast.Lambda):
@@ -44,7 +49,7 @@ def _plain(made: ast.Lambda) -> bool:
     return not (given.vararg or given.kwarg or given.kwonlyargs or given.defaults)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     """Writes one function out."""
 
     def __init__(self, name: str, made: ast.Lambda):
@@ -70,7 +75,7 @@ class _Calls(ast.NodeTransformer):
         bound = dict(zip(names, node.args, strict=False))
         read = [
             p.id
-            for p in ast.walk(self.made.body)
+            for p in walk(self.made.body)
             if isinstance(p, ast.Name) and p.id in bound
         ]
         # What is computed would be computed several times.
@@ -81,11 +86,11 @@ class _Calls(ast.NodeTransformer):
         if node.keywords or len(names) != len(node.args) or twice:
             self.left += 1
             return node
-        body = _Texts().visit(replaced(copy.deepcopy(self.made.body), bound))
-        return ast.copy_location(ast.fix_missing_locations(body), node)
+        body = _Texts().visit(replaced(cloned(self.made.body), bound))
+        return ast.copy_location(located(body), node)
 
 
-class _Texts(ast.NodeTransformer):
+class _Texts(NodeTransformer):
     """Texts in formatted strings, as parts of these."""
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
@@ -107,7 +112,7 @@ class _Texts(ast.NodeTransformer):
 
 
 def _without(method: ast.FunctionDef, place: ast.stmt) -> None:
-    for part in ast.walk(method):
+    for part in walk(method):
         for field in ("body", "orelse"):
             body = getattr(part, field, None)
             if isinstance(body, list) and place in body:

@@ -7,13 +7,13 @@ def resnet18(classes): return ResNet([2, 2], classes)   is (2, 2, 2, 2) unless a
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
 from mlax_scaffold.conversion.source.arguments_of import beside_self
 from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, names, without_docstring
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 def with_made_class(origin: Origin, thing: str) -> None:
@@ -42,7 +42,7 @@ def with_made_class(origin: Origin, thing: str) -> None:
         for k, v in given.items()
         if isinstance(v, ast.expr) and not _is_left(v) and not is_name(v, k)
     }
-    made = copy.deepcopy(known)
+    made = cloned(known)
     made.name = thing
     _give(made, values)
     others = (c for c in origin.classes.values() if c is not known)
@@ -52,7 +52,7 @@ def with_made_class(origin: Origin, thing: str) -> None:
     origin.tree.body = [*body, ast.copy_location(made, known)]
     for cached in ("classes", "functions", "assigned"):
         origin.__dict__.pop(cached, None)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _with_sequence(origin: Origin, thing: str) -> bool:
@@ -79,7 +79,7 @@ def _with_sequence(origin: Origin, thing: str) -> bool:
     assert isinstance(node, ast.ClassDef)
     start = node.body[0]
     assert isinstance(start, ast.FunctionDef)
-    start.args = copy.deepcopy(function.args)
+    start.args = cloned(function.args)
     start.args.args.insert(0, ast.arg("self"))
     layers = ast.Attribute(ast.Name("self", ast.Load()), "layers", ast.Store())
     start.body += [*before, ast.Assign([layers], made)]
@@ -87,12 +87,12 @@ def _with_sequence(origin: Origin, thing: str) -> bool:
         node.body.insert(0, function.body[0])
     body = origin.tree.body
     body[body.index(function)] = ast.copy_location(node, function)
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.stmt) and not hasattr(part, "lineno"):
             ast.copy_location(part, function)
     for cached in ("classes", "functions", "assigned"):
         origin.__dict__.pop(cached, None)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
     return True
 
 
@@ -106,7 +106,7 @@ def _made(origin: Origin, thing: str) -> ast.Call | None:
     if function is not None:
         match without_docstring(function.body):
             case [ast.Return(value=ast.Call() as call)]:
-                return copy.deepcopy(call)
+                return cloned(call)
     return None
 
 

@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_none, literal, targets
 from mlax_scaffold.conversion.source.vocabulary import KEYS, flags, is_key
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 
 def without_mapped_flags(origin: Origin) -> None:
@@ -21,12 +22,12 @@ def without_mapped_flags(origin: Origin) -> None:
                 _Mapped(origin, method).visit(method)
 
 
-class _Mapped(ast.NodeTransformer):
+class _Mapped(NodeTransformer):
     def __init__(self, origin: Origin, method: ast.FunctionDef):
         self.origin = origin
         self.keys = {key for key in KEYS if is_key(method, key)}
         self.functions = {*origin.functions}
-        for part in ast.walk(method):
+        for part in walk(method):
             if isinstance(part, ast.Assign) and holds_keys(origin, part.value):
                 self.keys |= {*targets(part)}
             elif isinstance(part, ast.FunctionDef) and part is not method:
@@ -55,7 +56,7 @@ class _Mapped(ast.NodeTransformer):
                 else:
                     made = ast.Tuple([ast.Constant(a) for a in left], ast.Load())
                     keyword.value = ast.copy_location(made, keyword.value)
-                    ast.fix_missing_locations(keyword.value)
+                    located(keyword.value)
         node.args = [node.args[i] for i in kept]
         return node
 

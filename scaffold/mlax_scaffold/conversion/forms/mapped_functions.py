@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, located
 
 
 def without_mapped_functions(origin: Origin) -> None:
@@ -27,10 +27,10 @@ def without_mapped_functions(origin: Origin) -> None:
             function.decorator_list = []
     if mapped:
         _Uses(mapped).visit(origin.tree)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
-class _Uses(ast.NodeTransformer):
+class _Uses(NodeTransformer):
     def __init__(self, mapped: Mapping[str, ast.Call]):
         self.mapped = mapped
 
@@ -38,6 +38,6 @@ class _Uses(ast.NodeTransformer):
         known = self.mapped.get(node.id)
         if known is None or not isinstance(node.ctx, ast.Load):
             return node
-        made = copy.deepcopy(known)
+        made = cloned(known)
         made.args = [node]
         return ast.copy_location(made, node)

@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS, flags, is_key
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 
 def without_mapped_lambdas(origin: Origin) -> None:
@@ -30,14 +31,14 @@ def without_mapped_lambdas(origin: Origin) -> None:
             if isinstance(method, ast.FunctionDef):
                 _Lambdas(origin, method).visit(method)
                 _without_unread_modes(method)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
-class _Lambdas(ast.NodeTransformer):
+class _Lambdas(NodeTransformer):
     def __init__(self, origin: Origin, method: ast.FunctionDef):
         self.origin = origin
         self.keys = {key for key in KEYS if is_key(method, key)}
-        for part in ast.walk(method):
+        for part in walk(method):
             if isinstance(part, ast.Assign) and holds_keys(origin, part.value):
                 self.keys |= {*targets(part)}
 

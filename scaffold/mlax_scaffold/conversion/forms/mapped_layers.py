@@ -17,7 +17,6 @@ one after another. Those that `setup` makes are a list: `self.critics = [Critic(
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -32,6 +31,7 @@ from mlax_scaffold.conversion.source.trees import (
     statement,
     with_names,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _VMAPS = ("flax.linen.vmap", "flax.linen.transforms.vmap")
 _SCANS = ("flax.linen.scan", "flax.linen.transforms.scan")
@@ -90,7 +90,7 @@ def without_mapped_layers(origin: Origin) -> None:
         for method in methods:
             if method.name == "__call__" or (kept and method.name != "setup"):
                 _Layers(origin, kept).method(method)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _scanned(origin: Origin, call: ast.expr) -> _Several | None:
@@ -147,7 +147,7 @@ class _Layers:
         """Change its statements in place."""
         self.read = {
             p.id
-            for p in ast.walk(method)
+            for p in walk(method)
             if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
         }
         method.body = [made for s in method.body for made in self._statement(s)]
@@ -204,7 +204,7 @@ class _Layers:
         if loop is not None:
             yield from loop
             return
-        for call in [c for c in ast.walk(node) if isinstance(c, ast.Call)]:
+        for call in [c for c in walk(node) if isinstance(c, ast.Call)]:
             yield from self._called(call)
         yield with_names(node, self.wrapped)
 
@@ -216,14 +216,14 @@ class _Layers:
         func = call.func
         if (title := self_attribute(func)) and title in self.attributes:
             one = name(f"one_of_{title}")
-            return _Run(self.attributes[title], one, copy.deepcopy(func))
+            return _Run(self.attributes[title], one, cloned(func))
         if isinstance(func, ast.Name) and func.id in self.layers:
             several, layer = self.known[func.id], self.layers[func.id]
         elif isinstance(func, ast.Call) and (known := self._maker(func)) is not None:
             several, layer = known, ast.Call(known.layer, func.args, func.keywords)
         else:
             return None
-        layer = copy.deepcopy(layer)
+        layer = cloned(layer)
         if isinstance(layer.func, ast.Call):
             layer.func = layer.func.args[0]
         layer.func = self.wrapped.get(getattr(layer.func, "id", ""), layer.func)
@@ -280,7 +280,7 @@ class _Layers:
             expression("x[i]", x=a, i=name(member)) if at == 0 else a
             for a, at in zip(call.args, places, strict=False)
         ]
-        one = ast.Call(copy.deepcopy(found.layer), given, call.keywords)
+        one = ast.Call(cloned(found.layer), given, call.keywords)
         added = expression(f"{members}.append(y)", y=one)
         yield ast.copy_location(statement(f"{members} = []"), call)
         loop = found.loop(member, [ast.Expr(added)], numbered=0 in places)

@@ -8,7 +8,6 @@ q = jnp.stack([c(x) for c in self.critics], axis=0)
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
@@ -20,6 +19,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 _MAPS = ("equinox.filter_vmap", "jax.vmap", "flax.nnx.vmap")
 
@@ -33,7 +33,7 @@ def with_called_members(
     method.body = [part for part in method.body if part not in calls.used]
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, origin: Origin, method: ast.FunctionDef, stacked: set[str]):
         self.origin, self.stacked = origin, stacked
         self.local = {p.name: p for p in method.body if isinstance(p, ast.FunctionDef)}
@@ -60,7 +60,7 @@ class _Calls(ast.NodeTransformer):
             jnp=name(self.origin.name_of("jax.numpy") or "@module:jnp"),
             a=ast.ListComp(made, [loop]),
         )
-        for part in ast.walk(stack):
+        for part in walk(stack):
             if isinstance(part, ast.expr):
                 ast.copy_location(part, node)
         return stack
@@ -73,10 +73,10 @@ class _Calls(ast.NodeTransformer):
         makers = {
             p.func.id
             for node in self.origin.classes.values()
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Assign)
             and self_attribute(part.targets[0]) == self_attribute(layers)
-            for p in ast.walk(part.value)
+            for p in walk(part.value)
             if isinstance(p, ast.Call) and isinstance(p.func, ast.Name)
         }
         called = [
@@ -87,7 +87,7 @@ class _Calls(ast.NodeTransformer):
         returned = [
             isinstance(part.value, ast.Tuple)
             for method in called
-            for part in ast.walk(method)
+            for part in walk(method)
             if isinstance(part, ast.Return)
         ]
         return bool(returned) and all(returned)
@@ -139,5 +139,5 @@ class _Calls(ast.NodeTransformer):
         match without_docstring(local.body):
             case [ast.Return(value=ast.expr() as value)]:
                 self.used.append(local)
-                return [a.arg for a in local.args.args], copy.deepcopy(value)
+                return [a.arg for a in local.args.args], cloned(value)
         return [], None

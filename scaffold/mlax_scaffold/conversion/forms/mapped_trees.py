@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.forms.partial_maps import MAPS
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import replaced
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, located
 
 _TREES = ("params", "weights", "grads", "updates", "state", "states", "variables")
 """Names of what holds several arrays itself."""
@@ -17,10 +17,10 @@ def without_mapped_trees(origin: Origin) -> None:
     """Write them out in place: what is known of shapes goes through them."""
     if origin.uses("jax") and not origin.uses("optax"):
         _Maps(origin).visit(origin.tree)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
-class _Maps(ast.NodeTransformer):
+class _Maps(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
 
@@ -63,9 +63,9 @@ def _mapped(function: ast.expr, trees: list[ast.expr]) -> ast.expr | None:
 
 def _applied(function: ast.expr, given: list[ast.expr]) -> ast.expr | None:
     if not isinstance(function, ast.Lambda):
-        return ast.Call(copy.deepcopy(function), given, [])
+        return ast.Call(cloned(function), given, [])
     places = function.args
     if len(places.args) != len(given) or places.defaults or places.vararg:
         return None
     known = dict(zip([a.arg for a in places.args], given, strict=True))
-    return replaced(copy.deepcopy(function.body), known)
+    return replaced(cloned(function.body), known)

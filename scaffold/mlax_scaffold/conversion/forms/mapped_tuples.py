@@ -6,16 +6,16 @@ So are `q, k, v = (f(a) for a in (q, k, v))`.
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.trees import is_name, names, replaced
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 def without_mapped_tuples(node: ast.ClassDef) -> None:
     """Write them out in the methods of a class, in place: what is known of shapes goes through them."""
     for method in node.body:
         if isinstance(method, ast.FunctionDef):
-            for part in ast.walk(method):
+            for part in walk(method):
                 for field in ("body", "orelse"):
                     body = getattr(part, field, None)
                     if isinstance(body, list) and body:
@@ -36,7 +36,7 @@ def _one_by_one(node: ast.stmt) -> list[ast.stmt]:
     if set(bound) & (names(body) - {parameter}):
         return [node]
     given = source.elts if isinstance(source, ast.Tuple | ast.List) else []
-    once = sum(is_name(part, parameter) for part in ast.walk(body)) == 1
+    once = sum(is_name(part, parameter) for part in walk(body)) == 1
     apart = len(given) == len(bound) and not any(
         set(bound[:i]) & names(part) or not (once or isinstance(part, ast.Name))
         for i, part in enumerate(given)
@@ -45,9 +45,9 @@ def _one_by_one(node: ast.stmt) -> list[ast.stmt]:
     made: list[ast.stmt] = [] if apart else [node]
     for i, local in enumerate(bound):
         value_of = given[i] if apart else ast.Name(local, ast.Load())
-        value = replaced(copy.deepcopy(body), {parameter: value_of})
+        value = replaced(cloned(body), {parameter: value_of})
         assign = ast.Assign([ast.Name(local, ast.Store())], value)
-        made.append(ast.fix_missing_locations(ast.copy_location(assign, node)))
+        made.append(located(ast.copy_location(assign, node)))
     return made
 
 

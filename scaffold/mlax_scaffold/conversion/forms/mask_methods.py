@@ -14,6 +14,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _FLOATS = ("jax.numpy.float32", "jax.numpy.float16", "jax.numpy.bfloat16")
 
@@ -35,7 +36,7 @@ def with_boolean_masks(origin: Origin) -> None:
                 ) if origin.qualified(dtype) in _FLOATS and _masks_alone(node, method):
                     test = ast.Compare(made, [ast.NotEq()], [ast.Constant(0)])
                     last.value = ast.copy_location(test, made)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _masks_alone(node: ast.ClassDef, made: ast.FunctionDef) -> bool:
@@ -45,7 +46,7 @@ def _masks_alone(node: ast.ClassDef, made: ast.FunctionDef) -> bool:
             continue
         locals_ = {
             t.id
-            for part in ast.walk(method)
+            for part in walk(method)
             if isinstance(part, ast.Assign)
             and isinstance(part.value, ast.Call)
             and self_attribute(part.value.func) == made.name
@@ -54,21 +55,21 @@ def _masks_alone(node: ast.ClassDef, made: ast.FunctionDef) -> bool:
         }
         handed = {
             id(k.value)
-            for part in ast.walk(method)
+            for part in walk(method)
             if isinstance(part, ast.Call)
             for k in part.keywords
             if k.arg is not None and "mask" in k.arg
         }
         asked = {
-            id(part.left) for part in ast.walk(method) if isinstance(part, ast.Compare)
+            id(part.left) for part in walk(method) if isinstance(part, ast.Compare)
         }
         again = {
             id(a)
-            for part in ast.walk(method)
+            for part in walk(method)
             if isinstance(part, ast.Call) and self_attribute(part.func) == made.name
             for a in part.args
         }
-        for part in ast.walk(method):
+        for part in walk(method):
             called = self_attribute(part) == made.name
             read = any(is_name(part, n) for n in locals_) and isinstance(
                 getattr(part, "ctx", None), ast.Load

@@ -8,6 +8,7 @@ from typing import Literal
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import names, self_attribute, targets
+from mlax_scaffold.conversion.source.walking import walk
 
 Use = Literal["added", "kept", "biased", ""]
 """What is done with a mask: it is added, or it says where to attend to, or anything else.
@@ -35,11 +36,11 @@ def _added(function: ast.FunctionDef) -> set[str]:
     """The names and the attributes, `self.mask`, of which that is so."""
     parts = {
         part.targets[0].id: _with_axes(part.value)
-        for part in ast.walk(function)
+        for part in walk(function)
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
     }
     sides: list[ast.expr] = []
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub):
             sides += part.left, part.right
         elif isinstance(part, ast.AugAssign) and isinstance(part.op, ast.Add | ast.Sub):
@@ -130,7 +131,7 @@ class MaskUses:
     ) -> Use:
         if title in _added(function):
             return "added"
-        for part in ast.walk(function):
+        for part in walk(function):
             if isinstance(part, ast.Call):
                 named = [(k.arg, k.value) for k in part.keywords if k.arg]
                 for at, value in (*enumerate(part.args), *named):
@@ -162,7 +163,7 @@ class MaskUses:
         made = [what] if isinstance(what, ast.Call) else []
         if owner is not None:
             made += self._fillings(owner, what)
-        calls = (n for node in made for n in ast.walk(node) if isinstance(n, ast.Call))
+        calls = (n for node in made for n in walk(node) if isinstance(n, ast.Call))
         return {self.origin.qualified(c.func) for c in calls} & _BIASED.keys()
 
     def _kinds(self, owner: ast.ClassDef, what: ast.expr) -> list[ast.ClassDef]:
@@ -175,14 +176,14 @@ class MaskUses:
 
     def _fillings(self, owner: ast.ClassDef, what: ast.expr) -> list[ast.AST]:
         """What sets the attribute that a layer, or an item of a list of layers, is one of."""
-        held = {self_attribute(n) for n in ast.walk(what)} - {None}
+        held = {self_attribute(n) for n in walk(what)} - {None}
         if isinstance(what, ast.Name):
-            for loop in ast.walk(owner):
+            for loop in walk(owner):
                 if isinstance(loop, ast.For | ast.comprehension) and what.id in targets(
                     loop.target
                 ):
-                    held |= {self_attribute(n) for n in ast.walk(loop.iter)}
-        return [node for node in ast.walk(owner) if _fills(node, held)]
+                    held |= {self_attribute(n) for n in walk(loop.iter)}
+        return [node for node in walk(owner) if _fills(node, held)]
 
     def _methods(self, owner: ast.ClassDef) -> list[ast.FunctionDef]:
         """The methods of a class, and of those of the file that it is built on."""

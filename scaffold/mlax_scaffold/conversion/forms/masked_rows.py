@@ -9,12 +9,17 @@ A mask may have a flat form, `flat = mask.view(-1)`, for flat rows. Each layer i
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, literal, names
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _FLAT = ("view", "reshape", "flatten")
 _OF_ROWS = ("view", "reshape", "unsqueeze", "squeeze", "to", "type_as", "float")
@@ -26,7 +31,7 @@ def without_masked_rows(origin: Origin, notes: Notes) -> None:
     torch = origin.name_of("torch")
     if not torch:
         return
-    for node in ast.walk(origin.tree):
+    for node in walk(origin.tree):
         if not isinstance(node, ast.For):
             continue
         for at, part in enumerate(node.body):
@@ -39,7 +44,7 @@ def without_masked_rows(origin: Origin, notes: Notes) -> None:
                 "those that are not sent to it are left out of the sum: it costs as much as all layers",
             )
             node.body[at : at + 1] = made
-            ast.fix_missing_locations(node)
+            located(node)
             break
 
 
@@ -66,7 +71,7 @@ def _rows(torch: str, before: list[ast.stmt], node: ast.stmt) -> list[ast.stmt] 
                 if {flat, whole} & masks:
                     masks |= {flat, whole}
     rewrite = _Rows(torch, masks)
-    made = [rewrite.statement(copy.deepcopy(s)) for s in node.body]
+    made = [rewrite.statement(cloned(s)) for s in node.body]
     kept = [s for s in made if s is not None]
     whole = len(kept) == len(node.body) and rewrite.summed
     return kept if whole and all(map(_is_of_rows, node.body)) else None
@@ -76,14 +81,14 @@ def _is_of_rows(node: ast.stmt) -> bool:
     """Whether each row of what a statement computes is of one row."""
     return all(
         part.func.attr in _OF_ROWS
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and names(part.func) != {"self"}
     )
 
 
-class _Rows(ast.NodeTransformer):
+class _Rows(NodeTransformer):
     def __init__(self, torch: str, masks: Collection[str]):
         self.torch, self.masks = torch, masks
         self.summed = False

@@ -15,7 +15,6 @@ scores = scores.masked_fill(mask.mask, -inf)        scores = scores.masked_fill(
 from __future__ import annotations
 
 import ast
-import copy
 import re
 
 from mlax_scaffold.conversion.source.arguments_of import beside_self, method_of
@@ -26,13 +25,19 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def without_masks_of_calls(origin: Origin) -> None:
     """Write such classes, and what makes and reads their objects, in place."""
     if not origin.uses("torch"):
         return
-    functions = [n for n in ast.walk(origin.tree) if isinstance(n, ast.FunctionDef)]
+    functions = [n for n in walk(origin.tree) if isinstance(n, ast.FunctionDef)]
     for node in [*origin.classes.values()]:
         titles = _titles(node)
         if not titles:
@@ -49,7 +54,7 @@ def without_masks_of_calls(origin: Origin) -> None:
         origin.tree.body[at] = function
         for cached in ("classes", "functions", "assigned"):
             origin.__dict__.pop(cached, None)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _titles(node: ast.ClassDef) -> set[str]:
@@ -58,7 +63,7 @@ def _titles(node: ast.ClassDef) -> set[str]:
     if start is None or any(not is_name(b, "object") for b in node.bases):
         return set()
     stored = _stored(start)
-    read = [p for p in ast.walk(start) if self_attribute(p)]
+    read = [p for p in walk(start) if self_attribute(p)]
     last = start.body[-1]
     while isinstance(last, ast.With):
         last = last.body[-1]
@@ -84,7 +89,7 @@ def _titles(node: ast.ClassDef) -> set[str]:
 def _stored(start: ast.FunctionDef) -> list[str | None]:
     return [
         self_attribute(p)
-        for p in ast.walk(start)
+        for p in walk(start)
         if isinstance(p, ast.Attribute) and isinstance(p.ctx, ast.Store)
     ]
 
@@ -93,12 +98,12 @@ def _held(function: ast.FunctionDef, title: str) -> set[str] | None:
     """The locals that are objects of a class; None where one is made for anything else."""
     calls = {
         id(p.func)
-        for p in ast.walk(function)
+        for p in walk(function)
         if isinstance(p, ast.Call) and is_name(p.func, title)
     }
     found: set[str] = set()
     bound: set[int] = set()
-    for part in ast.walk(function):
+    for part in walk(function):
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=ast.Call(func=func)):
                 if id(func) in calls:
@@ -106,7 +111,7 @@ def _held(function: ast.FunctionDef, title: str) -> set[str] | None:
                     bound.add(id(func))
             case ast.Attribute(value=ast.Call(func=func)):
                 bound |= {id(func)} & calls
-    read = sum(is_name(p, title) for p in ast.walk(function))
+    read = sum(is_name(p, title) for p in walk(function))
     return found if len(bound) == len(calls) == read else None
 
 
@@ -119,13 +124,13 @@ def _function(origin: Origin, node: ast.ClassDef) -> ast.FunctionDef:
     local = str(_stored(start)[0]).lstrip("_")
     while local in names(start) or local in (a.arg for a in start.args.args):
         local += "_"
-    body = [_Local(local).visit(copy.deepcopy(s)) for s in start.body]
+    body = [_Local(local).visit(cloned(s)) for s in start.body]
     body.append(ast.Return(ast.Name(local, ast.Load())))
     made = ast.FunctionDef(title, beside_self(start.args), body, [], None)
     return ast.copy_location(made, node)
 
 
-class _Local(ast.NodeTransformer):
+class _Local(NodeTransformer):
     """What an object holds as a local."""
 
     def __init__(self, local: str):
@@ -138,7 +143,7 @@ class _Local(ast.NodeTransformer):
         return ast.copy_location(ast.Name(self.local, node.ctx), node)
 
 
-class _Written(ast.NodeTransformer):
+class _Written(NodeTransformer):
     def __init__(self, title: str, function: str, titles: set[str], held: set[str]):
         self.title, self.function = title, function
         self.titles, self.held = titles, held

@@ -17,6 +17,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import same
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 
 def with_merged_layers(origin: Origin) -> None:
@@ -26,7 +27,7 @@ def with_merged_layers(origin: Origin) -> None:
             _Merged().visit(node)
 
 
-class _Merged(ast.NodeTransformer):
+class _Merged(NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.stmt:
         self.generic_visit(node)
         match node:
@@ -37,7 +38,7 @@ class _Merged(ast.NodeTransformer):
                 value = _merged(node.test, first, second)
                 if value is not None:
                     made = ast.copy_location(ast.Assign([one], value), node)
-                    return ast.fix_missing_locations(made)
+                    return located(made)
         return node
 
 

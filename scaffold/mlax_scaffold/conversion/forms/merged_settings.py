@@ -14,7 +14,6 @@ and a class that is given them as `**kwargs` has a parameter for each.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.source.arguments_of import defaults_of, method_of
@@ -28,6 +27,12 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def without_merged_settings(origin: Origin) -> None:
@@ -36,7 +41,7 @@ def without_merged_settings(origin: Origin) -> None:
         start = method_of(node, "__init__")
         if start is not None and is_layer_class(origin, node):
             _write(origin, node, start)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _write(origin: Origin, node: ast.ClassDef, start: ast.FunctionDef) -> None:
@@ -158,7 +163,7 @@ def _replace(
     if start.args.kwarg is not None and start.args.kwarg.arg == given:
         start.args.kwarg = None
         start.args.kwonlyargs += [ast.arg(key) for key in entries]
-        start.args.kw_defaults += [copy.deepcopy(v) for v in entries.values()]
+        start.args.kw_defaults += [cloned(v) for v in entries.values()]
         reading = _Read(target, None, {*entries})
         kept = [
             ast.copy_location(s, start)
@@ -191,7 +196,7 @@ def _replace(
             method.body = [reading.statement(s) for s in method.body]
 
 
-class _Read(ast.NodeTransformer):
+class _Read(NodeTransformer):
     """Reads settings of what the dictionary was merged with, or as parameters."""
 
     def __init__(self, target: ast.expr, given: str | None, entries: set[str]):
@@ -214,7 +219,7 @@ class _Read(ast.NodeTransformer):
             self._key(part) == key
             for method in node.body
             if method is not start
-            for part in ast.walk(method)
+            for part in walk(method)
         )
         return ast.parse(f"self.{key} = {key}").body[0] if read else None
 
@@ -256,7 +261,7 @@ class _Read(ast.NodeTransformer):
             if not isinstance(self.target, ast.Name)
             else ast.Name(self.given)
         )
-        read = copy.deepcopy(whole)
+        read = cloned(whole)
         read.ctx = ast.Load()  # type: ignore[attr-defined]
         made = ast.Subscript(read, ast.Constant(key), ast.Load())
         return ast.copy_location(made, node)

@@ -8,11 +8,11 @@ x = layer(x)
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, same
 from mlax_scaffold.conversion.source.vocabulary import INFERENCE, TRAINING
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
 
 def without_mode_branches(origin: Origin) -> None:
@@ -21,7 +21,7 @@ def without_mode_branches(origin: Origin) -> None:
         _Branches().visit(node)
 
 
-class _Branches(ast.NodeTransformer):
+class _Branches(NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         self.generic_visit(node)
         layer = _asked(node.test)
@@ -67,6 +67,6 @@ def _common(layer: str, one: ast.expr, other: ast.expr) -> ast.expr | None:
 def _plain(layer: str, node: ast.expr) -> ast.Call | None:
     if not isinstance(node, ast.Call) or not is_name(node.func, layer):
         return None
-    made = copy.deepcopy(node)
+    made = cloned(node)
     made.keywords = [k for k in made.keywords if k.arg not in {*TRAINING, *INFERENCE}]
     return made

@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import names
 from mlax_scaffold.conversion.source.vocabulary import INFERENCE, TRAINING, flags
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _FRAMEWORKS = ("flax", "nnx", "equinox", "haiku")
 _DEEP = 3
@@ -34,7 +35,7 @@ def with_mode_inputs(origin: Origin, thing: str) -> None:
             calls = [c for _, c in calls_of(origin, node.name, used)]
             for argument in (*call.args.args[1:], *call.args.kwonlyargs):
                 _renamed(call, argument, calls)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _renamed(call: ast.FunctionDef, argument: ast.arg, calls: list[ast.Call]) -> None:
@@ -53,7 +54,7 @@ def _renamed(call: ast.FunctionDef, argument: ast.arg, calls: list[ast.Call]) ->
             if keyword.arg == old:
                 keyword.arg = title
     argument.arg = title
-    for part in ast.walk(call):
+    for part in walk(call):
         if isinstance(part, ast.Name) and part.id == old:
             part.id = title
 

@@ -14,14 +14,13 @@ from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, with_names
 from mlax_scaffold.conversion.source.vocabulary import INFERENCE, TRAINING
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def without_mode_rates(origin: Origin, notes: Notes) -> None:
     """Write them so, in place, where nothing else reads such a local."""
     _remark_drops(origin, notes)
-    for function in [
-        n for n in ast.walk(origin.tree) if isinstance(n, ast.FunctionDef)
-    ]:
+    for function in [n for n in walk(origin.tree) if isinstance(n, ast.FunctionDef)]:
         for part in list(function.body):
             match part:
                 case ast.Assign(
@@ -31,18 +30,18 @@ def without_mode_rates(origin: Origin, notes: Notes) -> None:
                     if rate is not None and _only_dropped(function, local):
                         kept = [s for s in function.body if s is not part]
                         function.body = [with_names(s, {local: rate}) for s in kept]
-        for call in ast.walk(function):
+        for call in walk(function):
             if isinstance(call, ast.Call) and _drops(call):
                 call.args = [_of_training(a) for a in call.args]
                 for keyword in call.keywords:
                     keyword.value = _of_training(keyword.value)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _remark_drops(origin: Origin, notes: Notes) -> None:
     """Say of what drops in classes and functions that know of no mode."""
     for node in (*origin.classes.values(), *origin.functions.values()):
-        parts = [*ast.walk(node)]
+        parts = [*walk(node)]
         read = {
             getattr(p, "id", getattr(p, "attr", getattr(p, "arg", ""))) for p in parts
         }
@@ -85,10 +84,10 @@ def _drops(call: ast.Call) -> bool:
 
 def _only_dropped(function: ast.FunctionDef, local: str) -> bool:
     """Whether a local is assigned once, and read as an argument of dropout alone."""
-    found = [n for n in ast.walk(function) if is_name(n, local)]
+    found = [n for n in walk(function) if is_name(n, local)]
     given = [
         argument
-        for call in ast.walk(function)
+        for call in walk(function)
         if isinstance(call, ast.Call) and _drops(call)
         for argument in (*call.args, *(k.value for k in call.keywords))
         if is_name(argument, local)

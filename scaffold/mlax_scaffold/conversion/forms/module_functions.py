@@ -7,7 +7,6 @@ return self.criterion(logits, labels)    becomes    return F.cross_entropy(logit
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.rows.tables.torch_functional import (
     MODULE_ARGUMENTS,
@@ -16,6 +15,12 @@ from mlax_scaffold.conversion.rows.tables.torch_functional import (
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _FUNCTIONAL = "functional_"
 """What the code that is added calls PyTorch's functions."""
@@ -39,10 +44,10 @@ def without_module_functions(origin: Origin) -> None:
             f"import torch.nn.functional as {_FUNCTIONAL}"
         ).body
         origin.__dict__.pop("imports", None)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
         self.attributes: dict[str, ast.Call] = {}
@@ -70,10 +75,8 @@ class _Calls(ast.NodeTransformer):
             return node
         self.made = True
         func = ast.parse(f"{_FUNCTIONAL}.{MODULES[title]}", mode="eval").body
-        told = [*copy.deepcopy(_keywords(title, making)), *node.keywords]
-        return ast.fix_missing_locations(
-            ast.copy_location(ast.Call(func, node.args, told), node)
-        )
+        told = [*cloned(_keywords(title, making)), *node.keywords]
+        return located(ast.copy_location(ast.Call(func, node.args, told), node))
 
 
 def _title(origin: Origin, call: ast.expr) -> str:
@@ -90,12 +93,12 @@ def _title(origin: Origin, call: ast.expr) -> str:
 def _with_locals_written(origin: Origin, function: ast.FunctionDef) -> None:
     """Write what makes the module of a local, `loss = nn.MSELoss()`, where it is called, in place."""
     reads: dict[str, set[int]] = {}
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             reads.setdefault(part.id, set()).add(id(part))
     blocks = [
         body
-        for part in ast.walk(function)
+        for part in walk(function)
         for field in ("body", "orelse")
         if isinstance(body := getattr(part, field, None), list)
     ]
@@ -109,7 +112,7 @@ def _with_locals_written(origin: Origin, function: ast.FunctionDef) -> None:
     for local, places in held.items():
         stored = [
             p
-            for p in ast.walk(function)
+            for p in walk(function)
             if isinstance(p, ast.Name)
             and p.id == local
             and isinstance(p.ctx, ast.Store)
@@ -118,7 +121,7 @@ def _with_locals_written(origin: Origin, function: ast.FunctionDef) -> None:
             [
                 p
                 for s in body[body.index(made) + 1 :]
-                for p in ast.walk(s)
+                for p in walk(s)
                 if isinstance(p, ast.Call) and is_name(p.func, local)
             ]
             for body, made in places
@@ -129,7 +132,7 @@ def _with_locals_written(origin: Origin, function: ast.FunctionDef) -> None:
             continue
         for (body, made), found in zip(places, calls, strict=True):
             for call in found:
-                call.func = copy.deepcopy(made.value)
+                call.func = cloned(made.value)
             body[body.index(made)] = ast.copy_location(ast.Pass(), made)
 
 
@@ -164,12 +167,10 @@ def _made(
                     if self_attribute(keyword.value) is not None:
                         continue
                     own = ast.parse(f"self.{attribute}_{keyword.arg}", mode="eval").body
-                    store = copy.deepcopy(own)
+                    store = cloned(own)
                     store.ctx = ast.Store()  # type: ignore[attr-defined]
                     assign = ast.Assign([store], keyword.value)
-                    kept.append(
-                        ast.fix_missing_locations(ast.copy_location(assign, statement))
-                    )
+                    kept.append(located(ast.copy_location(assign, statement)))
                     keyword.value = own
                 start.body[at : at + 1] = kept
                 found[attribute] = ast.Call(call.func, [], keywords)
@@ -180,10 +181,10 @@ def _made(
 
 def _is_else_used(node: ast.ClassDef, attribute: str) -> bool:
     """Whether an attribute is anything else than called, in the methods of its class."""
-    uses = [p for p in ast.walk(node) if self_attribute(p) == attribute]
+    uses = [p for p in walk(node) if self_attribute(p) == attribute]
     called = [
         p
-        for p in ast.walk(node)
+        for p in walk(node)
         if isinstance(p, ast.Call) and self_attribute(p.func) == attribute and p.args
     ]
     return len(uses) != len(called) + 1

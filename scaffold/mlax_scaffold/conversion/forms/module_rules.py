@@ -30,6 +30,12 @@ from mlax_scaffold.conversion.source.trees import (
     is_none,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _ENDS = ("_init", "initializer", "_init_fn")
 
@@ -48,7 +54,7 @@ def without_module_rules(origin: Origin, notes: Notes) -> None:
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method is not start:
                 _of_locals(method)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _absent(origin: Origin, node: ast.ClassDef, start: ast.FunctionDef) -> set[str]:
@@ -60,7 +66,7 @@ def _absent(origin: Origin, node: ast.ClassDef, start: ast.FunctionDef) -> set[s
         if d is not None and is_none(d) and a.endswith(_ENDS)
     }
     places = [a.arg for a in start.args.args[1:]]
-    for call in ast.walk(origin.tree):
+    for call in walk(origin.tree):
         if isinstance(call, ast.Call) and is_name(call.func, node.name):
             found -= {*places[: len(call.args)], *(str(k.arg) for k in call.keywords)}
             if any(k.arg is None for k in call.keywords):
@@ -118,7 +124,7 @@ def _chosen(function: ast.FunctionDef) -> None:
 
 def _of_locals(method: ast.FunctionDef) -> None:
     """Let attributes that are bound beside a local be the local."""
-    for part in ast.walk(method):
+    for part in walk(method):
         match part:
             case ast.Assign(targets=[ast.Name(id=local), ast.Attribute() as other]):
                 pass
@@ -133,7 +139,7 @@ def _of_locals(method: ast.FunctionDef) -> None:
         _Beside(attribute, local).visit(method)
 
 
-class _Absent(ast.NodeTransformer):
+class _Absent(NodeTransformer):
     def __init__(self, gone: set[str]):
         self.gone = gone
 
@@ -143,7 +149,7 @@ class _Absent(ast.NodeTransformer):
         return node
 
 
-class _Held(ast.NodeTransformer):
+class _Held(NodeTransformer):
     def __init__(self, held: dict[str, ast.expr]):
         self.held = held
 
@@ -151,11 +157,11 @@ class _Held(ast.NodeTransformer):
         self.generic_visit(node)
         value = self.held.get(self_attribute(node) or "")
         if value is not None and isinstance(node.ctx, ast.Load):
-            return ast.copy_location(copy.deepcopy(value), node)
+            return ast.copy_location(cloned(value), node)
         return node
 
 
-class _Beside(ast.NodeTransformer):
+class _Beside(NodeTransformer):
     def __init__(self, attribute: str, local: str):
         self.attribute, self.local = attribute, local
 
@@ -166,7 +172,7 @@ class _Beside(ast.NodeTransformer):
         return node
 
 
-class _Either(ast.NodeTransformer):
+class _Either(NodeTransformer):
     """`None or jnp.zeros` is the latter."""
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:

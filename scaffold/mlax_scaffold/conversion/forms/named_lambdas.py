@@ -12,20 +12,21 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.trees import self_attribute, targets
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _LISTS = (ast.ListComp, ast.GeneratorExp, ast.DictComp)
 
 
 def with_named_lambdas(method: ast.FunctionDef) -> None:
     """Write them so, in place."""
-    taken = {p.id for p in ast.walk(method) if isinstance(p, ast.Name)}
-    taken |= {p.arg for p in ast.walk(method) if isinstance(p, ast.arg)}
-    for node in list(ast.walk(method)):
+    taken = {p.id for p in walk(method) if isinstance(p, ast.Name)}
+    taken |= {p.arg for p in walk(method) if isinstance(p, ast.arg)}
+    for node in list(walk(method)):
         for field in ("body", "orelse"):
             block = getattr(node, field, None)
             if isinstance(block, list):
                 setattr(node, field, [s for p in block for s in _named(p, taken)])
-    ast.fix_missing_locations(method)
+    located(method)
 
 
 def _named(node: ast.stmt, taken: set[str]) -> list[ast.stmt]:
@@ -37,13 +38,13 @@ def _named(node: ast.stmt, taken: set[str]) -> list[ast.stmt]:
     return [*(ast.copy_location(f, node) for f in lambdas.found), node]
 
 
-class _Lambdas(ast.NodeTransformer):
+class _Lambdas(NodeTransformer):
     def __init__(self, taken: set[str]):
         self.taken = taken
         self.found: list[ast.FunctionDef] = []
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
-        if not any(map(_calls_each, ast.walk(node.body))):
+        if not any(map(_calls_each, walk(node.body))):
             return node
         title, count = "each", 1
         while title in self.taken:
@@ -59,7 +60,7 @@ def _calls_each(node: ast.AST) -> bool:
     """Whether a comprehension goes over a list of an object and calls what it finds there."""
     if not isinstance(node, _LISTS):
         return False
-    sources = [self_attribute(p) for g in node.generators for p in ast.walk(g.iter)]
+    sources = [self_attribute(p) for g in node.generators for p in walk(g.iter)]
     bound = {t for g in node.generators for t in targets(g.target)}
-    calls = (p.func for p in ast.walk(node) if isinstance(p, ast.Call))
+    calls = (p.func for p in walk(node) if isinstance(p, ast.Call))
     return any(sources) and any(getattr(func, "id", "") in bound for func in calls)

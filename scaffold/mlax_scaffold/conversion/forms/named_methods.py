@@ -17,6 +17,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 
 def without_named_methods(origin: Origin) -> None:
@@ -27,17 +28,17 @@ def without_named_methods(origin: Origin) -> None:
         if framework != "torch":
             if framework and any(m.name == "__call__" for m in methods):
                 _Whole().visit(node)
-                ast.fix_missing_locations(node)
+                located(node)
             continue
         for method in methods:
             if method.args.args and method.args.args[0].arg == "self":
                 _Named(node.name, {m.name: m for m in methods}).visit(method)
         _written_out(node, methods)
         _kept(origin, methods)
-        ast.fix_missing_locations(node)
+        located(node)
 
 
-class _Whole(ast.NodeTransformer):
+class _Whole(NodeTransformer):
     """The layer itself, called by another of its methods: `self(x)`, `self.__call__(x)`."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -47,7 +48,7 @@ class _Whole(ast.NodeTransformer):
         return node
 
 
-class _Named(ast.NodeTransformer):
+class _Named(NodeTransformer):
     def __init__(self, title: str, methods: dict[str, ast.FunctionDef]):
         self.title, self.methods = title, methods
 
@@ -83,12 +84,12 @@ def _written_out(node: ast.ClassDef, methods: list[ast.FunctionDef]) -> None:
     for method in methods:
         if method.name == "__init__" and found:
             _Written(found).visit(method)
-    read = {p.attr for p in ast.walk(node) if isinstance(p, ast.Attribute)}
+    read = {p.attr for p in walk(node) if isinstance(p, ast.Attribute)}
     kept = [m for m in node.body if getattr(m, "name", "") not in {*found} - read]
     node.body = kept or [ast.Pass()]
 
 
-class _Written(ast.NodeTransformer):
+class _Written(NodeTransformer):
     def __init__(self, found: dict[str, tuple[list[str], ast.expr]]):
         self.found = found
 
@@ -106,7 +107,7 @@ def _kept(origin: Origin, methods: list[ast.FunctionDef]) -> None:
     said = {
         part.value
         for method in methods
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.Constant) and isinstance(part.value, str)
     }
     for method in methods:
@@ -115,12 +116,12 @@ def _kept(origin: Origin, methods: list[ast.FunctionDef]) -> None:
         for place in sorted(_set(method) - said):
             reads = [
                 part
-                for part in ast.walk(origin.tree)
+                for part in walk(origin.tree)
                 if isinstance(part, ast.Attribute) and part.attr == place
             ]
             own = [
                 part
-                for part in ast.walk(method)
+                for part in walk(method)
                 if isinstance(part, ast.Attribute) and self_attribute(part) == place
             ]
             if len(own) != len(reads) or place in names(method):
@@ -135,7 +136,7 @@ def _set(method: ast.FunctionDef) -> set[str]:
     for part in method.body:
         read = {
             place
-            for inner in ast.walk(part)
+            for inner in walk(part)
             if isinstance(inner, ast.Attribute)
             and isinstance(inner.ctx, ast.Load)
             and (place := self_attribute(inner))
@@ -146,13 +147,13 @@ def _set(method: ast.FunctionDef) -> set[str]:
                 found.add(place)
         seen |= read | {
             place
-            for inner in ast.walk(part)
+            for inner in walk(part)
             if isinstance(inner, ast.Attribute) and (place := self_attribute(inner))
         }
     return found
 
 
-class _Local(ast.NodeTransformer):
+class _Local(NodeTransformer):
     def __init__(self, place: str):
         self.place = place
 

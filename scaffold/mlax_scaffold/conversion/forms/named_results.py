@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _BASES = ("typing.NamedTuple", "typing_extensions.NamedTuple")
 _DECORATORS = ("dataclasses.dataclass", "flax.struct.dataclass", "chex.dataclass")
@@ -62,7 +63,7 @@ def _returned(node: ast.AST, known: Mapping[str, list[str]]) -> str:
         )
     if not isinstance(node, ast.FunctionDef):
         return ""
-    for part in ast.walk(node):
+    for part in walk(node):
         value = part.value if isinstance(part, ast.Return) else None
         if isinstance(value, ast.Call) and _name(value.func) in known:
             return _name(value.func)
@@ -73,7 +74,7 @@ def _parts(node: ast.AST, returned: Mapping[str, str]) -> dict[str, str]:
     """The attributes that hold what returns such a tuple, and which."""
     return {
         attribute: returned[_name(part.value.func)]
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Assign)
         and isinstance(part.value, ast.Call)
         and _name(part.value.func) in returned
@@ -85,7 +86,7 @@ def _name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-class _Tuples(ast.NodeTransformer):
+class _Tuples(NodeTransformer):
     def __init__(
         self,
         notes: Notes,
@@ -135,7 +136,7 @@ class _Tuples(ast.NodeTransformer):
             if node.attr in fields:
                 at = ast.Constant(fields.index(node.attr))
                 made = ast.Subscript(node.value, at, node.ctx)
-                return ast.copy_location(ast.fix_missing_locations(made), node)
+                return ast.copy_location(located(made), node)
         self.generic_visit(node)
         return node
 

@@ -8,7 +8,6 @@ Several = nn.vmap(Block, variable_axes={"params": 0})       is written where cla
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -24,6 +23,7 @@ from mlax_scaffold.conversion.source.trees import (
     with_names,
 )
 from mlax_scaffold.conversion.source.vocabulary import flags
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _AGAIN = ("remat", "checkpoint", "jit")
 _CALLS = "__call__"
@@ -49,7 +49,7 @@ def with_named_transforms(origin: Origin, thing: str) -> None:
             body[body.index(assigned)] = _located(made, assigned)
         for cached in ("classes", "functions", "assigned"):
             origin.__dict__.pop(cached, None)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class _Transformed:
         return None
 
     def _copied(self) -> ast.ClassDef:
-        made = copy.deepcopy(self.layer)
+        made = cloned(self.layer)
         made.name = self.title
         return made
 
@@ -115,7 +115,7 @@ class _Transformed:
         mapped = {p: a for p, a in zip(places, axes, strict=False) if a is not None}
         if not mapped:
             return None
-        call = copy.deepcopy(one)
+        call = cloned(one)
         given_by_name = [a.arg for a in one.args.kwonlyargs]
         modes = set(flags([*places, *given_by_name])) - set(mapped)
         # `self.training` stands for these wherever it is asked for.
@@ -152,7 +152,7 @@ def _fields(node: ast.ClassDef) -> list[str]:
 
 def _located(node: ast.ClassDef, place: ast.AST) -> ast.ClassDef:
     """A class with lines of its own where it has none."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.stmt | ast.expr) and not hasattr(part, "lineno"):
             ast.copy_location(part, place)
     return node

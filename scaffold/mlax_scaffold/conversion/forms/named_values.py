@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import name, visited
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _LATER = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.ListComp, ast.GeneratorExp)
 _LATER += (ast.SetComp, ast.DictComp)
@@ -13,12 +14,12 @@ _LATER += (ast.SetComp, ast.DictComp)
 
 def without_named_values(origin: Origin) -> None:
     """Write them so in place, where they are computed in any case."""
-    for node in ast.walk(origin.tree):
+    for node in walk(origin.tree):
         for title in ("body", "orelse"):
             body = getattr(node, title, None)
             if isinstance(body, list) and not isinstance(node, ast.ClassDef):
                 setattr(node, title, [s for part in body for s in _before(part)])
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _before(node: ast.stmt) -> list[ast.stmt]:
@@ -37,7 +38,7 @@ def _before(node: ast.stmt) -> list[ast.stmt]:
     return [*(ast.copy_location(m, node) for m in made), node]
 
 
-class _Named(ast.NodeTransformer):
+class _Named(NodeTransformer):
     def __init__(self) -> None:
         self.found: list[ast.NamedExpr] = []
 

@@ -19,13 +19,14 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.known_values import Known
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _OF_MODULES = ("register_buffer", "register_parameter", "add_module", "apply")
 
 
 def without_never_given_flags(origin: Origin, thing: str) -> None:
     """Write the classes so, in place; not the one that is asked for, which others may call."""
-    calls = [part for part in ast.walk(origin.tree) if isinstance(part, ast.Call)]
+    calls = [part for part in walk(origin.tree) if isinstance(part, ast.Call)]
     titles = {keyword.arg for call in calls for keyword in call.keywords}
     most = _most_arguments(origin)
     bases = {ast.unparse(b) for c in origin.classes.values() for b in c.bases}
@@ -48,7 +49,7 @@ def without_never_given_flags(origin: Origin, thing: str) -> None:
             decided = Decided(Known({title: default}, {}))
             forward.body = decided.statements(forward.body)
             without_arguments(forward.args, {title})
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _most_arguments(origin: Origin) -> int:
@@ -57,12 +58,12 @@ def _most_arguments(origin: Origin) -> int:
     for node in origin.classes.values():
         passed = {
             name.id
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.For | ast.comprehension)
-            for name in ast.walk(part.target)
+            for name in walk(part.target)
             if isinstance(name, ast.Name)
         }
-        for part in ast.walk(node):
+        for part in walk(node):
             if not isinstance(part, ast.Call):
                 continue
             func = part.func

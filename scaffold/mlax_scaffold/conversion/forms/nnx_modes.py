@@ -11,6 +11,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 _MODES = ("deterministic", "use_running_average")
 
@@ -30,7 +31,7 @@ def without_nnx_modes(origin: Origin) -> None:
             method.body = kept or [ast.Pass()]
             for other in node.body:
                 _Reads(begun).visit(other)
-        ast.fix_missing_locations(node)
+        located(node)
 
 
 def _begins(node: ast.stmt) -> str | None:
@@ -42,7 +43,7 @@ def _begins(node: ast.stmt) -> str | None:
     return None
 
 
-class _Reads(ast.NodeTransformer):
+class _Reads(NodeTransformer):
     def __init__(self, begun: set[str]):
         self.begun = begun
 

@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _WITHOUT = ("torch.no_grad", "torch.inference_mode")
 _SILENT = (
@@ -22,7 +23,7 @@ _NUMBERS = ("shape", "size", "len", "int", "float", "dim", "numel", "item")
 
 def without_no_grad(origin: Origin) -> None:
     """Write them in place; what a constructor does has no gradient anyway."""
-    for node in ast.walk(origin.tree):
+    for node in walk(origin.tree):
         if isinstance(node, ast.FunctionDef) and node.name != "__init__":
             decorated = [d for d in node.decorator_list if _is_without(origin, d)]
             node.decorator_list = [
@@ -33,7 +34,7 @@ def without_no_grad(origin: Origin) -> None:
             if decorated:
                 _Returns().generic_visit(node)
     _Blocks(origin).visit(origin.tree)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _is_without(origin: Origin, node: ast.expr) -> bool:
@@ -63,7 +64,7 @@ def _is_number(node: ast.expr) -> bool:
     return ast.unparse(called).rpartition(".")[2] in _NUMBERS
 
 
-class _Returns(ast.NodeTransformer):
+class _Returns(NodeTransformer):
     """Detaches what a function returns."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
@@ -78,7 +79,7 @@ class _Returns(ast.NodeTransformer):
         return node
 
 
-class _Blocks(ast.NodeTransformer):
+class _Blocks(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
 
@@ -138,12 +139,12 @@ class _Blocks(ast.NodeTransformer):
         bound: dict[str, ast.stmt] = {}
         for part in node.body:
             _Returns().visit(part)
-            for inner in ast.walk(part):
+            for inner in walk(part):
                 if not isinstance(inner, ast.Assign | ast.AugAssign):
                     continue
                 if isinstance(inner.value, ast.Constant) or _is_number(inner.value):
                     continue
-                for target in ast.walk(inner):
+                for target in walk(inner):
                     stored = isinstance(target, ast.Name) and target.id != "_"
                     if stored and isinstance(target.ctx, ast.Store):  # type: ignore[attr-defined]
                         bound[target.id] = inner  # type: ignore[attr-defined]

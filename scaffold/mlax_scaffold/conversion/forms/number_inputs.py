@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import method_of, with_defaults
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
@@ -18,6 +17,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS, flags
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _TYPES = ("int", "float", "bool", "str")
 
@@ -59,7 +59,7 @@ def hyperparameter(
             f"`{argument.arg}` of the call is a hyperparameter",
             "give it when the layer is made",
         )
-        ast.fix_missing_locations(node)
+        located(node)
 
 
 def _without_unread(origin: Origin, thing: str, notes: Notes) -> None:
@@ -131,7 +131,7 @@ def _is_given(origin: Origin, parameter: str) -> bool:
     """Whether a call of the file names it."""
     return any(
         keyword.arg == parameter
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if isinstance(part, ast.Call)
         for keyword in part.keywords
     )
@@ -164,7 +164,7 @@ def _takes(
         )
         node.body.insert(at, field)
         return True
-    start.args.kwonlyargs.append(ast.arg(title, copy.deepcopy(kind)))
+    start.args.kwonlyargs.append(ast.arg(title, cloned(kind)))
     start.args.kw_defaults.append(default)
     target = ast.Attribute(ast.Name("self", ast.Load()), title, ast.Store())
     kept = ast.Assign([target], ast.Name(title, ast.Load()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 _KINDS = {
     "numbers.Integral": ("int",),
@@ -20,10 +21,10 @@ def with_number_kinds(origin: Origin) -> None:
     """Write them so in place."""
     if origin.uses("numbers"):
         _Kinds(origin).visit(origin.tree)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
-class _Kinds(ast.NodeTransformer):
+class _Kinds(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
 

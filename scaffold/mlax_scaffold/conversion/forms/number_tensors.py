@@ -12,6 +12,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _SAME = ("to", "cuda", "cpu", "float", "double", "item")
 _FUNCTIONS = ("sqrt", "exp", "log", "log2", "tanh")
@@ -33,7 +34,7 @@ def without_number_tensors(origin: Origin) -> None:
             if method.name != "__init__":
                 _Indices(origin).visit(method)
                 continue
-            for part in ast.walk(method):
+            for part in walk(method):
                 match part:
                     case ast.Assign(targets=[target], value=ast.Call() as value) if (
                         self_attribute(target) or isinstance(target, ast.Name)
@@ -45,12 +46,12 @@ def without_number_tensors(origin: Origin) -> None:
     if added and "math" not in origin.imports:
         origin.tree.body.insert(0, ast.Import([ast.alias("math")]))
         origin.__dict__.pop("imports", None)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _is_computed(origin: Origin, value: ast.expr) -> bool:
     """Whether a function of tensors is called, and not a tensor made alone."""
-    calls = [p for p in ast.walk(value) if isinstance(p, ast.Call)]
+    calls = [p for p in walk(value) if isinstance(p, ast.Call)]
     known = {f"torch.{f}" for f in _FUNCTIONS}
     return any(origin.qualified(c.func) in known for c in calls) and any(
         origin.qualified(c.func) in _TENSORS for c in calls
@@ -80,7 +81,7 @@ def _number(origin: Origin, node: ast.expr) -> ast.expr | None:
     return None
 
 
-class _Indices(ast.NodeTransformer):
+class _Indices(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
 

@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _MASKS = ("attn_mask", "mask", "src_mask", "tgt_mask")
 _TRIANGLES = ("tril", "triu")
@@ -30,14 +31,14 @@ def without_numeric_masks(origin: Origin) -> None:
     compared = _Compared(origin, torch)
     owners = {
         id(method): owner
-        for owner in ast.walk(origin.tree)
+        for owner in walk(origin.tree)
         if isinstance(owner, ast.ClassDef)
         for method in owner.body
     }
-    for node in ast.walk(origin.tree):
+    for node in walk(origin.tree):
         if isinstance(node, ast.FunctionDef):
             compared.compare(node, owners.get(id(node)))
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 class _Compared:
@@ -56,11 +57,11 @@ class _Compared:
         self.known = _bound(function)
         made = {
             t
-            for part in ast.walk(function)
+            for part in walk(function)
             if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call)
             for t in targets(part.targets[0])
         }
-        for part in ast.walk(function):
+        for part in walk(function):
             if not isinstance(part, ast.Call):
                 continue
             if self_attribute(part.func) == "register_buffer":
@@ -125,7 +126,7 @@ class _Compared:
     def _numeric(self, function: ast.FunctionDef) -> set[str]:
         """The locals that are such masks."""
         found: set[str] = set()
-        for part in ast.walk(function):
+        for part in walk(function):
             if isinstance(part, ast.Assign) and self._is_numeric(part.value, found):
                 found |= set(targets(part.targets[0]))
         return found
@@ -145,7 +146,7 @@ class _Compared:
 def _bound(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
     """What each local is made of, wherever that is."""
     found: dict[str, list[ast.expr]] = {}
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Assign):
             for title in targets(part.targets[0]):
                 found.setdefault(title, []).append(part.value)
@@ -223,7 +224,7 @@ class _Multiplied:
         last = ast.unparse(value.func).rpartition(".")[2]
         function = self.origin.functions.get(last)
         if function is not None:
-            ends = [n.value for n in ast.walk(function) if isinstance(n, ast.Return)]
+            ends = [n.value for n in walk(function) if isinstance(n, ast.Return)]
             return bool(ends) and all(
                 isinstance(e, ast.Call)
                 and ast.unparse(e.func) != last

@@ -17,6 +17,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def without_open_calls(origin: Origin) -> None:
@@ -48,7 +49,7 @@ def _names_keywords(origin: Origin) -> bool:
         if isinstance(m, ast.FunctionDef)
     }
     known = {*origin.functions, *origin.classes, *origin.imports, *dir(builtins)}
-    for part in ast.walk(origin.tree):
+    for part in walk(origin.tree):
         if not isinstance(part, ast.Call) or all(k.arg is None for k in part.keywords):
             continue
         attribute = self_attribute(part.func)
@@ -63,14 +64,14 @@ def _closed(method: ast.FunctionDef) -> None:
     given = method.args
     titles = {a.arg for a in (given.vararg, given.kwarg) if a is not None}
     handed = 0
-    for part in ast.walk(method):
+    for part in walk(method):
         if isinstance(part, ast.Call):
             handed += sum(_spreads(a, titles) for a in (*part.args, *part.keywords))
-    read = sum(isinstance(p, ast.Name) and p.id in titles for p in ast.walk(method))
+    read = sum(isinstance(p, ast.Name) and p.id in titles for p in walk(method))
     if not titles or handed != read:
         return
     given.vararg = given.kwarg = None
-    for part in ast.walk(method):
+    for part in walk(method):
         if isinstance(part, ast.Call):
             part.args = [a for a in part.args if not _spreads(a, titles)]
             part.keywords = [k for k in part.keywords if not _spreads(k, titles)]
@@ -100,11 +101,11 @@ def without_other_names(origin: Origin) -> None:
                     origin.tree.body.remove(part)
     if known:
         origin.tree.body = [_replaced(s, known) for s in origin.tree.body]
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
 def _replaced(node: ast.stmt, known: dict[str, ast.expr]) -> ast.stmt:
-    for part in ast.walk(node):
+    for part in walk(node):
         for title, value in ast.iter_fields(part):
             if isinstance(value, ast.expr):
                 setattr(part, title, _named(value, known))

@@ -17,6 +17,7 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _POOLS = {
     f"torch.nn.Adaptive{kind}Pool{n}d": (reduction, n)
@@ -42,7 +43,7 @@ def without_open_pools(origin: Origin) -> None:
                         start.body.remove(part)
         if found:
             _Calls(found).visit(node)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _computed(origin: Origin, call: ast.Call) -> str:
@@ -62,7 +63,7 @@ def _computed(origin: Origin, call: ast.Call) -> str:
     return f"(x).{reduction}(dim={dim}, keepdim=True)"
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, found: dict[str, str]):
         self.found = found
 
@@ -72,7 +73,7 @@ class _Calls(ast.NodeTransformer):
         if text is None or len(node.args) != 1:
             return node
         made = expression(text, x=node.args[0])
-        for part in ast.walk(made):
+        for part in walk(made):
             if isinstance(part, ast.expr) and not hasattr(part, "lineno"):
                 ast.copy_location(part, node)
         return ast.copy_location(made, node)

@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import Names, without_docstring
+from mlax_scaffold.conversion.source.walking import located
 
 _LIBRARIES = ("flax.", "equinox.", "haiku.", "torch.")
 
@@ -24,4 +25,4 @@ def without_other_titles(origin: Origin, thing: str) -> None:
     if known:
         origin.__dict__.pop("classes", None)
         Names(known).visit(origin.tree)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)

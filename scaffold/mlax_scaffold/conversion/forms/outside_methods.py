@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def without_outside_methods(origin: Origin, notes: Notes) -> None:
@@ -28,7 +29,7 @@ def without_outside_methods(origin: Origin, notes: Notes) -> None:
         for node in origin.classes.values()
         for method in node.body
         if isinstance(method, ast.FunctionDef) and not _makes_class(method)
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.Attribute)
     }
     flags = _flags(origin)
@@ -69,12 +70,12 @@ def _without_hooks(origin: Origin, notes: Notes) -> None:
                         f"`{ast.unparse(part)}` is left out",
                         "rename the weights of older checkpoints before they are loaded",
                     )
-                    titles = {self_attribute(p) for p in ast.walk(part)}
+                    titles = {self_attribute(p) for p in walk(part)}
                     titles -= {
                         self_attribute(p)
                         for m in node.body
                         if getattr(m, "name", "") not in titles
-                        for p in ast.walk(m)
+                        for p in walk(m)
                     }
                     node.body = [
                         m for m in node.body if getattr(m, "name", "") not in titles
@@ -96,7 +97,7 @@ def _makes(method: ast.FunctionDef, node: ast.ClassDef) -> bool:
     """Whether a method without an object makes one of its class."""
     static = any(ast.unparse(d) == "staticmethod" for d in method.decorator_list)
     return static and any(
-        isinstance(p, ast.Call) and is_name(p.func, node.name) for p in ast.walk(method)
+        isinstance(p, ast.Call) and is_name(p.func, node.name) for p in walk(method)
     )
 
 
@@ -145,7 +146,7 @@ def _calls(method: ast.FunctionDef, titles: set[str]) -> bool:
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in titles
-        for part in ast.walk(method)
+        for part in walk(method)
     )
 
 
@@ -157,7 +158,7 @@ def _changes_parts(method: ast.FunctionDef, sizes: set[str]) -> bool:
         isinstance(part, ast.Attribute)
         and isinstance(part.ctx, ast.Store)
         and (isinstance(part.value, ast.Attribute) or self_attribute(part) in sizes)
-        for part in ast.walk(method)
+        for part in walk(method)
     )
 
 
@@ -173,7 +174,7 @@ def _flags(origin: Origin) -> set[str]:
     given = {
         keyword.arg
         for forward in forwards
-        for part in (ast.walk(forward) if forward is not None else ())
+        for part in (walk(forward) if forward is not None else ())
         if isinstance(part, ast.Call)
         for keyword in part.keywords
     }
@@ -184,7 +185,7 @@ def _asks(method: ast.FunctionDef, flags: set[str]) -> bool:
     """Whether a method calls layers with such a truth."""
     return any(
         keyword.arg in flags and type(literal(keyword.value)) is bool
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.Call)
         for keyword in part.keywords
     )

@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def without_overwritten_inputs(origin: Origin) -> None:
@@ -36,7 +37,7 @@ def without_overwritten_inputs(origin: Origin) -> None:
             if _is_set_first(forward, title) and not _is_given(origin, node, title)
         }
         without_arguments(forward.args, gone)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _is_set_first(forward: ast.FunctionDef, title: str) -> bool:
@@ -54,9 +55,9 @@ def _is_set_first(forward: ast.FunctionDef, title: str) -> bool:
 def _is_given(origin: Origin, node: ast.ClassDef, title: str) -> bool:
     """Whether a class may be called with such an input, as a part of another one, or by itself."""
     others = [c for c in origin.classes.values() if c is not node]
-    if any(is_name(part, node.name) for c in others for part in ast.walk(c)):
+    if any(is_name(part, node.name) for c in others for part in walk(c)):
         return True
-    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+    calls = [part for part in walk(node) if isinstance(part, ast.Call)]
     again = [
         c
         for c in calls

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, name
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _MAKERS = ("jax.custom_jvp", "jax.custom_vjp", "jax.custom_gradient")
 _RULES = ("defjvp", "defvjp", "defjvps")
@@ -50,7 +50,7 @@ def with_rule_apart(origin: Origin, node: ast.FunctionDef) -> ast.FunctionDef:
     if not has_derivative(origin, node):
         return node
     title, inner = node.name, f"{node.name}_with_rule"
-    outer = copy.deepcopy(node)
+    outer = cloned(node)
     outer.decorator_list = []
     given = (*outer.args.posonlyargs, *outer.args.args, *outer.args.kwonlyargs)
     call = ast.Call(name(inner), [name(a.arg) for a in given], [])
@@ -59,14 +59,14 @@ def with_rule_apart(origin: Origin, node: ast.FunctionDef) -> ast.FunctionDef:
     node.args.defaults, node.args.kw_defaults = [], []
     node.args.args = [*node.args.args, *node.args.kwonlyargs]
     node.args.kwonlyargs = []
-    for part in ast.walk(origin.tree):
+    for part in walk(origin.tree):
         if isinstance(part, ast.Name) and part.id == title:
             part.id = inner
     node.name = inner
     origin.tree.body.append(outer)
     for cached in ("functions", "assigned"):
         origin.__dict__.pop(cached, None)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
     return outer
 
 

@@ -9,7 +9,6 @@ What a function makes without a dtype is of that of the weight.
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.forms.leaf_functions import as_lambda, called
 from mlax_scaffold.conversion.forms.straightened import straighten
@@ -24,6 +23,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS, OWN_INITIALIZER
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _PLACES = ("key", "shape", "dtype")
 
@@ -36,7 +36,7 @@ def with_own_initializers(origin: Origin) -> None:
         for method in node.body:
             if isinstance(method, ast.FunctionDef):
                 _Given(origin, method).write()
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 class _Given:
@@ -46,12 +46,12 @@ class _Given:
         self.origin, self.method = origin, method
         self.local = {
             p.name: p
-            for p in ast.walk(method)
+            for p in walk(method)
             if isinstance(p, ast.FunctionDef) and p is not method
         }
 
     def write(self) -> None:
-        for call in ast.walk(self.method):
+        for call in walk(self.method):
             if not isinstance(call, ast.Call):
                 continue
             if self_attribute(call.func) == "param" and len(call.args) > 2:
@@ -62,7 +62,7 @@ class _Given:
                 if str(keyword.arg).endswith("_init"):
                     keyword.value = self._of(keyword.value, []) or keyword.value
         for title, function in self.local.items():
-            uses = [p for p in ast.walk(self.method) if is_name(p, title)]
+            uses = [p for p in walk(self.method) if is_name(p, title)]
             if not uses and _draws(function) and function in self.method.body:
                 self.method.body.remove(function)
 
@@ -122,8 +122,8 @@ def _draws(function: ast.FunctionDef) -> bool:
 
 def whole_function(function: ast.FunctionDef) -> ast.Lambda | None:
     """A function as one expression, also where it takes keys apart; None where it is none."""
-    made = copy.deepcopy(function)
-    for part in ast.walk(made):
+    made = cloned(function)
+    for part in walk(made):
         if isinstance(part, ast.FunctionDef):
             part.body = [s for p in part.body for s in _single(p)]
     straighten(made)

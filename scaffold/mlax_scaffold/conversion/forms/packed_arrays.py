@@ -8,7 +8,6 @@ cls, x = unpack(x, shapes, "b * d")        becomes x = torch.cat([x_0, x_1], dim
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.source.origin import Origin
@@ -20,6 +19,12 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def without_packs(origin: Origin) -> None:
@@ -28,14 +33,14 @@ def without_packs(origin: Origin) -> None:
     if not torch or "einops.pack" not in origin.imports.values():
         return
     calls = _Helpers(origin)
-    for node in ast.walk(origin.tree):
+    for node in walk(origin.tree):
         if isinstance(node, ast.FunctionDef) and node.name not in calls.found:
             calls.visit(node)
             _Packs(origin, torch, node).write()
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
-class _Helpers(ast.NodeTransformer):
+class _Helpers(NodeTransformer):
     """Functions that only pack or unpack, written out where they are called."""
 
     def __init__(self, origin: Origin):
@@ -44,7 +49,7 @@ class _Helpers(ast.NodeTransformer):
             match without_docstring(function.body):
                 case [ast.Return(value=ast.expr() as value)] if any(
                     origin.qualified(p) in ("einops.pack", "einops.unpack")
-                    for p in ast.walk(value)
+                    for p in walk(value)
                 ):
                     places = [a.arg for a in function.args.args]
                     self.found[title] = places, value
@@ -56,7 +61,7 @@ class _Helpers(ast.NodeTransformer):
         if value is node or len(node.args) != len(places) or node.keywords:
             return node
         made = replaced(value, dict(zip(places, node.args, strict=True)))
-        for part in ast.walk(made):
+        for part in walk(made):
             ast.copy_location(part, node)
         return made
 
@@ -104,10 +109,10 @@ class _Packs:
     def write(self) -> None:
         bound = [
             t.id
-            for p in ast.walk(self.function)
+            for p in walk(self.function)
             if isinstance(p, ast.Assign)
             for one in p.targets
-            for t in ast.walk(one)
+            for t in walk(one)
             if isinstance(t, ast.Name)
         ]
         self.unsure = {t for t in bound if bound.count(t) > 1}
@@ -216,7 +221,7 @@ class _Packs:
                 if pattern and len(parts) == 1 and literal(at) == 0:
                     part = self._part("unpacked_", parts, 0, pattern)
                     if isinstance(y, ast.Name):
-                        return expression(part, unpacked_=copy.deepcopy(y))
+                        return expression(part, unpacked_=cloned(y))
         return None
 
     def _free(self, title: str) -> str:
@@ -228,7 +233,7 @@ class _Packs:
         return found
 
 
-class _Firsts(ast.NodeTransformer):
+class _Firsts(NodeTransformer):
     def __init__(self, packs: _Packs):
         self.packs = packs
 

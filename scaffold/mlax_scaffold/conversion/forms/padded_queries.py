@@ -10,6 +10,7 @@ import ast
 from mlax_scaffold.conversion.source.made_of import leave_others_out
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import walk
 
 _MASKS = ("flax.linen.make_attention_mask", "flax.nnx.make_attention_mask")
 _FULL = ("ones", "ones_like", "full", "full_like")
@@ -23,7 +24,7 @@ _COMPARED = ("jax.numpy.greater", "jax.numpy.not_equal")
 def tell_padded_queries(origin: Origin, thing: str, notes: Notes) -> bool:
     """Tell of them; whether there are any, so that what both are compared with is to pad nothing."""
     before = len(notes.found)
-    made = [p for p in ast.walk(origin.tree) if isinstance(p, ast.Call)]
+    made = [p for p in walk(origin.tree) if isinstance(p, ast.Call)]
     if not any(origin.qualified(c.func).endswith(_ATTENDS) for c in made):
         return False
     for call in made:
@@ -37,7 +38,7 @@ def tell_padded_queries(origin: Origin, thing: str, notes: Notes) -> bool:
                     "in flax it gets the mean of all values: leave padded positions out of what is compared",
                 )
     if any(origin.qualified(call.func) == _OF_HAIKU for call in made):
-        for part in ast.walk(origin.tree):
+        for part in walk(origin.tree):
             if _keeps_padding(origin, part):
                 notes.remark(
                     part,

@@ -6,7 +6,6 @@ What is known of shapes goes through them, and what no spec holds is left out wi
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -16,28 +15,29 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
     with_names,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 def without_parallel_assignments(origin: Origin) -> None:
     """Write them so in place, where no value reads what another one is bound to."""
     if not origin.uses("torch"):
         return
-    for function in ast.walk(origin.tree):
+    for function in walk(origin.tree):
         if isinstance(function, ast.FunctionDef) and function.name == "__init__":
             _without_pairs(function)
         elif isinstance(function, ast.FunctionDef):
             read = {
                 p.id
-                for p in ast.walk(function)
+                for p in walk(function)
                 if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
             }
-            for part in ast.walk(function):
+            for part in walk(function):
                 for field in ("body", "orelse"):
                     body = getattr(part, field, None)
                     if isinstance(body, list) and body:
                         made = [s for node in body for s in _one_by_one(node, read)]
                         setattr(part, field, made)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _without_pairs(start: ast.FunctionDef) -> None:
@@ -83,7 +83,7 @@ def _one_by_one(node: ast.stmt, read: set[str]) -> list[ast.stmt]:
             return [node]
         bound |= {*targets(place)}
         one = ast.Assign([place], value)
-        made.append(ast.fix_missing_locations(ast.copy_location(one, node)))
+        made.append(located(ast.copy_location(one, node)))
     return made if any(not isinstance(v, ast.Name) for _, v in pairs) else [node]
 
 
@@ -153,7 +153,7 @@ def _pairs(
         if not isinstance(inner, ast.Attribute):
             return None
         first = [
-            (p, ast.Subscript(copy.deepcopy(inner), ast.Constant(i), ast.Load()))
+            (p, ast.Subscript(cloned(inner), ast.Constant(i), ast.Load()))
             for i, p in enumerate(places[:at])
         ]
         last = zip(places[at + 1 :], values[len(values) - after :], strict=True)

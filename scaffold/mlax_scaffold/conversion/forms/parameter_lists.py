@@ -12,6 +12,7 @@ import ast
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 LISTS = ("torch.nn.ParameterList", "torch.nn.ParameterDict")
 _WEIGHTS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
@@ -44,7 +45,7 @@ def with_parameter_lists(origin: Origin) -> None:
                     loop = ast.comprehension(part.target, part.iter, [], 0)
                     empty.pop(title).args = [ast.ListComp(made, [loop])]
                     start.body.remove(part)
-        ast.fix_missing_locations(start)
+        located(start)
 
 
 def weights_of(origin: Origin, call: ast.Call) -> ast.expr | None:
@@ -60,7 +61,7 @@ def _is_empty(call: ast.Call) -> bool:
     )
 
 
-class _Bare(ast.NodeTransformer):
+class _Bare(NodeTransformer):
     """Weights as the arrays that they begin as."""
 
     def __init__(self, origin: Origin):

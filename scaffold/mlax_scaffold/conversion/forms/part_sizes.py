@@ -10,12 +10,17 @@ class Seq2Seq(nn.Module):
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import given_to, method_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def without_part_sizes(origin: Origin) -> None:
@@ -26,7 +31,7 @@ def without_part_sizes(origin: Origin) -> None:
             made = _parts(origin, holder, start)
             if made:
                 _Reads(origin, holder, start, made).write()
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _parts(
@@ -35,7 +40,7 @@ def _parts(
     """The layers of classes of the file that a constructor makes once, by attribute."""
     stores = [
         self_attribute(p)
-        for p in ast.walk(holder)
+        for p in walk(holder)
         if isinstance(p, ast.Attribute) and isinstance(p.ctx, ast.Store)
     ]
     found: dict[str, ast.Call] = {}
@@ -50,7 +55,7 @@ def _parts(
     return found
 
 
-class _Reads(ast.NodeTransformer):
+class _Reads(NodeTransformer):
     def __init__(
         self,
         origin: Origin,
@@ -76,7 +81,7 @@ class _Reads(ast.NodeTransformer):
             own = self._own(value.id)
             return ast.copy_location(own, node) if own is not None else node
         number = value is not None and isinstance(literal(value), int | float)
-        return ast.copy_location(copy.deepcopy(value), node) if number else node  # type: ignore[arg-type]
+        return ast.copy_location(cloned(value), node) if number else node  # type: ignore[arg-type]
 
     def _own(self, parameter: str) -> ast.expr | None:
         """The attribute that holds a parameter of the constructor; None where another one has its name."""
@@ -86,12 +91,12 @@ class _Reads(ast.NodeTransformer):
                 title = self_attribute(part.targets[0]) or title
         stores = [
             p
-            for p in ast.walk(self.holder)
+            for p in walk(self.holder)
             if self_attribute(p) == title and isinstance(p.ctx, ast.Store)  # type: ignore[attr-defined]
         ]
         rebound = any(
             is_name(p, parameter) and isinstance(p.ctx, ast.Store)  # type: ignore[attr-defined]
-            for p in ast.walk(self.start)
+            for p in walk(self.start)
         )
         if len(stores) > 1 or rebound:
             return None
@@ -111,7 +116,7 @@ def _kept(origin: Origin, call: ast.Call, attribute: str) -> ast.expr | None:
         return None
     stores = [
         p
-        for p in ast.walk(node)
+        for p in walk(node)
         if self_attribute(p) == attribute and isinstance(p.ctx, ast.Store)  # type: ignore[attr-defined]
     ]
     for part in start.body:
@@ -120,7 +125,7 @@ def _kept(origin: Origin, call: ast.Call, attribute: str) -> ast.expr | None:
                 if self_attribute(target) == attribute and len(stores) == 1:
                     rebound = any(
                         is_name(p, title) and isinstance(p.ctx, ast.Store)  # type: ignore[attr-defined]
-                        for p in ast.walk(start)
+                        for p in walk(start)
                     )
                     return None if rebound else bound.get(title)
     return None

@@ -7,7 +7,6 @@ self.head([8, n])(x)               becomes    hk.nets.MLP([8, n], activation=jax
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.kinds import framework_of
@@ -18,6 +17,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, located
 
 
 def without_partial_attributes(origin: Origin) -> None:
@@ -68,10 +68,10 @@ def _written_out(origin: Origin, node: ast.ClassDef, start: ast.FunctionDef) -> 
     if found:
         start.body = start.body or [ast.Pass()]
         _Calls(found).visit(node)
-        ast.fix_missing_locations(node)
+        located(node)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, found: dict[str, ast.Call]):
         self.found = found
 
@@ -82,15 +82,15 @@ class _Calls(ast.NodeTransformer):
             return node
         for part in (*node.args, *node.keywords):
             self.visit(part)
-        func, *args = copy.deepcopy(known.args)
+        func, *args = cloned(known.args)
         given = {k.arg for k in node.keywords}
-        kept = [k for k in copy.deepcopy(known.keywords) if k.arg not in given]
+        kept = [k for k in cloned(known.keywords) if k.arg not in given]
         made = ast.Call(func, [*args, *node.args], [*kept, *node.keywords])
         return ast.copy_location(made, node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         known = self.found.get(self_attribute(node) or "")
         if known is not None:
-            return ast.copy_location(copy.deepcopy(known), node)
+            return ast.copy_location(cloned(known), node)
         self.generic_visit(node)
         return node

@@ -7,12 +7,17 @@ They are written out where layers are made of them, and so are initializers of j
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.rows.tables.initializers import MAKERS
 from mlax_scaffold.conversion.source.free_names import bound_by
 from mlax_scaffold.conversion.source.kinds import LAYERS_OF, is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _LAYERS = (*LAYERS_OF, "flax.linen.", "haiku.")
 
@@ -30,7 +35,7 @@ def without_partial_classes(origin: Origin) -> None:
             calls.visit(node)
         for function in origin.functions.values():
             calls.visit(function)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
 def _is_partial(origin: Origin, node: ast.Call) -> bool:
@@ -46,13 +51,13 @@ def _is_partial(origin: Origin, node: ast.Call) -> bool:
     return origin.qualified(made).startswith(_LAYERS)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, found: dict[str, ast.Call]):
         self.found = found
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         bound = bound_by(node.body)
-        bound |= {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+        bound |= {a.arg for a in walk(node.args) if isinstance(a, ast.arg)}
         outside, self.found = (
             self.found,
             {title: made for title, made in self.found.items() if title not in bound},
@@ -63,7 +68,7 @@ class _Calls(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         known = self.found.get(node.id) if isinstance(node.ctx, ast.Load) else None
-        return ast.copy_location(copy.deepcopy(known), node) if known else node
+        return ast.copy_location(cloned(known), node) if known else node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         title = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -71,9 +76,9 @@ class _Calls(ast.NodeTransformer):
         if known is not None:
             given = {k.arg for k in node.keywords}
             kept = [k for k in known.keywords if k.arg not in given]
-            first, *more = copy.deepcopy(known.args)
+            first, *more = cloned(known.args)
             node.func = ast.copy_location(first, node.func)
             node.args = [*more, *node.args]
-            node.keywords = [*copy.deepcopy(kept), *node.keywords]
+            node.keywords = [*cloned(kept), *node.keywords]
         self.generic_visit(node)
         return node

@@ -7,10 +7,15 @@ mu = zeros(params)                       becomes       mu = jax.tree.map(jnp.zer
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, targets
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 MAPS = ("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map")
 """What maps a function over the leaves of trees."""
@@ -20,7 +25,7 @@ def without_partial_maps(origin: Origin) -> None:
     """Write them so, in place."""
     if not origin.uses("jax"):
         return
-    for scope in ast.walk(origin.tree):
+    for scope in walk(origin.tree):
         if isinstance(scope, ast.Module | ast.FunctionDef):
             for node in list(scope.body):
                 if (found := _partial(origin, node)) is not None and _once(
@@ -28,7 +33,7 @@ def without_partial_maps(origin: Origin) -> None:
                 ):
                     scope.body.remove(node)
                     _Calls(*found).visit(scope)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
     origin.__dict__.pop("assigned", None)
 
 
@@ -45,7 +50,7 @@ def _partial(origin: Origin, node: ast.stmt) -> tuple[str, ast.Call] | None:
 def _once(scope: ast.Module | ast.FunctionDef, title: str) -> bool:
     """Whether a name is bound nowhere else, and only called."""
     bound = [t for part in scope.body for t in targets(part)]
-    parts = [*ast.walk(scope)]
+    parts = [*walk(scope)]
     given = [p.arg for p in parts if isinstance(p, ast.arg)]
     calls = [
         p.func for p in parts if isinstance(p, ast.Call) and is_name(p.func, title)
@@ -54,13 +59,13 @@ def _once(scope: ast.Module | ast.FunctionDef, title: str) -> bool:
     return [*bound, *given].count(title) == 1 and len(read) == len(calls)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, title: str, made: ast.Call):
         self.title, self.made = title, made
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         if is_name(node.func, self.title):
-            func, *given = copy.deepcopy(self.made.args)
+            func, *given = cloned(self.made.args)
             node.func, node.args = func, [*given, *node.args]
         return node

@@ -7,7 +7,6 @@ whose dtype arrays are: `self.begin(x, self.cell.hidden_dim, n, size)`. Others a
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.source.arguments_of import method_of
@@ -18,6 +17,12 @@ from mlax_scaffold.conversion.source.trees import (
     is_name,
     names,
     self_attribute,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _CALLS = ("forward", "__call__", "__init__")
@@ -51,16 +56,14 @@ def without_methods_of_sizes(origin: Origin) -> None:
                 holder.body.append(_given(origin, method, sizes))
                 holder.body[-1].name = title  # type: ignore[attr-defined]
             assert isinstance(call.func, ast.Attribute)
-            read = [
-                ast.Attribute(copy.deepcopy(owner), size, ast.Load()) for size in sizes
-            ]
+            read = [ast.Attribute(cloned(owner), size, ast.Load()) for size in sizes]
             given = [ast.Name(first, ast.Load())] if makes else []
             call.args = [*given, *read, *call.args]
             call.func.value, call.func.attr = ast.Name("self", ast.Load()), title
             moved.append((node, method))
-            ast.fix_missing_locations(holder)
+            located(holder)
     for node, method in moved:
-        read = {self_attribute(p) for p in ast.walk(node)}
+        read = {self_attribute(p) for p in walk(node)}
         if method in node.body and method.name not in read:
             node.body.remove(method)
 
@@ -90,12 +93,12 @@ def _part_calls(
             continue
         passed = {
             part.target.id: str(self_attribute(part.iter))
-            for part in ast.walk(body)
+            for part in walk(body)
             if isinstance(part, ast.For | ast.comprehension)
             and isinstance(part.target, ast.Name)
             and self_attribute(part.iter) in made
         }
-        for call in ast.walk(body):
+        for call in walk(body):
             if not isinstance(call, ast.Call) or not isinstance(
                 call.func, ast.Attribute
             ):
@@ -119,11 +122,11 @@ _DICTIONARY = ("keys", "values", "items", "append", "children", "parameters", "m
 def _parts(origin: Origin, holder: ast.ClassDef) -> dict[str, str]:
     """The classes of the file that attributes are made of, alone or in a list."""
     found: dict[str, str] = {}
-    for part in ast.walk(holder):
+    for part in walk(holder):
         if isinstance(part, ast.Assign) and (title := self_attribute(part.targets[0])):
             kinds = {
                 p.func.id
-                for p in ast.walk(part.value)
+                for p in walk(part.value)
                 if isinstance(p, ast.Call)
                 and isinstance(p.func, ast.Name)
                 and p.func.id in origin.classes
@@ -145,7 +148,7 @@ def _appended(origin: Origin, holder: ast.ClassDef) -> dict[str, str]:
     """The lists that a constructor fills with layers of one class."""
     filled: dict[str, set[str]] = {}
     kept: dict[str, str] = {}
-    for part in ast.walk(holder):
+    for part in walk(holder):
         match part:
             case ast.Call(
                 func=ast.Attribute(value=owner, attr="append"),
@@ -175,15 +178,15 @@ def _sizes_read(
     given = {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
     plain = {
         str(self_attribute(part.targets[0]))
-        for part in ast.walk(start)
+        for part in walk(start)
         if isinstance(part, ast.Assign)
         and isinstance(part.value, ast.Name)
         and part.value.id in given
         and self_attribute(part.targets[0])
     }
     bare = _without_silent(method)
-    selves = [p for p in ast.walk(bare) if is_name(p, "self")]
-    read = [t for p in ast.walk(bare) if (t := self_attribute(p)) is not None]
+    selves = [p for p in walk(bare) if is_name(p, "self")]
+    read = [t for p in walk(bare) if (t := self_attribute(p)) is not None]
     if len(selves) != len(read) or not {*read} <= plain:
         return None
     return sorted({*read})
@@ -191,8 +194,8 @@ def _sizes_read(
 
 def _without_silent(method: ast.FunctionDef) -> ast.FunctionDef:
     """A method without what says on which device and in which dtype an array is."""
-    made = copy.deepcopy(method)
-    for part in ast.walk(made):
+    made = cloned(method)
+    for part in walk(made):
         if isinstance(part, ast.Call):
             part.keywords = [
                 k
@@ -214,7 +217,7 @@ def _input_in(holder: ast.ClassDef, call: ast.Call, *, needed: bool) -> str:
     forward = method_of(holder, "forward") or method_of(holder, "__call__")
     first = _first_input(holder)
     methods = [m for m in holder.body if isinstance(m, ast.FunctionDef)]
-    around = next(m for m in methods if any(p is call for p in ast.walk(m)))
+    around = next(m for m in methods if any(p is call for p in walk(m)))
     if around is forward or not needed:
         return first
     if _HANDED in [a.arg for a in around.args.args]:
@@ -222,10 +225,10 @@ def _input_in(holder: ast.ClassDef, call: ast.Call, *, needed: bool) -> str:
     calls = [
         part
         for method in methods
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.Call) and self_attribute(part.func) == around.name
     ]
-    inside = {id(p) for p in ast.walk(forward)} if forward is not None else set()
+    inside = {id(p) for p in walk(forward)} if forward is not None else set()
     plain = [a.arg for a in around.args.args][:1] == ["self"]
     if not plain or around.name in _CALLS or any(id(c) not in inside for c in calls):
         return ""
@@ -245,7 +248,7 @@ def _makes(origin: Origin, method: ast.FunctionDef) -> list[ast.Call]:
     """The calls in a method that make arrays of a dtype that is not told."""
     return [
         part
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.Call)
         and origin.qualified(part.func) in _MAKING
         and not any(k.arg == "dtype" for k in part.keywords)
@@ -274,7 +277,7 @@ def _is_copy(own: ast.FunctionDef, method: ast.FunctionDef) -> bool:
     return own.lineno == method.lineno
 
 
-class _Named(ast.NodeTransformer):
+class _Named(NodeTransformer):
     def __init__(self, named: dict[str, str]):
         self.named = named
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import walk
 
 _PLACES = {
     "jax.image.resize": ("image", "shape", "method"),
@@ -32,7 +33,7 @@ def with_placed_arguments(origin: Origin) -> None:
     """Write them so, in place, in a file of jax."""
     if not origin.uses("jax"):
         return
-    for part in ast.walk(origin.tree):
+    for part in walk(origin.tree):
         if isinstance(part, ast.Call) and part.keywords:
             places = _PLACES.get(origin.qualified(part.func), ())
             given = {k.arg: k for k in part.keywords}

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.source.trees import (
     reached,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _CALLS = ("__call__", "forward", "call", "apply")
 
@@ -40,7 +41,7 @@ def with_plain_classes(origin: Origin, notes: Notes, thing: str) -> None:
         for method in methods.values():
             for attribute in _left(start, method, methods.values()):
                 _as_local(start, method, attribute)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _unreached(node: ast.ClassDef) -> list[ast.FunctionDef]:
@@ -48,7 +49,7 @@ def _unreached(node: ast.ClassDef) -> list[ast.FunctionDef]:
     methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
     read: dict[str, ast.AST] = {}
     for title, method in methods.items():
-        inner = [a for p in ast.walk(method) if (a := self_attribute(p)) in methods]
+        inner = [a for p in walk(method) if (a := self_attribute(p)) in methods]
         read[title] = ast.Tuple(
             [ast.Name(a, ast.Load()) for a in inner if a], ast.Load()
         )
@@ -67,7 +68,7 @@ def _left(
     methods: Iterable[ast.FunctionDef],
 ) -> list[str]:
     """The attributes that one method sets before it reads them, and no other one knows."""
-    parts = [p for p in ast.walk(method) if isinstance(p, ast.Attribute)]
+    parts = [p for p in walk(method) if isinstance(p, ast.Attribute)]
     stored: dict[str, tuple[int, int]] = {}
     for part in parts:
         attribute = self_attribute(part)
@@ -75,13 +76,9 @@ def _left(
             place = part.lineno, part.col_offset
             stored[attribute] = min(stored.get(attribute, place), place)
     grown = {
-        self_attribute(p.target)
-        for p in ast.walk(method)
-        if isinstance(p, ast.AugAssign)
+        self_attribute(p.target) for p in walk(method) if isinstance(p, ast.AugAssign)
     }
-    others = {
-        self_attribute(p) for m in methods if m is not method for p in ast.walk(m)
-    }
+    others = {self_attribute(p) for m in methods if m is not method for p in walk(m)}
     early = {
         self_attribute(p)
         for p in parts
@@ -91,7 +88,7 @@ def _left(
     begun = {
         a
         for s in (start.body if start is not None else [])
-        for p in ast.walk(s)
+        for p in walk(s)
         if (a := self_attribute(p)) and not _begins_as_none(s)
     }
     return [a for a in stored if a not in {*others, *early, *begun, *grown}]
@@ -116,10 +113,10 @@ def _as_local(
     _Local({attribute: local}).visit(method)
     reads = [
         p
-        for p in ast.walk(method)
+        for p in walk(method)
         if isinstance(p, ast.Name) and p.id == local and isinstance(p.ctx, ast.Load)
     ]
-    for part in ast.walk(method) if not reads else ():
+    for part in walk(method) if not reads else ():
         for title in ("body", "orelse"):
             body = getattr(part, title, None)
             if isinstance(body, list):
@@ -145,7 +142,7 @@ def _sets_none(node: ast.stmt, attribute: str) -> bool:
     )
 
 
-class _Local(ast.NodeTransformer):
+class _Local(NodeTransformer):
     def __init__(self, locals_: Mapping[str, str]):
         self.locals = locals_
 

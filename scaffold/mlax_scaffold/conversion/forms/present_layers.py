@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.known_values import Known
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_none, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 
 def without_present_layers(origin: Origin) -> None:
@@ -27,14 +28,14 @@ def without_present_layers(origin: Origin) -> None:
             asking.visit(method)
             if asking.found:
                 method.body = Decided(Known({}, {})).statements(method.body)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _present(origin: Origin, node: ast.ClassDef, start: ast.FunctionDef) -> set[str]:
     """The attributes that the constructor makes layers, whatever it is given, and that nothing sets again."""
     stored = Counter(
         self_attribute(part)
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
     )
     found: set[str] = set()
@@ -50,7 +51,7 @@ def _present(origin: Origin, node: ast.ClassDef, start: ast.FunctionDef) -> set[
     return found
 
 
-class _Asking(ast.NodeTransformer):
+class _Asking(NodeTransformer):
     """Answers whether such a layer is None."""
 
     def __init__(self, present: set[str]):

@@ -7,6 +7,7 @@ from keyword import iskeyword
 
 from mlax_scaffold.conversion.source.trees import self_attribute
 from mlax_scaffold.conversion.source.vocabulary import TAKEN
+from mlax_scaffold.conversion.source.walking import walk
 from mlax_scaffold.reader.homes import module_name
 
 _MEANT = ("self", "key", "value")
@@ -15,12 +16,12 @@ _MEANT = ("self", "key", "value")
 
 def publicized(node: ast.ClassDef) -> None:
     """Give attributes like `self._torso`, `self.LayerNorm` and `self.self` other names, in place."""
-    places = [p for p in ast.walk(node) if isinstance(p, ast.Attribute)]
+    places = [p for p in walk(node) if isinstance(p, ast.Attribute)]
     used = {n for n in map(self_attribute, places) if n}
     used |= {p.name for p in node.body if isinstance(p, ast.FunctionDef)}
     called = {
         getattr(part.func, "attr", getattr(part.func, "id", ""))
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Call) and self_attribute(part.func) is None
     }
     stored = {
@@ -50,7 +51,7 @@ def publicized(node: ast.ClassDef) -> None:
         attribute = self_attribute(place)
         if attribute in renamed:
             place.attr = renamed[attribute]
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Call(
                 func=ast.Attribute(attr="register_buffer" | "register_parameter"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 _MODULES = ("flax.linen", "flax.nnx", "flax.linen.dtypes", "flax.nnx.nn.dtypes")
 _ATTRIBUTES = {"jax.numpy.shape": "shape", "jax.numpy.ndim": "ndim"}
@@ -20,10 +21,10 @@ def without_promoted_dtypes(origin: Origin) -> None:
         return
     for node in (*origin.classes.values(), *origin.functions.values()):
         _Promoted(origin).visit(node)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
-class _Promoted(ast.NodeTransformer):
+class _Promoted(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
 

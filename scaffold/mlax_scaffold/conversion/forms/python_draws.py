@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.source.made_of import uncalled, used_by
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, name
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 _UNIFORM = ("random.random", "numpy.random.random", "numpy.random.rand")
 _BETWEEN = ("random.uniform", "numpy.random.uniform")
@@ -34,10 +35,10 @@ def without_python_draws(origin: Origin, thing: str, notes: Notes) -> None:
             if isinstance(method, ast.FunctionDef) and method.name != "__init__":
                 told = node.name in used and method.name not in alone - {"forward"}
                 _Draws(origin, torch, notes if told else Notes()).visit(method)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
-class _Draws(ast.NodeTransformer):
+class _Draws(NodeTransformer):
     def __init__(self, origin: Origin, torch: str, notes: Notes):
         self.origin, self.torch, self.notes = origin, torch, notes
 

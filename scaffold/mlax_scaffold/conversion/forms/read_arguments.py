@@ -14,6 +14,11 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, names
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    NodeVisitor,
+    located,
+)
 
 
 def with_read_arguments(origin: Origin) -> None:
@@ -55,7 +60,7 @@ def _read(method: ast.FunctionDef) -> None:
     method.body = [s for s in method.body if not _is_named(s, places, titles)]
     write = _Named(places, keys, titles)
     method.body = [write.visit(s) for s in method.body] or [ast.Pass()]
-    ast.fix_missing_locations(method)
+    located(method)
 
 
 def _titles(
@@ -96,7 +101,7 @@ def _is_named(node: ast.stmt, places: str, titles: dict[int, str]) -> bool:
     return False
 
 
-class _Reads(ast.NodeVisitor):
+class _Reads(NodeVisitor):
     """How a body reads what it is given."""
 
     def __init__(self, places: str, keys: str):
@@ -129,7 +134,7 @@ class _Reads(ast.NodeVisitor):
         self.other = self.other or node.id in (self.args, self.kwargs)
 
 
-class _Named(ast.NodeTransformer):
+class _Named(NodeTransformer):
     """Writes the parameters in the place of what is read."""
 
     def __init__(self, places: str, keys: str, titles: dict[int, str]):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.trees import names, targets, with_names
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 BEFORE = "_before"
 """What names of values end with that are kept."""
@@ -19,7 +19,7 @@ def without_rebound_names(node: ast.ClassDef) -> None:
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and method.name in ("__init__", "setup"):
             method.body = _kept(method.body)
-            ast.fix_missing_locations(method)
+            located(method)
 
 
 def _kept(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -43,7 +43,7 @@ def _kept(body: list[ast.stmt]) -> list[ast.stmt]:
             value = ast.Name(name, ast.Load())
             made.append(ast.copy_location(ast.Assign([target], value), part))
         parts: dict[str, ast.expr] = {n: ast.Name(_before(n), ast.Load()) for n in read}
-        made.append(with_names(copy.deepcopy(part), parts))
+        made.append(with_names(cloned(part), parts))
     return made
 
 
@@ -77,4 +77,4 @@ def _place(node: ast.stmt) -> str:
 
 
 def _fills(node: ast.stmt, place: str) -> bool:
-    return any(isinstance(p, ast.stmt) and _place(p) == place for p in ast.walk(node))
+    return any(isinstance(p, ast.stmt) and _place(p) == place for p in walk(node))

@@ -13,23 +13,24 @@ import ast
 from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, name, same, with_names
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _AGAIN = ("flax.linen.remat", "flax.linen.checkpoint", "flax.linen.jit")
 
 
 def without_rematerialized(origin: Origin) -> None:
     """Write them so, in place, in a file of flax that has any."""
-    calls = [n for n in ast.walk(origin.tree) if isinstance(n, ast.Call)]
+    calls = [n for n in walk(origin.tree) if isinstance(n, ast.Call)]
     if not any(origin.qualified(c.func) in _AGAIN for c in calls):
         return
     _Again(origin).visit(origin.tree)
-    for node in ast.walk(origin.tree):
+    for node in walk(origin.tree):
         if isinstance(node, ast.FunctionDef):
             _named(origin, node)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
-class _Emptying(ast.NodeTransformer):
+class _Emptying(NodeTransformer):
     """Leaves out branches of which nothing is left."""
 
     def visit_If(self, node: ast.If) -> ast.stmt | None:
@@ -69,7 +70,7 @@ def _named(origin: Origin, function: ast.FunctionDef) -> None:
     """Write locals that are one class of the file, wherever they are bound, out."""
     bound = [n for part in function.body for n in stored_names(part)]
     found: dict[str, list[str]] = {}
-    for part in ast.walk(function):
+    for part in walk(function):
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=ast.Name(id=title)):
                 found.setdefault(local, []).append(title)

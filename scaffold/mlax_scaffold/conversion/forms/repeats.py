@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.source.trees import name, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 _LATER = (
@@ -22,12 +23,12 @@ _LATER = (
 
 def called_once(method: ast.FunctionDef) -> None:
     """Give the results of such calls names, in the body of a method, which is changed in place."""
-    taken = {n.id for n in ast.walk(method) if isinstance(n, ast.Name)}
-    taken |= {a.arg for a in ast.walk(method) if isinstance(a, ast.arg)}
-    for node in ast.walk(method):
+    taken = {n.id for n in walk(method) if isinstance(n, ast.Name)}
+    taken |= {a.arg for a in walk(method) if isinstance(a, ast.arg)}
+    for node in walk(method):
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             _in_passes(node, taken)
-    for node in [*ast.walk(method)]:
+    for node in [*walk(method)]:
         for field in ("body", "orelse"):
             body = getattr(node, field, None)
             if isinstance(body, list):
@@ -51,9 +52,9 @@ def _in_passes(node: ast.ListComp | ast.GeneratorExp, taken: set[str]) -> None:
         return
     [generator] = node.generators
     repeated = _repeated(node.elt)
-    bound = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
-    inside = {id(p) for c in repeated for p in ast.walk(c)}
-    outside = [p for p in ast.walk(node.elt) if id(p) not in inside]
+    bound = {n.id for n in walk(generator.target) if isinstance(n, ast.Name)}
+    inside = {id(p) for c in repeated for p in walk(c)}
+    outside = [p for p in walk(node.elt) if id(p) not in inside]
     reads = any(isinstance(p, ast.Name) and p.id in bound for p in outside)
     if not repeated or reads:
         return
@@ -63,22 +64,22 @@ def _in_passes(node: ast.ListComp | ast.GeneratorExp, taken: set[str]) -> None:
     node.elt = _Replace(repeated, local).visit(node.elt)
     over = ast.comprehension(ast.Name(local, ast.Store()), made, [], 0)
     node.generators = [over]
-    ast.fix_missing_locations(ast.copy_location(made, node))
+    located(ast.copy_location(made, node))
 
 
 def _repeated(node: ast.AST) -> list[ast.Call]:
     """A call of a layer that stands at several places and came from one, the outermost first."""
     found: dict[tuple[object, ...], list[ast.Call]] = defaultdict(list)
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Call) and _calls_layers(part):
             place = getattr(part, "lineno", None), getattr(part, "col_offset", None)
             if None not in place:
                 found[*place, ast.dump(part)].append(part)
     later = {
         id(part)
-        for outer in ast.walk(node)
+        for outer in walk(node)
         if isinstance(outer, _LATER)
-        for part in ast.walk(outer)
+        for part in walk(outer)
     }
     several = (calls for calls in found.values() if len(calls) > 1)
     return next((c for c in several if not any(id(p) in later for p in c)), [])
@@ -86,7 +87,7 @@ def _repeated(node: ast.AST) -> list[ast.Call]:
 
 def _calls_layers(call: ast.Call) -> bool:
     """Whether it runs something of the class: a layer, or a method that may."""
-    functions = (n.func for n in ast.walk(call) if isinstance(n, ast.Call))
+    functions = (n.func for n in walk(call) if isinstance(n, ast.Call))
     return any(
         self_attribute(f.value if isinstance(f, ast.Subscript) else f)
         for f in functions
@@ -100,7 +101,7 @@ def _local(call: ast.Call, taken: set[str]) -> str:
     return found
 
 
-class _Replace(ast.NodeTransformer):
+class _Replace(NodeTransformer):
     def __init__(self, calls: list[ast.Call], local: str):
         self.calls = {id(call) for call in calls}
         self.local = local

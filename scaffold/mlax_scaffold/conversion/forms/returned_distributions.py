@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _LIBRARIES = ("distrax", "tensorflow_probability")
 _CHOICE = ("logits", "probs")
@@ -38,7 +39,7 @@ def without_returned_distributions(origin: Origin, notes: Notes) -> None:
         for method in node.body:
             if isinstance(method, ast.FunctionDef):
                 _Written(origin, notes, _kept(origin, method)).visit(method)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _kind(origin: Origin, node: ast.AST | None) -> str:
@@ -67,14 +68,14 @@ def _alias(origin: Origin, title: str) -> str:
 def _kept(origin: Origin, method: ast.FunctionDef) -> set[int]:
     """The calls whose distributions something else is done with than that they are returned."""
     made: dict[str, list[ast.expr]] = {}
-    for part in ast.walk(method):
+    for part in walk(method):
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=value) if _kind(
                 origin, value
             ):
                 made.setdefault(local, []).append(value)
     handed = set[int]()
-    for part in ast.walk(method):
+    for part in walk(method):
         if isinstance(part, ast.Return):
             handed |= {id(p) for p in _handed(part.value)}
         elif isinstance(part, ast.Assign):
@@ -83,7 +84,7 @@ def _kept(origin: Origin, method: ast.FunctionDef) -> set[int]:
             handed |= {id(a) for a in (*part.args, *(k.value for k in part.keywords))}
     other = {
         n.id
-        for n in ast.walk(method)
+        for n in walk(method)
         if isinstance(n, ast.Name)
         and n.id in made
         and isinstance(n.ctx, ast.Load)
@@ -92,7 +93,7 @@ def _kept(origin: Origin, method: ast.FunctionDef) -> set[int]:
     bound = {id(v) for values in made.values() for v in values}
     return {
         id(call)
-        for call in ast.walk(method)
+        for call in walk(method)
         if _kind(origin, call)
         and (
             any(id(call) == id(v) for local in other for v in made[local])
@@ -117,7 +118,7 @@ def _handed(node: ast.expr | None) -> list[ast.expr]:
     return [node]
 
 
-class _Written(ast.NodeTransformer):
+class _Written(NodeTransformer):
     """Writes calls that make distributions as the arrays."""
 
     def __init__(self, origin: Origin, notes: Notes, kept: set[int]):

@@ -17,6 +17,7 @@ from mlax_scaffold.conversion.source.trees import (
     marked,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 _ROTARY = "equinox.nn.RotaryPositionalEmbedding"
 
@@ -28,7 +29,7 @@ def without_rotated_heads(origin: Origin) -> None:
             known = _made(origin, node)
             if known:
                 _Calls(origin, known).visit(node)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _made(origin: Origin, node: ast.ClassDef) -> dict[str, ast.expr]:
@@ -64,7 +65,7 @@ def _made(origin: Origin, node: ast.ClassDef) -> dict[str, ast.expr]:
     return found
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     """Writes the calls of such layers, and of what maps them over heads."""
 
     def __init__(self, origin: Origin, known: dict[str, ast.expr]):

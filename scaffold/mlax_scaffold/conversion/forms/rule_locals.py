@@ -10,20 +10,20 @@ becomes one statement, which setup can make as it is.
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, targets, with_names
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 def without_rule_locals(origin: Origin) -> None:
     """Write them so in methods of flax and haiku, in place."""
     if not (origin.uses("haiku") or origin.uses("flax")):
         return
-    for node in ast.walk(origin.tree):
+    for node in walk(origin.tree):
         if isinstance(node, ast.FunctionDef):
             node.body = _inlined(origin, node, node.body)
-            for part in ast.walk(node):
+            for part in walk(node):
                 if isinstance(part, ast.If):
                     part.body = _inlined(origin, node, part.body)
                     part.orelse = _inlined(origin, node, part.orelse)
@@ -42,17 +42,17 @@ def _inlined(
                 continue
         at = made.index(part)
         rest = made[at + 1 :]
-        users = [s for s in rest if any(is_name(n, local) for n in ast.walk(s))]
-        inside = sum(is_name(n, local) for s in (part, *users) for n in ast.walk(s))
-        whole = sum(is_name(n, local) for n in ast.walk(function))
+        users = [s for s in rest if any(is_name(n, local) for n in walk(s))]
+        inside = sum(is_name(n, local) for s in (part, *users) for n in walk(s))
+        whole = sum(is_name(n, local) for n in walk(function))
         bound = [t for s in rest for t in targets(s)]
         changed = local in bound or any(
-            is_name(n, t) for n in ast.walk(value) for t in bound
+            is_name(n, t) for n in walk(value) for t in bound
         )
         if not users or inside != whole or changed:
             continue
         if all(_is_of_rules(origin, user, local) for user in users):
-            parts = {local: copy.deepcopy(value)}
+            parts = {local: cloned(value)}
             made = [
                 with_names(s, parts) if s in users else s for s in made if s is not part
             ]
@@ -63,10 +63,10 @@ def _is_of_rules(origin: Origin, node: ast.stmt, local: str) -> bool:
     """Whether initializers of a library alone are given a local."""
     rules = [
         part
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Call)
         and ".initializers." in origin.qualified(part.func)
     ]
-    given = {id(n) for rule in rules for n in ast.walk(rule)}
-    reads = [n for n in ast.walk(node) if is_name(n, local)]
+    given = {id(n) for rule in rules for n in walk(rule)}
+    reads = [n for n in walk(node) if is_name(n, local)]
     return bool(reads) and all(id(n) in given for n in reads)

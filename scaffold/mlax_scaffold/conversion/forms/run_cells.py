@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, name, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 from mlax_scaffold.reader.specs import module_name
 
 _RUNS = ("flax.linen.RNN", "flax.nnx.RNN")
@@ -34,7 +39,7 @@ def without_runs(origin: Origin) -> None:
                 runs.widths.clear()
                 runs.declared(node, method)
                 runs.constructed(node)
-                calls = (p for p in ast.walk(method) if isinstance(p, ast.Call))
+                calls = (p for p in walk(method) if isinstance(p, ast.Call))
                 runs.direct = {c.func.id for c in calls if isinstance(c.func, ast.Name)}
                 method.body = runs.statements(method.body)
     for full, called in runs.called.items():
@@ -42,10 +47,10 @@ def without_runs(origin: Origin) -> None:
             origin.tree.body[:0] = ast.parse(f"import {full} as {called}").body
     if runs.count:
         origin.__dict__.pop("imports", None)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
-class _Runs(ast.NodeTransformer):
+class _Runs(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
         self.count = 0
@@ -75,8 +80,8 @@ class _Runs(ast.NodeTransformer):
             if (attribute := self_attribute(part.targets[0]))
             if self._is_run(part.value) or self._cell(part.value) is not None
         }
-        reads = [a for p in ast.walk(owner) if (a := self_attribute(p)) in found]
-        inner = [a for p in ast.walk(start) if (a := self_attribute(p)) in found]
+        reads = [a for p in walk(owner) if (a := self_attribute(p)) in found]
+        inner = [a for p in walk(start) if (a := self_attribute(p)) in found]
         for attribute, part in found.items():
             # Where it is set, and where it is called, or handed to what runs it.
             if reads.count(attribute) == 2 and isinstance(part.value, ast.Call):
@@ -127,7 +132,7 @@ class _Runs(ast.NodeTransformer):
         if self.origin.qualified(layer.func) in _BOTH:
             sides = zip(("forward", "backward"), layer.args, strict=False)
             for number, (side, inner) in enumerate(sides):
-                run = copy.deepcopy(self._named(inner))
+                run = cloned(self._named(inner))
                 if isinstance(run, ast.Call) and self._is_run(run):
                     made += self._cells(run, f"{place}_{side}", at)
                     layer.args[number] = run
@@ -142,7 +147,7 @@ class _Runs(ast.NodeTransformer):
             target = ast.Attribute(
                 ast.Name("self", ast.Load()), f"{place}_cell", ast.Store()
             )
-            stored = ast.copy_location(ast.Assign([target], copy.deepcopy(cell)), at)
+            stored = ast.copy_location(ast.Assign([target], cloned(cell)), at)
             made += [stored, *self._kept(at, f"{place}_cell", cell)]
             read = ast.Attribute(name("self"), f"{place}_cell", ast.Load())
             if holder is not None:
@@ -160,7 +165,7 @@ class _Runs(ast.NodeTransformer):
         read = ast.Attribute(name("self"), f"{place}_features", ast.Load())
         self.widths[place] = read
         target = ast.Attribute(read.value, read.attr, ast.Store())
-        return [ast.copy_location(ast.Assign([target], copy.deepcopy(width)), at)]
+        return [ast.copy_location(ast.Assign([target], cloned(width)), at)]
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements, each after what is computed before it."""
@@ -305,12 +310,12 @@ class _Runs(ast.NodeTransformer):
         text = _SCAN.format(n=number, cell=title, lax=lax, reverse=reverse)
         body = ast.parse(text).body
         local = ast.Name(title, ast.Store())
-        given_cell = options["cell"] if held in self.widths else copy.deepcopy(cell)
+        given_cell = options["cell"] if held in self.widths else cloned(cell)
         made = [ast.Assign([local], given_cell), *body]
         if held in self.widths:
             made = [_Placed({local.id: given_cell}).visit(part) for part in body]
         for part in made:
-            for inner in ast.walk(part):
+            for inner in walk(part):
                 if isinstance(inner, ast.expr | ast.stmt | ast.arg):
                     ast.copy_location(inner, layer)
         placed = _Placed({"START": start, "STEPS": steps})
@@ -332,7 +337,7 @@ def _is_one(origin: Origin, layer: ast.Call) -> bool:
 
 def _results(call: ast.FunctionDef) -> int:
     """How many arrays a cell makes beside what it carries; 0 for one, which is no tuple."""
-    for part in ast.walk(call):
+    for part in walk(call):
         match part:
             case ast.Return(value=ast.Tuple(elts=[_, ast.Tuple(elts=made)])):
                 return len(made)
@@ -349,17 +354,17 @@ def _features(cell: ast.Call) -> ast.expr | None:
     return cell.args[0 if of_linen else 1] if cell.args else None
 
 
-class _Placed(ast.NodeTransformer):
+class _Placed(NodeTransformer):
     def __init__(self, parts: dict[str, ast.expr]):
         self.parts = parts
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return copy.deepcopy(self.parts.get(node.id, node))
+        return cloned(self.parts.get(node.id, node))
 
 
 def _expression(text: str, at: ast.expr, **parts: ast.expr) -> ast.expr:
     made = _Placed(parts).visit(ast.parse(text, mode="eval").body)
-    for part in ast.walk(made):
+    for part in walk(made):
         if isinstance(part, ast.expr) and not hasattr(part, "lineno"):
             ast.copy_location(part, at)
     return ast.copy_location(made, at)

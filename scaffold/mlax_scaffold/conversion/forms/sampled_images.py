@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.source.added_code import with_definitions
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 _TORCH = "torch_"
 """What the code that is added calls PyTorch."""
@@ -69,7 +70,7 @@ def without_sampled_images(origin: Origin) -> None:
     with_definitions(origin, calls.texts.values(), calls.line, _TORCH)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
         self.texts: dict[str, str] = {}
@@ -103,4 +104,4 @@ class _Calls(ast.NodeTransformer):
             return node
         self.texts[title], self.line = text, node.lineno
         call = ast.Call(ast.Name(title, ast.Load()), made, [])
-        return ast.fix_missing_locations(ast.copy_location(call, node))
+        return located(ast.copy_location(call, node))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Set
 
 from mlax_scaffold.conversion.source.trees import is_name, is_none, literal
+from mlax_scaffold.conversion.source.walking import walk
 
 _ALIKE = ("asarray", "array", "atleast_1d")
 
@@ -25,7 +26,7 @@ def scalars_given(function: ast.FunctionDef) -> set[str]:
 
 def _is_of_waves(function: ast.FunctionDef, title: str) -> bool:
     """Whether sines and cosines are computed of a product with an input, which is read nowhere else."""
-    parts = [*ast.walk(function)]
+    parts = [*walk(function)]
     if sum(is_name(part, title) for part in parts) != 1:
         return False
     for part in function.body:
@@ -49,7 +50,7 @@ def is_of_one(
     """
     parts = [
         part
-        for part in ast.walk(function)
+        for part in walk(function)
         if not (isinstance(part, ast.Subscript) and _is_one_of(part.value, tuples))
     ]
     scans = any(isinstance(p, ast.Call) and _last(p.func) == "scan" for p in parts)
@@ -110,7 +111,7 @@ def _is_scalar(function: ast.FunctionDef, given: str) -> bool:
         return is_name(node, given)
 
     wrapped = 0
-    for part in ast.walk(function):
+    for part in walk(function):
         match part:
             case ast.Subscript(value=value, slice=at) if holds(value) and is_none(at):
                 wrapped += 1
@@ -124,7 +125,7 @@ def _is_scalar(function: ast.FunctionDef, given: str) -> bool:
                 args=[ast.Constant(value=1)],
             ):
                 wrapped += holds(one)
-    stored = [p for p in ast.walk(function) if is_name(p, given)]
+    stored = [p for p in walk(function) if is_name(p, given)]
     kept = [p for p in stored if isinstance(p.ctx, ast.Load)]  # type: ignore[attr-defined]
     rebound = len(kept) < len(stored)
     # Where the name is bound anew, it stands for the array from then on.

@@ -11,6 +11,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _PLACES = {
     "equinox.nn.MLP": ("in_size", "out_size"),
@@ -23,13 +24,13 @@ def without_scalar_sizes(origin: Origin) -> None:
     for node in origin.classes.values():
         if framework_of(origin, node) != "equinox":
             continue
-        for part in ast.walk(node):
+        for part in walk(node):
             match part:
                 case ast.Assign(targets=[target], value=ast.Call() as call) if (
                     attribute := self_attribute(target)
                 ):
                     _in(origin, node, attribute, call)
-        ast.fix_missing_locations(node)
+        located(node)
 
 
 def _in(origin: Origin, node: ast.ClassDef, attribute: str, call: ast.Call) -> None:
@@ -41,12 +42,12 @@ def _in(origin: Origin, node: ast.ClassDef, attribute: str, call: ast.Call) -> N
     scalar = [p in given and literal(given[p]) == "scalar" for p in places]
     reads = [
         p
-        for p in ast.walk(node)
+        for p in walk(node)
         if self_attribute(p) == attribute and isinstance(p.ctx, ast.Load)  # type: ignore[attr-defined]
     ]
     called = [
         p.func
-        for p in ast.walk(node)
+        for p in walk(node)
         if isinstance(p, ast.Call) and p.args and _called(origin, p) == attribute
     ]
     if not any(scalar) or len(called) != len(reads):
@@ -68,7 +69,7 @@ def _called(origin: Origin, call: ast.Call) -> str | None:
     return self_attribute(func)
 
 
-class _Called(ast.NodeTransformer):
+class _Called(NodeTransformer):
     def __init__(self, origin: Origin, attribute: str, first: bool, last: bool):
         self.origin, self.attribute = origin, attribute
         self.first, self.last = first, last

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.trees import is_name, name
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def scan_as_loop(
@@ -41,7 +42,7 @@ def scan_as_loop(
         made.append(ast.Assign([target], name(carry)))
     for part in made:
         ast.copy_location(part, node)
-        for deep in ast.walk(part):
+        for deep in walk(part):
             if isinstance(deep, ast.expr | ast.stmt) and not hasattr(deep, "lineno"):
                 ast.copy_location(deep, node)
     return made

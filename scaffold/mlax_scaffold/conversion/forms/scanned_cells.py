@@ -15,7 +15,6 @@ carry, y = jax.lax.scan(step, carry, jnp.swapaxes(x, 0, 1)), with y swapped back
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.forms.begun_cells import with_begun_cells
@@ -31,6 +30,7 @@ from mlax_scaffold.conversion.source.trees import (
     with_names,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _SCANS = ("flax.linen.scan", "flax.linen.transforms.scan")
 _KNOWN = {"variable_broadcast", "split_rngs", "in_axes", "out_axes", "unroll"}
@@ -65,7 +65,7 @@ def without_scanned_cells(origin: Origin) -> None:
             scans.local.clear()
             method.body = scans.statements(method.body)
         with_begun_cells(origin, node)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _scan(origin: Origin, call: ast.Call) -> _Scan | None:
@@ -173,11 +173,11 @@ class _Scans:
                 if made is not None and (held or isinstance(target, ast.Name)):
                     known = self.held if held else self.local
                     known[held or ast.unparse(target)] = made
-                    call.func = copy.deepcopy(made.cell)
+                    call.func = cloned(made.cell)
                     return [node]
         before, after = list[ast.stmt](), list[ast.stmt]()
         if not hasattr(node, "body"):
-            for call in [c for c in ast.walk(node) if isinstance(c, ast.Call)]:
+            for call in [c for c in walk(node) if isinstance(c, ast.Call)]:
                 self._called(node, call, before, after)
         return [*before, node, *after]
 
@@ -206,7 +206,7 @@ class _Scans:
             scan = _scan(self.origin, func)
             step = self._of_function(scan.cell, given.pop(0)) if scan else None
         elif isinstance(func, ast.Call) and (scan := self._maker(func)) is not None:
-            func.func = copy.deepcopy(scan.cell)
+            func.func = cloned(scan.cell)
             title = f"cell_{self.count}"
             before.append(ast.Assign([ast.Name(title, ast.Store())], func, lineno=0))
             func = name(title)
@@ -247,9 +247,7 @@ class _Scans:
         else:
             return None
         first, *given = [a.arg for a in arguments.args]
-        return self._step(
-            given, [with_names(copy.deepcopy(s), {first: layer}) for s in body]
-        )
+        return self._step(given, [with_names(cloned(s), {first: layer}) for s in body])
 
 
 def _results(target: ast.expr | None) -> list[str]:

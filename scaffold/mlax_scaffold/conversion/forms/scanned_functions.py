@@ -28,6 +28,7 @@ from mlax_scaffold.conversion.source.trees import (
     statement,
     with_names,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located
 
 _CARRY = "carry"
 
@@ -51,7 +52,7 @@ def without_scanned_functions(origin: Origin) -> None:
             for method in node.body:
                 if isinstance(method, ast.FunctionDef):
                     method.body = _Scans(origin).statements(method.body)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 class _Scans:
@@ -161,7 +162,7 @@ class _Scans:
             return []
         if made.made is not None and not isinstance(target, ast.Tuple):
             return []
-        function = copy.deepcopy(made.function)
+        function = cloned(made.function)
         places = [a.arg for a in function.args.args]
         same = {
             p: a

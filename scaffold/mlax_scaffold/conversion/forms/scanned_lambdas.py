@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _SCAN = "jax.lax.scan"
 _STEP = "step"
@@ -21,16 +22,16 @@ def without_scanned_lambdas(origin: Origin) -> None:
     """Write them so, in place."""
     if not origin.uses("jax"):
         return
-    for function in ast.walk(origin.tree):
+    for function in walk(origin.tree):
         if not isinstance(function, ast.FunctionDef):
             continue
-        for node in list(ast.walk(function)):
+        for node in list(walk(function)):
             for field in ("body", "orelse"):
                 block = getattr(node, field, None)
                 if isinstance(block, list):
                     made = [s for p in block for s in _named(origin, function, p)]
                     setattr(node, field, made)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _named(origin: Origin, function: ast.FunctionDef, node: ast.stmt) -> list[ast.stmt]:
@@ -38,7 +39,7 @@ def _named(origin: Origin, function: ast.FunctionDef, node: ast.stmt) -> list[as
     if not isinstance(node, ast.Assign | ast.Return | ast.Expr):
         return [node]
     found: list[ast.stmt] = []
-    for call in ast.walk(node):
+    for call in walk(node):
         match call:
             case ast.Call(func=func, args=[ast.Lambda(args=given, body=body), *_]):
                 if origin.qualified(func) != _SCAN or given.defaults:
@@ -57,7 +58,7 @@ def _named(origin: Origin, function: ast.FunctionDef, node: ast.stmt) -> list[as
 
 
 def _taken(function: ast.FunctionDef) -> set[str]:
-    parts = [*ast.walk(function)]
+    parts = [*walk(function)]
     found = {p.id for p in parts if isinstance(p, ast.Name)}
     found |= {p.name for p in parts if isinstance(p, ast.FunctionDef)}
     return found | {p.arg for p in parts if isinstance(p, ast.arg)}

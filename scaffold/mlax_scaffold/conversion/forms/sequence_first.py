@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.forms.attention_weights import (
 )
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, literal
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 _INPUTS = ("query", "key", "value")
 
@@ -36,14 +37,14 @@ def without_sequence_first(origin: Origin) -> None:
             for method in node.body:
                 if isinstance(method, ast.FunctionDef):
                     _Turned(attention_calls(method, titles, listed)).visit(method)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _turned(node: ast.expr) -> ast.expr:
     return ast.copy_location(expression("x.transpose(0, 1)", x=node), node)
 
 
-class _Turned(ast.NodeTransformer):
+class _Turned(NodeTransformer):
     def __init__(self, calls: Callable[[ast.AST], bool]):
         self._calls = calls
 

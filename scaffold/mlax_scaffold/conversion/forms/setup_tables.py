@@ -14,13 +14,18 @@ so that they have the dtype of what they are used with.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.shapes.helper_dtypes import makes_floats
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import name, names, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def with_tables_read(origin: Origin) -> None:
@@ -35,7 +40,7 @@ def with_tables_read(origin: Origin) -> None:
                 setup.body.remove(part)
         if setup is not None and not setup.body:
             setup.body.append(ast.copy_location(ast.Pass(), setup))
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _tables(origin: Origin, node: ast.stmt) -> Iterator[str]:
@@ -68,23 +73,23 @@ def _moved(node: ast.ClassDef, part: ast.stmt, attributes: list[str]) -> bool:
         method
         for method in node.body
         if isinstance(method, ast.FunctionDef)
-        if any(_reads(inner, attributes) for inner in ast.walk(method))
+        if any(_reads(inner, attributes) for inner in walk(method))
     ]
     readers = [method for method in readers if method.name != "setup"]
-    if any(_reads(i, attributes) for i in ast.walk(node) if _is_stored(i, part)):
+    if any(_reads(i, attributes) for i in walk(node) if _is_stored(i, part)):
         return False
     for method in readers:
-        taken = {n.id for n in ast.walk(method) if isinstance(n, ast.Name)}
-        taken |= {a.arg for a in ast.walk(method) if isinstance(a, ast.arg)}
+        taken = {n.id for n in walk(method) if isinstance(n, ast.Name)}
+        taken |= {a.arg for a in walk(method) if isinstance(a, ast.arg)}
         locals_ = {a: f"{a}_table" if a in taken else a for a in attributes}
         at = next(
             i
             for i, statement in enumerate(method.body)
-            if any(_reads(inner, attributes) for inner in ast.walk(statement))
+            if any(_reads(inner, attributes) for inner in walk(statement))
         )
         bound: list[ast.expr] = [ast.Name(locals_[a], ast.Store()) for a in attributes]
         one = bound[0] if len(bound) == 1 else ast.Tuple(bound, ast.Store())
-        made = ast.Assign([one], copy.deepcopy(part.value))
+        made = ast.Assign([one], cloned(part.value))
         method.body = [_Locals(locals_).visit(s) for s in method.body]
         method.body.insert(at, ast.copy_location(made, method.body[at]))
     return bool(readers)
@@ -96,12 +101,12 @@ def _reads(node: ast.AST, attributes: list[str]) -> bool:
 
 def _is_stored(node: ast.AST, part: ast.Assign) -> bool:
     """Whether an attribute is bound elsewhere than in a statement."""
-    own = {id(inner) for inner in ast.walk(part)}
+    own = {id(inner) for inner in walk(part)}
     stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
     return stored and id(node) not in own
 
 
-class _Locals(ast.NodeTransformer):
+class _Locals(NodeTransformer):
     def __init__(self, locals_: dict[str, str]):
         self.locals = locals_
 

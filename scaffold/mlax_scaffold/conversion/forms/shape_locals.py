@@ -12,6 +12,7 @@ import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import names, targets, with_names
+from mlax_scaffold.conversion.source.walking import walk
 
 _MAKERS = ("__init__", "setup", "__post_init__")
 
@@ -25,7 +26,7 @@ def without_shape_locals(origin: Origin) -> None:
 
 
 def _in(method: ast.FunctionDef) -> None:
-    bound = [t for part in ast.walk(method) for t in _stored(part)]
+    bound = [t for part in walk(method) for t in _stored(part)]
     found: dict[str, ast.expr] = {}
     kept: list[ast.stmt] = []
     for statement in method.body:

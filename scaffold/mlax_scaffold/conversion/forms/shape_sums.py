@@ -8,15 +8,16 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 
 def without_shape_sums(origin: Origin) -> None:
     """Write them so in place: `(*x.shape[:2], heads, dim)`."""
     _Sums().visit(origin.tree)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
-class _Sums(ast.NodeTransformer):
+class _Sums(NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         match node:

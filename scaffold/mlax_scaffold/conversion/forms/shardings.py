@@ -17,6 +17,7 @@ from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, is_none
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 _FIRST = frozenset(
     (
@@ -63,7 +64,7 @@ def without_shardings(origin: Origin, thing: str, notes: Notes) -> None:
         )
 
 
-class _Shardings(ast.NodeTransformer):
+class _Shardings(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
         self.found: ast.AST | None = None
@@ -79,7 +80,7 @@ class _Shardings(ast.NodeTransformer):
         for title in (t for t in given if t in _ARGUMENTS):
             rest = [s for s in node.body if not _binds(s, title)]
             absent = is_none(defaults_of(node.args).get(title))
-            if absent and not any(is_name(p, title) for s in rest for p in ast.walk(s)):
+            if absent and not any(is_name(p, title) for s in rest for p in walk(s)):
                 without_arguments(node.args, {title})
                 node.body = rest or [ast.copy_location(ast.Pass(), node)]
         return node

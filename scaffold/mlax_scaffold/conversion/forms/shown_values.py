@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import Removing, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 _SHOWS = frozenset(("print", "pprint.pprint", "breakpoint", "pdb.set_trace"))
 _LOGS = frozenset(("debug", "info", "warning", "error", "warn", "log"))
@@ -16,7 +17,7 @@ _LOGGERS = ("logger", "log", "logging", "warnings")
 
 def without_shown_values(origin: Origin, notes: Notes) -> None:
     """Leave them out of methods in place, with a remark."""
-    parts = [*ast.walk(origin.tree)]
+    parts = [*walk(origin.tree)]
     called = {
         id(p.func)
         for p in parts
@@ -46,7 +47,7 @@ def _registered(node: ast.ClassDef) -> set[str]:
     """Attributes that have a place in the state, whether or not the file reads them."""
     return {
         str(part.args[0].value)
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in ("register_buffer", "register_parameter")
@@ -111,7 +112,7 @@ class _Shown(Removing):
         )
 
 
-class _Told(ast.NodeTransformer):
+class _Told(NodeTransformer):
     """Leaves out what a constructor prints of the layer that it has made, and sums that it makes for it."""
 
     def __init__(self, shown: _Shown):
@@ -122,7 +123,7 @@ class _Told(ast.NodeTransformer):
         self.visit(start)
         read = {
             p.id
-            for p in ast.walk(start)
+            for p in walk(start)
             if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
         }
         kept = [s for s in start.body if not _counts(s, read)]
@@ -148,5 +149,5 @@ def _computes(node: ast.expr) -> bool:
     return any(
         isinstance(part, ast.NamedExpr)
         or (isinstance(part, ast.Call) and self_attribute(part.func) is not None)
-        for part in ast.walk(node)
+        for part in walk(node)
     )

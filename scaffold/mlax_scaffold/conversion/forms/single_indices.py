@@ -9,11 +9,12 @@ import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 
 def without_single_indices(origin: Origin) -> None:
     """Write them so, in place."""
-    for part in ast.walk(origin.tree):
+    for part in walk(origin.tree):
         match part:
             case ast.Subscript(
                 value=ast.Name() | ast.Attribute(),
@@ -23,7 +24,7 @@ def without_single_indices(origin: Origin) -> None:
     _Prepended(origin).visit(origin.tree)
 
 
-class _Prepended(ast.NodeTransformer):
+class _Prepended(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
 

@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _MANY = ("torch.linalg.", "torch.qr", "torch.svd")
 
@@ -19,13 +20,13 @@ def with_single_results(origin: Origin) -> None:
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "__init__":
                 _Single(origin, method).visit(method)
-                ast.fix_missing_locations(method)
+                located(method)
 
 
-class _Single(ast.NodeTransformer):
+class _Single(NodeTransformer):
     def __init__(self, origin: Origin, method: ast.FunctionDef):
         self.origin = origin
-        names = [p for p in ast.walk(method) if isinstance(p, ast.Name)]
+        names = [p for p in walk(method) if isinstance(p, ast.Name)]
         self.read = {p.id for p in names if isinstance(p.ctx, ast.Load)}
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:

@@ -7,7 +7,6 @@ written where an axis reads it, `patch_size[0]`, and sizes are what they are.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.source.origin import Origin
@@ -18,6 +17,12 @@ from mlax_scaffold.conversion.source.trees import (
     same,
     self_attribute,
     without_docstring,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _LIBRARY = {
@@ -44,10 +49,10 @@ def without_size_pairs(origin: Origin) -> None:
                 single[node.name] = {
                     n: places.index(n) if n in places else -1 for n in pairs.single
                 }
-    for call in ast.walk(origin.tree):
+    for call in walk(origin.tree):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
             _give_one(call, single.get(call.func.id, {}))
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _give_one(call: ast.Call, single: Mapping[str, int]) -> None:
@@ -161,7 +166,7 @@ def _without_copies(
     return made
 
 
-class _Pairs(ast.NodeTransformer):
+class _Pairs(NodeTransformer):
     """One class."""
 
     def __init__(
@@ -233,10 +238,10 @@ class _Pairs(ast.NodeTransformer):
         """Whether an attribute is set once, and read by the class alone."""
         places = [
             part
-            for part in ast.walk(self.origin.tree)
+            for part in walk(self.origin.tree)
             if isinstance(part, ast.Attribute) and part.attr == attribute
         ]
-        mine = {id(part) for part in ast.walk(self.node)}
+        mine = {id(part) for part in walk(self.node)}
         stored = [p for p in places if isinstance(p.ctx, ast.Store) and id(p) in mine]
         outside = [p for p in places if self_attribute(p) is None]
         based = any(
@@ -264,7 +269,7 @@ class _Pairs(ast.NodeTransformer):
     def _stores(self, title: str) -> int:
         return sum(
             is_name(p, title) and isinstance(p.ctx, ast.Store)  # type: ignore[attr-defined]
-            for p in ast.walk(self.start)
+            for p in walk(self.start)
         )
 
     def _several(self, parameter: str) -> bool:
@@ -282,7 +287,7 @@ class _Pairs(ast.NodeTransformer):
             )
             values = [
                 value
-                for call in ast.walk(self.origin.tree)
+                for call in walk(self.origin.tree)
                 if isinstance(call, ast.Call) and is_name(call.func, self.node.name)
                 for value in (
                     *call.args[at : at + 1],
@@ -328,5 +333,5 @@ class _Pairs(ast.NodeTransformer):
 
 
 def _several_of(size: ast.expr, count: int) -> ast.expr:
-    elts = [copy.deepcopy(size) for _ in range(count)]
+    elts = [cloned(size) for _ in range(count)]
     return ast.copy_location(ast.Tuple(elts, ast.Load()), size)

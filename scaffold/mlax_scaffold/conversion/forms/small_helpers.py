@@ -6,7 +6,6 @@ What asks for None, or copies a layer, is read where it stands, and not through 
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable
 
 from mlax_scaffold.conversion.source.origin import Origin
@@ -17,6 +16,12 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     replaced,
     without_docstring,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _COPY = "copy.deepcopy"
@@ -57,12 +62,12 @@ def without_small_helpers(origin: Origin) -> None:
         ]
         origin.__dict__.pop("classes", None)
     without_copies(origin)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def without_copies(origin: Origin) -> None:
-    """Write `copy.deepcopy(layer)` as what makes that layer, where a local names it, in place."""
-    for node in [origin.tree, *ast.walk(origin.tree)]:
+    """Write `cloned(layer)` as what makes that layer, where a local names it, in place."""
+    for node in [origin.tree, *walk(origin.tree)]:
         if isinstance(node, ast.FunctionDef | ast.Module):
             _Copies(origin, node).run()
 
@@ -80,7 +85,7 @@ def _flattens(node: ast.ClassDef) -> bool:
     return value is not None and ast.unparse(value) in known
 
 
-class _Flattens(ast.NodeTransformer):
+class _Flattens(NodeTransformer):
     def __init__(self, titles: set[str], module: str):
         self.titles, self.module = titles, module
 
@@ -158,7 +163,7 @@ def _pair(call: ast.Call) -> ast.expr | None:
     """Both axes, as hyperparameters are one size."""
     if len(call.args) != 1 or not isinstance(call.args[0], ast.Name | ast.Constant):
         return None
-    return ast.Tuple([call.args[0], copy.deepcopy(call.args[0])], ast.Load())
+    return ast.Tuple([call.args[0], cloned(call.args[0])], ast.Load())
 
 
 def _copies(
@@ -168,7 +173,7 @@ def _copies(
     value, given = _returned(function), [a.arg for a in function.args.args]
     copies = [
         part
-        for part in ast.walk(value or function)
+        for part in walk(value or function)
         if isinstance(part, ast.Call) and origin.qualified(part.func) == _COPY
     ]
     if value is None or len(copies) != 1 or not names(copies[0].args[0]) <= {*given}:
@@ -182,7 +187,7 @@ def _copies(
     return written
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(
         self, origin: Origin, known: dict[str, Callable[[ast.Call], ast.expr | None]]
     ):
@@ -201,14 +206,14 @@ class _Calls(ast.NodeTransformer):
         made = write(node) if write is not None else None
         if made is None:
             return node
-        made = copy.deepcopy(made)
-        for part in ast.walk(made):
+        made = cloned(made)
+        for part in walk(made):
             if isinstance(part, ast.expr | ast.comprehension | ast.arg):
                 ast.copy_location(part, node)
         return made
 
 
-class _Copies(ast.NodeTransformer):
+class _Copies(NodeTransformer):
     """One function, or the lines of the module outside of all."""
 
     def __init__(self, origin: Origin, owner: ast.FunctionDef | ast.Module):
@@ -232,7 +237,7 @@ class _Copies(ast.NodeTransformer):
             read = [
                 p
                 for s in self.owner.body
-                for p in ast.walk(s)
+                for p in walk(s)
                 if is_name(p, local) and isinstance(p.ctx, ast.Load)  # type: ignore[attr-defined]
             ]
             if not read:
@@ -253,5 +258,5 @@ class _Copies(ast.NodeTransformer):
             value = self.made[given.id][0].value
             if isinstance(value, ast.Call):
                 self.copied.add(given.id)
-                return copy.deepcopy(value)
+                return cloned(value)
         return given if isinstance(given, ast.Call) or is_none(given) else node

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 _VARIABLES = ("flax.nnx.Variable", "flax.nnx.Intermediate")
 _PARAM = "flax.nnx.Param"
@@ -25,12 +25,12 @@ def without_sown(origin: Origin, thing: str, notes: Notes) -> None:
     weights = {n: b for n, b in derived.items() if b == _PARAM}
     used = used_by(origin, thing)
     for node in origin.classes.values():
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.Call) and getattr(part.func, "id", "") in weights:
                 _with_base(origin, part)
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-                for part in ast.walk(method):
+                for part in walk(method):
                     if (
                         isinstance(part, ast.Call)
                         and getattr(part.func, "id", "") in sown
@@ -52,17 +52,17 @@ def _base(node: ast.ClassDef) -> ast.expr:
 def _with_base(origin: Origin, node: ast.Call) -> None:
     """Make a variable of a class of the file as one of the library, in place."""
     base = _base(origin.classes[node.func.id])  # type: ignore[attr-defined]
-    node.func = ast.copy_location(copy.deepcopy(base), node.func)
+    node.func = ast.copy_location(cloned(base), node.func)
 
 
-class _Sown(ast.NodeTransformer):
+class _Sown(NodeTransformer):
     def __init__(
         self, origin: Origin, owner: ast.ClassDef, sown: set[str], notes: Notes
     ):
         self.origin, self.sown, self.notes = origin, sown, notes
         self.read = {
             self_attribute(part)
-            for part in ast.walk(owner)
+            for part in walk(owner)
             if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load)
         }
 

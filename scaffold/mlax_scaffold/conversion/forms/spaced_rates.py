@@ -11,11 +11,16 @@ Layers are made in setup, where no array of jax is.
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, is_name, targets
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _SPACED = ("jax.numpy.linspace", "numpy.linspace", "torch.linspace")
 
@@ -43,7 +48,7 @@ def _write(origin: Origin, method: ast.FunctionDef) -> None:
             continue
         method.body.remove(part)
         _Taken(local, *ends).visit(method)
-        ast.fix_missing_locations(method)
+        located(method)
 
 
 def _ends(origin: Origin, node: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr] | None:
@@ -81,10 +86,10 @@ def _is_number_of(node: ast.expr, one: str) -> bool:
 
 def _only_taken_from(method: ast.FunctionDef, local: str) -> bool:
     """Whether a list is bound once, and read at one place at a time alone."""
-    found = [n for n in ast.walk(method) if is_name(n, local)]
+    found = [n for n in walk(method) if is_name(n, local)]
     taken = [
         n
-        for n in ast.walk(method)
+        for n in walk(method)
         if isinstance(n, ast.Subscript)
         and is_name(n.value, local)
         and isinstance(n.ctx, ast.Load)
@@ -99,20 +104,20 @@ def _is_from_the_end(node: ast.expr) -> bool:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def _bound(method: ast.FunctionDef) -> set[str]:
     """The names that a method binds, other than its parameters."""
     return {
         title
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.stmt)
         for title in targets(part)
     }
 
 
-class _Taken(ast.NodeTransformer):
+class _Taken(NodeTransformer):
     def __init__(self, local: str, first: ast.expr, last: ast.expr, count: ast.expr):
         self.local = local
         self.parts = {"first": first, "last": last, "count": count}
@@ -123,7 +128,7 @@ class _Taken(ast.NodeTransformer):
             return node
         made = expression(
             "first + (last - first) * place / max(count - 1, 1)",
-            place=copy.deepcopy(node.slice),
-            **copy.deepcopy(self.parts),
+            place=cloned(node.slice),
+            **cloned(self.parts),
         )
         return ast.copy_location(made, node)

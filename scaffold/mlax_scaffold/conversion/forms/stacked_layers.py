@@ -14,7 +14,6 @@ x, _ = lax.scan(step, x, dynamic)
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections.abc import Iterable
 
@@ -32,6 +31,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _SCAN = "flax.nnx.scan"
 _MAPS = ("equinox.filter_vmap", "jax.vmap", "flax.nnx.vmap")
@@ -46,7 +46,7 @@ def without_stacked_layers(origin: Origin) -> None:
     for node in origin.classes.values():
         if framework_of(origin, node) not in ("equinox", "nnx"):
             continue
-        made = copy.deepcopy(node)
+        made = cloned(node)
         methods = [m for m in made.body if isinstance(m, ast.FunctionDef)]
         for method in methods:
             method.body = [as_function(s) or s for s in method.body]
@@ -58,18 +58,16 @@ def without_stacked_layers(origin: Origin) -> None:
             with_called_members(origin, method, stacked)
         if stacked and not any(_left(m, stacked) for m in others):
             node.body = made.body
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _left(method: ast.FunctionDef, stacked: set[str]) -> bool:
     """Whether a method reads such layers in another way than by a loop over them."""
     loops = {
-        id(p.iter)
-        for p in ast.walk(method)
-        if isinstance(p, ast.For | ast.comprehension)
+        id(p.iter) for p in walk(method) if isinstance(p, ast.For | ast.comprehension)
     }
     return any(
-        self_attribute(p) in stacked and id(p) not in loops for p in ast.walk(method)
+        self_attribute(p) in stacked and id(p) not in loops for p in walk(method)
     )
 
 
@@ -126,7 +124,7 @@ class _Making:
         if count is not None:
             target, source = ast.Name("_", ast.Store()), expression("range(n)", n=count)
         loop = ast.comprehension(target, source, [], 0)
-        return ast.ListComp(copy.deepcopy(body), [loop])
+        return ast.ListComp(cloned(body), [loop])
 
     def _returned(self, maker: ast.expr) -> tuple[list[str], ast.expr | None]:
         if isinstance(maker, ast.Lambda):
@@ -201,12 +199,12 @@ class _Scans:
         if isinstance(node, ast.FunctionDef):
             self.steps[node.name] = node
         value = node.value if isinstance(node, ast.Assign | ast.Return) else None
-        for call in ast.walk(value) if value is not None else ():
+        for call in walk(value) if value is not None else ():
             if call is value or not isinstance(call, ast.Call) or len(call.args) != 2:
                 continue
             if self._carry_at(getattr(call.func, "id", "")) is None:
                 continue
-            held = copy.deepcopy(call)
+            held = cloned(call)
             title = f"scanned_{len(self.steps)}"
             scanned = ast.Assign([ast.Name(title, ast.Store())], held)
             call.__class__, call.__dict__ = ast.Name, {}  # type: ignore[assignment]
@@ -279,7 +277,7 @@ class _Scans:
             return None
         layers, static = known[0]
         carry, element = (a.arg for a in function.args.args)
-        body = copy.deepcopy(without_docstring(function.body))
+        body = cloned(without_docstring(function.body))
         layer, rest = element, []
         for part in body:
             match part:
@@ -337,7 +335,7 @@ class _Scans:
             return None
         places = [a.arg for a in function.args.args]
         carry, layer = places[at], places[1 - at]
-        match copy.deepcopy(without_docstring(function.body)):
+        match cloned(without_docstring(function.body)):
             case [*inner, ast.Return(value=ast.expr() as after)]:
                 if isinstance(after, ast.Tuple):
                     return None
@@ -357,6 +355,6 @@ def _read(node: ast.stmt) -> set[str]:
     """The names that a statement reads."""
     return {
         p.id
-        for p in ast.walk(node)
+        for p in walk(node)
         if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
     }

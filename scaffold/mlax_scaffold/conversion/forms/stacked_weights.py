@@ -9,7 +9,6 @@ x, _ = jax.lax.scan(step, x, params["blocks"])                for p in params["b
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.forms.scan_loops import scan_as_loop
 from mlax_scaffold.conversion.source.origin import Origin
@@ -22,6 +21,12 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     replaced,
     without_docstring,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _SPLIT = ("jax.random.split",)
@@ -36,21 +41,21 @@ def with_listed_weights(
 
     Both stay as they are where something else is done with what is stacked.
     """
-    made = copy.deepcopy(first)
+    made = cloned(first)
     listed = _Listed(origin, made)
     made.body = [listed.visit(part) for part in made.body]
     keys = _keys(made, listed.found)
     if not keys:
         return first, second
-    run = copy.deepcopy(second)
+    run = cloned(second)
     loops = _Loops(origin, run, keys)
     run.body = loops.statements(run.body)
     if loops.left():
         return first, second
-    return ast.fix_missing_locations(made), ast.fix_missing_locations(run)
+    return located(made), located(run)
 
 
-class _Listed(ast.NodeTransformer):
+class _Listed(NodeTransformer):
     """Writes a list of what is made of each key."""
 
     def __init__(self, origin: Origin, function: ast.FunctionDef):
@@ -58,7 +63,7 @@ class _Listed(ast.NodeTransformer):
         self.found: list[ast.ListComp] = []
         self.splits = {
             target.id
-            for part in ast.walk(function)
+            for part in walk(function)
             if isinstance(part, ast.Assign) and self._is_split(part.value)
             for target in part.targets
             if isinstance(target, ast.Name)
@@ -126,13 +131,13 @@ def _keys(function: ast.FunctionDef, found: list[ast.ListComp]) -> set[str]:
     """What such lists are called in what a function returns."""
     local = {
         target.id
-        for part in ast.walk(function)
+        for part in walk(function)
         if isinstance(part, ast.Assign) and part.value in found
         for target in part.targets
         if isinstance(target, ast.Name)
     }
     keys: set[str] = set()
-    for part in ast.walk(function):
+    for part in walk(function):
         pairs: list[tuple[object, ast.expr]] = []
         if isinstance(part, ast.Dict):
             pairs = [
@@ -156,7 +161,7 @@ class _Loops:
         self.origin, self.function, self.keys = origin, function, keys
         self.steps = dict(origin.functions) | {
             part.name: part
-            for part in ast.walk(function)
+            for part in walk(function)
             if isinstance(part, ast.FunctionDef) and part is not function
         }
 
@@ -182,7 +187,7 @@ class _Loops:
         if function is None or len(function.args.args) != 2:
             return [node]
         carry, element = (a.arg for a in function.args.args)
-        match copy.deepcopy(without_docstring(function.body)):
+        match cloned(without_docstring(function.body)):
             case [*inner, ast.Return(value=ast.Tuple(elts=[after, end]))] if is_none(
                 end
             ):
@@ -202,11 +207,11 @@ class _Loops:
         """Whether something but a loop reads such a list."""
         loops = {
             id(p.iter)
-            for p in ast.walk(self.function)
+            for p in walk(self.function)
             if isinstance(p, ast.For | ast.comprehension)
         }
         return any(
             self._is_listed(p) and id(p) not in loops
-            for p in ast.walk(self.function)
+            for p in walk(self.function)
             if isinstance(p, ast.expr)
         )

@@ -11,11 +11,11 @@ How many there are is what counts: a layer draws by the key that it has.
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.lists.key_loops import is_split
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import folded
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 def without_starred_keys(origin: Origin) -> None:
@@ -41,17 +41,17 @@ def _apart(origin: Origin, node: ast.stmt) -> list[ast.stmt]:
         return [node]
     [starred], [count] = several, given
     others = [e for e in elements if e is not starred]
-    rest = ast.BinOp(copy.deepcopy(count), ast.Sub(), ast.Constant(len(others)))
+    rest = ast.BinOp(cloned(count), ast.Sub(), ast.Constant(len(others)))
     one = ast.Tuple(others, ast.Store()) if len(others) > 1 else others[0]
     made = [
         ast.Assign([starred.value], _split(call, folded(rest))),
         ast.Assign([one], _split(call, ast.Constant(len(others)))),
     ]
     for part in made:
-        for inner in ast.walk(part):
+        for inner in walk(part):
             ast.copy_location(inner, node)
     return [*made]
 
 
 def _split(call: ast.Call, count: ast.expr) -> ast.Call:
-    return ast.Call(call.func, [copy.deepcopy(call.args[0]), count], [])
+    return ast.Call(call.func, [cloned(call.args[0]), count], [])

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
     with_names,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def without_starred_sizes(origin: Origin) -> None:
@@ -39,13 +40,13 @@ def without_starred_sizes(origin: Origin) -> None:
                 continue
             named = given if method is start else set[str]()
             kept = fields if start is None else set[str]()
-            for part in ast.walk(method):
+            for part in walk(method):
                 for field in ("body", "orelse"):
                     body = getattr(part, field, None)
                     if isinstance(body, list):
                         made = [s for p in body for s in _apart(p, kept, named)]
                         setattr(part, field, _written(method, made) if kept else made)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _written(method: ast.FunctionDef, body: list[ast.stmt]) -> list[ast.stmt]:

@@ -11,6 +11,7 @@ import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 _INDEX = "equinox.nn.StateIndex"
 
@@ -19,7 +20,7 @@ def has_state_indices(origin: Origin) -> bool:
     """Whether classes of a file have such indices."""
     return any(
         isinstance(p, ast.Call) and origin.qualified(p.func) == _INDEX
-        for p in ast.walk(origin.tree)
+        for p in walk(origin.tree)
     )
 
 
@@ -77,12 +78,12 @@ class _Sets:
     def _read(self, node: ast.expr) -> list[str]:
         return [
             ast.unparse(part.args[0])
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Call) and _is_read(part, self.state)
         ]
 
 
-class _Reads(ast.NodeTransformer):
+class _Reads(NodeTransformer):
     """Reads them as attributes."""
 
     def __init__(self, state: str):

@@ -11,12 +11,12 @@ Layers are made in setup, where no such local is. Plain numbers are followed as 
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute, with_names
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 _MAKERS = ("__init__", "setup", "__post_init__")
 _CALLS = ("len", "max", "min", "int", "bool", "range", "list", "tuple", "sum", "any")
@@ -34,7 +34,7 @@ def without_static_locals(origin: Origin) -> None:
 
 def _write(origin: Origin, method: ast.FunctionDef) -> None:
     # Those that stand last are read by none of the others.
-    for part in reversed([*ast.walk(method)]):
+    for part in reversed([*walk(method)]):
         for title in ("body", "orelse"):
             body = getattr(part, title, None)
             if body and isinstance(part, ast.FunctionDef | ast.For):
@@ -55,23 +55,23 @@ def _inlined(
                 continue
         at = made.index(part)
         rest = made[at + 1 :]
-        if any(_is_changed(n, local) for s in rest for n in ast.walk(s)):
+        if any(_is_changed(n, local) for s in rest for n in walk(s)):
             continue
         inside = sum(_counted(s, local) for s in (part, *rest))
         bound = [
             n.id
             for s in rest
-            for n in ast.walk(s)
+            for n in walk(s)
             if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
         ]
-        read = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+        read = {n.id for n in walk(value) if isinstance(n, ast.Name)}
         if inside != _counted(method, local) or {local, *read} & {*bound}:
             continue
         if not _is_told(value, _loops(method, part)) or not _is_followed_by_none(value):
             continue
         if not any(_makes_layers(origin, s, local) for s in rest):
             continue
-        parts = {local: copy.deepcopy(value)}
+        parts = {local: cloned(value)}
         made = [*made[:at], *(with_names(s, parts) for s in rest)]
     return made
 
@@ -85,15 +85,15 @@ def _is_changed(node: ast.AST, local: str) -> bool:
 
 
 def _counted(node: ast.AST, local: str) -> int:
-    return sum(is_name(n, local) for n in ast.walk(node))
+    return sum(is_name(n, local) for n in walk(node))
 
 
 def _loops(method: ast.FunctionDef, statement: ast.stmt) -> set[str]:
     """The names that the loops around a statement bind, once."""
     found: set[str] = set()
-    for part in ast.walk(method):
-        if isinstance(part, ast.For) and any(p is statement for p in ast.walk(part)):
-            names = [n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)]
+    for part in walk(method):
+        if isinstance(part, ast.For) and any(p is statement for p in walk(part)):
+            names = [n.id for n in walk(part.target) if isinstance(n, ast.Name)]
             found |= {n for n in names if not _stored(part.body, n)}
     return found
 
@@ -102,15 +102,15 @@ def _stored(body: list[ast.stmt], title: str) -> bool:
     return any(
         is_name(n, title) and not isinstance(n.ctx, ast.Load)  # type: ignore[attr-defined]
         for s in body
-        for n in ast.walk(s)
+        for n in walk(s)
     )
 
 
 def _is_told(node: ast.expr, loops: set[str]) -> bool:
     """Whether hyperparameters, numbers and what loops bind tell a value."""
-    owners = {id(p.value) for p in ast.walk(node) if self_attribute(p) is not None}  # type: ignore[attr-defined]
-    heads = {id(p.func) for p in ast.walk(node) if isinstance(p, ast.Call)}
-    for part in ast.walk(node):
+    owners = {id(p.value) for p in walk(node) if self_attribute(p) is not None}  # type: ignore[attr-defined]
+    heads = {id(p.func) for p in walk(node) if isinstance(p, ast.Call)}
+    for part in walk(node):
         match part:
             case ast.Call(func=ast.Name(id=title), keywords=[]):
                 if title not in _CALLS:
@@ -148,14 +148,14 @@ def _is_followed_by_none(node: ast.expr) -> bool:
 
 def _makes_layers(origin: Origin, node: ast.stmt, local: str) -> bool:
     """Whether a statement makes a layer of a local, or layers in a loop over it or a branch of it."""
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Call(args=args, keywords=keywords):
                 given = [*args, *(k.value for k in keywords)]
                 if _is_maker(origin, part) and any(_counted(g, local) for g in given):
                     return True
             case ast.For(iter=source):
-                makes = any(_is_maker(origin, p) for p in ast.walk(part))
+                makes = any(_is_maker(origin, p) for p in walk(part))
                 if makes and _counted(source, local):
                     return True
             case ast.Assign(value=ast.IfExp() | ast.BoolOp() | ast.UnaryOp() as value):
@@ -163,7 +163,7 @@ def _makes_layers(origin: Origin, node: ast.stmt, local: str) -> bool:
                     return True
             case ast.If(test=test, body=body, orelse=other):
                 makes = any(
-                    _is_maker(origin, p) for s in (*body, *other) for p in ast.walk(s)
+                    _is_maker(origin, p) for s in (*body, *other) for p in walk(s)
                 )
                 if makes and _counted(test, local):
                     return True

@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 _PRODUCTS = ("numpy.prod", "jax.numpy.prod")
 _ARRAYS = ("numpy.array", "numpy.asarray", "jax.numpy.array", "jax.numpy.asarray")
@@ -22,10 +23,10 @@ def with_static_products(origin: Origin) -> None:
         if "math" not in origin.imports:
             origin.tree.body[:0] = ast.parse("import math").body
             origin.__dict__.pop("imports", None)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
-class _Products(ast.NodeTransformer):
+class _Products(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
         self.found = False

@@ -9,9 +9,9 @@ else:
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.trees import names, replaced, targets
+from mlax_scaffold.conversion.source.walking import cloned, located
 
 
 def straighten(function: ast.FunctionDef) -> None:
@@ -21,7 +21,7 @@ def straighten(function: ast.FunctionDef) -> None:
             straighten(part)
     bound = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
     function.body = straightened(function.body, bound)
-    ast.fix_missing_locations(function)
+    located(function)
 
 
 def straightened(body: list[ast.stmt], bound: set[str]) -> list[ast.stmt]:
@@ -52,7 +52,7 @@ def _raises(node: ast.If) -> bool:
 
 def _assigned(local: str, value: ast.expr, like: ast.stmt) -> ast.stmt:
     made = ast.Assign([ast.Name(local, ast.Store())], value)
-    return ast.fix_missing_locations(ast.copy_location(made, like))
+    return located(ast.copy_location(made, like))
 
 
 def _chosen(node: ast.If, known: set[str]) -> list[ast.stmt] | None:
@@ -72,7 +72,7 @@ def _chosen(node: ast.If, known: set[str]) -> list[ast.stmt] | None:
             # Nothing reads it where the condition does not hold.
             made.append(_assigned(local, there[0], node))
             continue
-        test = copy.deepcopy(node.test)
+        test = cloned(node.test)
         made.append(_assigned(local, ast.IfExp(test, there[0], there[1]), node))
     assigned = {**one, **other}.keys()
     own = all(
@@ -123,7 +123,7 @@ def _either(test: ast.expr, one: ast.expr, other: ast.expr) -> ast.expr:
             return ast.Tuple([_either(test, a, b) for a, b in pairs], ast.Load())
     if ast.unparse(one) == ast.unparse(other):
         return one
-    return ast.IfExp(copy.deepcopy(test), one, other)
+    return ast.IfExp(cloned(test), one, other)
 
 
 def _result(body: list[ast.stmt]) -> ast.expr | None:

@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _MOST = 8
 """Longer lists stay."""
@@ -33,10 +34,10 @@ def without_strided_lists(origin: Origin) -> None:
         start = _STARTS.get(framework_of(origin, node))
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name == start:
-                for part in ast.walk(method):
+                for part in walk(method):
                     if isinstance(part, ast.Assign) and self_attribute(part.targets[0]):
                         part.value = _written_out(part.value)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _written_out(node: ast.expr) -> ast.expr:

@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.source.arguments_of import (
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def with_text_parameters(origin: Origin, thing: str) -> None:
@@ -44,7 +45,7 @@ def with_text_parameters(origin: Origin, thing: str) -> None:
         behind = len(given.args) - given.args.index(argument) - 1
         if title == thing and behind == len(given.defaults):
             given.defaults.insert(0, ast.copy_location(text, argument))
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _text(
@@ -59,7 +60,7 @@ def _text(
     """
     found: list[ast.expr] = []
     uses: set[int] = set()
-    for part in ast.walk(start):
+    for part in walk(start):
         match part:
             case ast.Compare(
                 left=ast.Name() as left,
@@ -76,5 +77,5 @@ def _text(
                     if is_name(value, name) and (owner, title) in known:
                         uses.add(id(value))
                         found.append(known[owner, title])
-    others = any(is_name(p, name) and id(p) not in uses for p in ast.walk(start))
+    others = any(is_name(p, name) and id(p) not in uses for p in walk(start))
     return None if others or not found else found[0]

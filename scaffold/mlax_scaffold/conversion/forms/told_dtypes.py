@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.source.arguments_of import (
 )
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, is_none
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 _FLOATS = ("float", "float32", "float64", "double", "get_default_dtype()")
 _CASTS = ("type", "to")
@@ -33,7 +34,7 @@ def without_told_dtypes(origin: Origin) -> None:
         place = places.index("dtype") if "dtype" in places else len(places)
         calls = [
             part
-            for part in ast.walk(origin.tree)
+            for part in walk(origin.tree)
             if isinstance(part, ast.Call) and is_name(part.func, function.name)
         ]
         given = [a for c in calls for a in c.args[place : place + 1]]
@@ -67,7 +68,7 @@ def _without_told_devices(origin: Origin) -> None:
         if len(places) != 1 or places == {-1} or spread or static:
             continue
         place = places.pop() - of_class
-        for call in ast.walk(origin.tree):
+        for call in walk(origin.tree):
             called = isinstance(call, ast.Call) and (
                 getattr(call.func, "attr" if of_class else "id", "")
             )
@@ -85,7 +86,7 @@ def _of_array(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "dtype"
 
 
-class _Devices(ast.NodeTransformer):
+class _Devices(NodeTransformer):
     """Takes parameters for devices out, and what is made of them where none is given."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
@@ -115,7 +116,7 @@ class _Devices(ast.NodeTransformer):
         return node
 
 
-class _Casts(ast.NodeTransformer):
+class _Casts(NodeTransformer):
     """Takes casts to the dtype out."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:

@@ -8,6 +8,7 @@ from typing import TypeGuard
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 _LAYERS = (
     *("flax.linen.Dense", "flax.linen.Conv", "flax.linen.Embed", "flax.nnx.Linear"),
@@ -22,7 +23,7 @@ def with_told_sizes(origin: Origin) -> None:
             continue
         features = {
             a
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Call) and origin.qualified(part.func) in _LAYERS
             for value in (
                 *part.args[:1],

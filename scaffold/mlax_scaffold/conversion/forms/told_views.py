@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _VIEWS = ("view", "reshape")
 
 
 def without_named_shapes(origin: Origin) -> None:
     """Write them out in place, where the arrays that they are those of are still the same."""
-    for node in ast.walk(origin.tree):
+    for node in walk(origin.tree):
         if isinstance(node, ast.FunctionDef):
             _Views(node, dict(_shapes(node))).visit(node)
-            ast.fix_missing_locations(node)
+            located(node)
 
 
 def _shapes(function: ast.FunctionDef) -> Iterator[tuple[str, ast.Assign]]:
     """The locals of a function that are bound once, to a shape whose first axes are an array's."""
     bound = [p.id for p in _stores(function)]
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
             local = part.targets[0].id
             if bound.count(local) == 1 and (
@@ -34,7 +39,7 @@ def _shapes(function: ast.FunctionDef) -> Iterator[tuple[str, ast.Assign]]:
 def _stores(node: ast.AST) -> list[ast.Name]:
     return [
         p
-        for p in ast.walk(node)
+        for p in walk(node)
         if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)
     ]
 
@@ -62,7 +67,7 @@ def _parts(node: ast.expr) -> list[ast.expr] | None:
     return None
 
 
-class _Views(ast.NodeTransformer):
+class _Views(NodeTransformer):
     def __init__(self, function: ast.FunctionDef, shapes: dict[str, ast.Assign]):
         self.shapes = shapes
         self.stores = _stores(function)
@@ -98,11 +103,11 @@ class _Views(ast.NodeTransformer):
         if not _first_axes(first):
             return None
         made = [ast.Starred(first, ast.Load()), *parts[1:]]
-        return [copy.deepcopy(part) for part in made]
+        return [cloned(part) for part in made]
 
     def _stands(self, known: ast.Assign, line: int) -> bool:
         """Whether nothing that a shape is made of is bound anew between it and a line."""
-        read = {p.id for p in ast.walk(known.value) if isinstance(p, ast.Name)}
+        read = {p.id for p in walk(known.value) if isinstance(p, ast.Name)}
         return not any(
             p.id in read and known.lineno < p.lineno < line for p in self.stores
         )

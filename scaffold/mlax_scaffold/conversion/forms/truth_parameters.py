@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _BY_NAME = 1_000
 """The place of what is given by name alone."""
@@ -40,7 +41,7 @@ def with_truth_parameters(origin: Origin) -> None:
                 flag = ast.Name("bool", ast.Load())
                 argument.annotation = ast.copy_location(flag, argument)
                 told.setdefault(node.name, []).append((_BY_NAME, argument.arg))
-    for call in ast.walk(origin.tree):
+    for call in walk(origin.tree):
         title = getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
         for place, parameter in told.get(title, ()):
             assert isinstance(call, ast.Call)
@@ -57,24 +58,24 @@ def _is_truth(node: ast.ClassDef, start: ast.FunctionDef, parameter: str) -> boo
     """Whether nothing is done with a parameter but to ask whether it holds."""
     stored = {
         a
-        for s in ast.walk(start)
+        for s in walk(start)
         if isinstance(s, ast.Assign)
         and is_name(s.value, parameter)
         and (a := self_attribute(s.targets[0]))
     }
-    asked = {id(t) for part in ast.walk(node) for t in _tests(part)}
+    asked = {id(t) for part in walk(node) for t in _tests(part)}
     kept = {
         id(s.value)
-        for s in ast.walk(start)
+        for s in walk(start)
         if isinstance(s, ast.Assign)
         and is_name(s.value, parameter)
         and self_attribute(s.targets[0])
     }
-    reads = [p for p in ast.walk(start) if is_name(p, parameter)]
+    reads = [p for p in walk(start) if is_name(p, parameter)]
     reads = [p for p in reads if id(p) not in kept]
     reads += [
         p
-        for p in ast.walk(node)
+        for p in walk(node)
         if self_attribute(p) in stored and isinstance(p.ctx, ast.Load)  # type: ignore[attr-defined]
     ]
     return bool(reads) and all(id(p) in asked for p in reads)
@@ -106,4 +107,4 @@ def _as_bool(node: ast.expr) -> ast.expr:
             if not isinstance(node, ast.Name):
                 return node
     made = ast.Call(ast.Name("bool", ast.Load()), [node], [])
-    return ast.fix_missing_locations(ast.copy_location(made, node))
+    return located(ast.copy_location(made, node))

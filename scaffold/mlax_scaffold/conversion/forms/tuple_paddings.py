@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _PADS = ("torch.nn.functional.pad",)
 
@@ -21,7 +21,7 @@ def with_tuple_paddings(origin: Origin) -> None:
         )
         if not isinstance(start, ast.FunctionDef):
             continue
-        for call in [p for p in ast.walk(node) if isinstance(p, ast.Call)]:
+        for call in [p for p in walk(node) if isinstance(p, ast.Call)]:
             if origin.qualified(call.func) not in _PADS or len(call.args) < 2:
                 continue
             attribute = self_attribute(call.args[1])
@@ -41,7 +41,7 @@ def with_tuple_paddings(origin: Origin) -> None:
             given = call.args[1]
             call.args[1] = ast.Tuple(
                 [
-                    ast.Subscript(copy.deepcopy(given), ast.Constant(i), ast.Load())
+                    ast.Subscript(cloned(given), ast.Constant(i), ast.Load())
                     for i in range(count)
                 ],
                 ast.Load(),
@@ -50,7 +50,7 @@ def with_tuple_paddings(origin: Origin) -> None:
                 if argument.arg == parameter and argument.annotation is None:
                     words = "int, ..."
                     argument.annotation = ast.parse(f"tuple[{words}]", mode="eval").body
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _length(
@@ -59,13 +59,13 @@ def _length(
     """How many numbers the file gives for a parameter; 0: that is not told, or not the same."""
     place = [a.arg for a in start.args.args].index(parameter) - 1
     found: set[int] = set()
-    for scope in [p for p in ast.walk(origin.tree) if isinstance(p, ast.FunctionDef)]:
+    for scope in [p for p in walk(origin.tree) if isinstance(p, ast.FunctionDef)]:
         known = {
             s.targets[0].id: s.value
-            for s in ast.walk(scope)
+            for s in walk(scope)
             if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name)
         }
-        for call in ast.walk(scope):
+        for call in walk(scope):
             if isinstance(call, ast.Call) and is_name(call.func, node.name):
                 value = next(
                     (k.value for k in call.keywords if k.arg == parameter), None
@@ -91,7 +91,7 @@ def _count(
         case ast.Call(func=ast.Name(id=title)) if title in origin.functions:
             returned = [
                 p.value
-                for p in ast.walk(origin.functions[title])
+                for p in walk(origin.functions[title])
                 if isinstance(p, ast.Return) and p.value is not None
             ]
             counts = {_count(origin, r, {}, depth + 1) for r in returned}

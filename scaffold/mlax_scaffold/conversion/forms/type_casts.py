@@ -12,6 +12,7 @@ import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, with_names
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _CASTS = ("typing.cast", "typing_extensions.cast")
 _CONVERTS = "jax.lax.convert_element_type"
@@ -27,7 +28,7 @@ def without_type_casts(origin: Origin) -> None:
     modules = {full.partition(".")[0] for full in origin.imports.values()}
     if modules & {"typing", "typing_extensions", "jax"}:
         _Casts(origin).visit(origin.tree)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
     if not origin.uses("jax"):
         return
     for node in origin.classes.values():
@@ -44,17 +45,17 @@ def _without_locals(origin: Origin, method: ast.FunctionDef) -> None:
                     continue
                 stored = [
                     p
-                    for p in ast.walk(method)
+                    for p in walk(method)
                     if is_name(p, local) and isinstance(p.ctx, ast.Store)  # type: ignore[attr-defined]
                 ]
-                given = [a.arg for a in ast.walk(method.args) if isinstance(a, ast.arg)]
+                given = [a.arg for a in walk(method.args) if isinstance(a, ast.arg)]
                 if len(stored) == 1 and local not in given:
                     rest = [s for s in method.body if s is not part]
                     made = [with_names(s, {local: value}) for s in rest]
                     method.body = made or [ast.copy_location(ast.Pass(), part)]
 
 
-class _Casts(ast.NodeTransformer):
+class _Casts(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
 

@@ -7,6 +7,7 @@ import itertools
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import expression, literal, same
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 _MLP = "equinox.nn.MLP"
 _PLACES = (
@@ -24,10 +25,10 @@ def without_unbiased_ends(origin: Origin) -> None:
     """Write those so, in place, whose number of layers is told."""
     if origin.uses("equinox"):
         _Layers(origin).visit(origin.tree)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
-class _Layers(ast.NodeTransformer):
+class _Layers(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
 

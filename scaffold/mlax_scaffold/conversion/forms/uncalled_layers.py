@@ -7,16 +7,17 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def without_uncalled_layers(origin: Origin) -> None:
     """Leave them out of the constructors of a file, in place."""
     read = {
         part.attr
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load)
     }
-    named = {p.value for p in ast.walk(origin.tree) if isinstance(p, ast.Constant)}
+    named = {p.value for p in walk(origin.tree) if isinstance(p, ast.Constant)}
     for node in origin.classes.values():
         if framework_of(origin, node) not in ("flax", "haiku"):
             continue

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _SIZES = ("kernel_size", "kernel", "stride", "strides", "dilation")
 _COUNTS = ("padding", "pad", "output_padding")
@@ -50,14 +51,14 @@ def _widen(
     [annotation] = ast.parse(kind).body
     assert isinstance(annotation, ast.Expr)
     argument.annotation = ast.copy_location(annotation.value, argument)
-    ast.fix_missing_locations(argument)
+    located(argument)
 
 
 def _given(
     origin: Origin, node: ast.ClassDef, at: int, parameter: str
 ) -> Iterator[tuple[ast.keyword | ast.Call, int, ast.expr]]:
     """What calls of a class give a parameter, and where it stands."""
-    for part in ast.walk(origin.tree):
+    for part in walk(origin.tree):
         if not isinstance(part, ast.Call) or not is_name(part.func, node.name):
             continue
         if len(part.args) > at:
@@ -77,6 +78,6 @@ def _calculated(start: ast.FunctionDef, parameter: str) -> bool:
     """Whether the constructor reckons with it."""
     return any(
         isinstance(part, ast.BinOp | ast.Compare | ast.Subscript | ast.IfExp)
-        and any(is_name(p, parameter) for p in ast.walk(part))
-        for part in ast.walk(start)
+        and any(is_name(p, parameter) for p in walk(part))
+        for part in walk(start)
     )

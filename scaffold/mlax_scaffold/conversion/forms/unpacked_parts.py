@@ -9,16 +9,17 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def with_unpacked_parts(origin: Origin) -> None:
     """Mark the sizes of those parts, in place."""
-    for node in ast.walk(origin.tree):
+    for node in walk(origin.tree):
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
                 if any(isinstance(t, ast.Starred) for t in targets):
                     continue
-                for part in ast.walk(value):
+                for part in walk(value):
                     for size in _sizes(part):
                         size.unpacked = True  # type: ignore[attr-defined]
 

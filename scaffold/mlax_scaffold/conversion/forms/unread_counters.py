@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def without_unread_counters(origin: Origin) -> None:
@@ -14,17 +15,17 @@ def without_unread_counters(origin: Origin) -> None:
     for node in origin.classes.values():
         if framework_of(origin, node) != "torch":
             continue
-        parts = [*ast.walk(node)]
+        parts = [*walk(node)]
         counted = {p for part in parts if (p := _counted(part))}
         elsewhere = {
             part.attr
-            for part in ast.walk(origin.tree)
+            for part in walk(origin.tree)
             if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load)
         }
         unread = counted - elsewhere
         if unread:
             _without(node, unread)
-            ast.fix_missing_locations(node)
+            located(node)
 
 
 def _counted(node: ast.AST) -> str | None:
@@ -36,7 +37,7 @@ def _counted(node: ast.AST) -> str | None:
 
 
 def _without(node: ast.ClassDef, unread: set[str]) -> None:
-    for owner in ast.walk(node):
+    for owner in walk(node):
         for title in ("body", "orelse"):
             body = getattr(owner, title, None)
             if not isinstance(body, list) or not any(_sets(p, unread) for p in body):

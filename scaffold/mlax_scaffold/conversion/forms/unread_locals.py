@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def without_unread(setup: list[ast.stmt], written: Collection[str]) -> list[ast.stmt]:
@@ -13,7 +14,7 @@ def without_unread(setup: list[ast.stmt], written: Collection[str]) -> list[ast.
     read = {
         part.id
         for node in setup
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Store)
     }
     return [s for s in setup if not _binds(s, {*written} - read)]
@@ -34,7 +35,7 @@ def without_unread_lambdas(origin: Origin) -> None:
                 continue
             read = {
                 p.id
-                for p in ast.walk(method)
+                for p in walk(method)
                 if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
             }
             for part in list(method.body):

@@ -12,7 +12,6 @@ The sequences that they go over are those that the class has by default. So are 
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
@@ -26,6 +25,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _MOST = 256
 """Statements of a call that is written out."""
@@ -43,11 +43,11 @@ def without_nested_calls(origin: Origin, thing: str, notes: Notes) -> None:
         held = any(_fields_of(origin, v) for v in defaults.values())
         if call is None or not (held or any(map(_carries, call.body))):
             continue
-        made = _Passes(origin, defaults).run(copy.deepcopy(call.body))
+        made = _Passes(origin, defaults).run(cloned(call.body))
         if made is None:
             continue
         call.body = made
-        read = {a for p in ast.walk(node) if (a := self_attribute(p))}
+        read = {a for p in walk(node) if (a := self_attribute(p))}
         for part in list(node.body):
             field = getattr(getattr(part, "target", None), "id", "")
             if field in defaults and field not in read:
@@ -57,20 +57,20 @@ def without_nested_calls(origin: Origin, thing: str, notes: Notes) -> None:
                     f"`{field}` of {title} is always `{ast.unparse(defaults[field])}`",
                     "write another spec for other values: they decide which layers there are",
                 )
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _carries(node: ast.stmt) -> bool:
     """Whether a loop in a loop makes layers, and says what a number is in the next pass."""
     if not isinstance(node, ast.For):
         return False
-    inner = [p for s in node.body for p in ast.walk(s) if isinstance(p, ast.For)]
+    inner = [p for s in node.body for p in walk(s) if isinstance(p, ast.For)]
     called = any(
         isinstance(p, ast.Call) and isinstance(p.func, ast.Call)
         for loop in inner
-        for p in ast.walk(loop)
+        for p in walk(loop)
     )
-    carried = any(isinstance(p, ast.AugAssign) for p in ast.walk(node))
+    carried = any(isinstance(p, ast.AugAssign) for p in walk(node))
     return called and carried
 
 
@@ -173,7 +173,7 @@ class _Passes:
         for element in elements:
             if not self._bind(node.target, element):
                 return False
-            if not self._statements(copy.deepcopy(node.body)):
+            if not self._statements(cloned(node.body)):
                 return False
         return True
 
@@ -207,7 +207,7 @@ class _Passes:
 def _is_static(node: ast.expr) -> bool:
     """Whether an expression is of literals, fields, and numbers that are computed of them."""
     read = names(node) - {"self", *_PLAIN}
-    calls = [p for p in ast.walk(node) if isinstance(p, ast.Call)]
+    calls = [p for p in walk(node) if isinstance(p, ast.Call)]
     kinds = ast.Lambda | ast.ListComp | ast.JoinedStr | ast.GeneratorExp
     plain = all(getattr(c.func, "id", "") in _PLAIN for c in calls)
-    return not read and plain and not any(isinstance(p, kinds) for p in ast.walk(node))
+    return not read and plain and not any(isinstance(p, kinds) for p in walk(node))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import beside_self
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
@@ -13,6 +12,12 @@ from mlax_scaffold.conversion.source.trees import (
     name,
     self_attribute,
     without_docstring,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 
@@ -25,10 +30,10 @@ def without_weightless_layers(origin: Origin, thing: str) -> None:
         call = _only_call(origin, node)
         if call is None or not is_layer_class(origin, node):
             continue
-        used = [p for p in ast.walk(origin.tree) if is_name(p, node.name)]
+        used = [p for p in walk(origin.tree) if is_name(p, node.name)]
         calls = [
             p
-            for p in ast.walk(origin.tree)
+            for p in walk(origin.tree)
             if isinstance(p, ast.Call)
             and isinstance(p.func, ast.Call)
             and is_name(p.func.func, node.name)
@@ -43,7 +48,7 @@ def without_weightless_layers(origin: Origin, thing: str) -> None:
     if made:
         for known in ("classes", "functions"):
             origin.__dict__.pop(known, None)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
 def _only_call(origin: Origin, node: ast.ClassDef) -> ast.FunctionDef | None:
@@ -52,7 +57,7 @@ def _only_call(origin: Origin, node: ast.ClassDef) -> ast.FunctionDef | None:
     if [m.name for m in methods] != ["__call__"]:
         return None
     fields = {p.target.id for p in _fields(node)}  # type: ignore[union-attr]
-    for part in ast.walk(methods[0]):
+    for part in walk(methods[0]):
         attribute = self_attribute(part)
         if attribute is not None and attribute not in fields:
             return None
@@ -89,20 +94,20 @@ def _counts(call: ast.Call) -> bool:
 
 
 def _function(node: ast.ClassDef, call: ast.FunctionDef) -> ast.FunctionDef:
-    given = beside_self(copy.deepcopy(call.args))
+    given = beside_self(cloned(call.args))
     parts: dict[str, ast.expr] = {}
     for field in _fields(node):
         title = field.target.id  # type: ignore[union-attr]
         parts[title] = name(title)
-        given.kwonlyargs.append(ast.arg(title, copy.deepcopy(field.annotation)))
-        given.kw_defaults.append(copy.deepcopy(field.value))
-    body = [_Locals().visit(copy.deepcopy(p)) for p in without_docstring(call.body)]
+        given.kwonlyargs.append(ast.arg(title, cloned(field.annotation)))
+        given.kw_defaults.append(cloned(field.value))
+    body = [_Locals().visit(cloned(p)) for p in without_docstring(call.body)]
     title = "".join(f"_{c.lower()}" if c.isupper() else c for c in node.name)
     made = ast.FunctionDef(title.lstrip("_"), given, body, [], call.returns)
     return ast.copy_location(made, call)
 
 
-class _Locals(ast.NodeTransformer):
+class _Locals(NodeTransformer):
     """`self.dim` as `dim`."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:

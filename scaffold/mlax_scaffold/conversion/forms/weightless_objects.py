@@ -12,7 +12,6 @@ class Linear:                                        class Linear:
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.output.description import Pair
@@ -28,6 +27,12 @@ from mlax_scaffold.conversion.source.trees import (
     without_docstring,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _MAKES = ("init", "init_params", "init_weights", "initialize")
 _CALLS = ("__call__", "apply", "forward")
@@ -73,7 +78,7 @@ def without_weightless_objects(
         one.node.body = node.body
         if pair is not None:
             pairs[node.name] = pair
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
     return pairs
 
 
@@ -81,7 +86,7 @@ def _written(
     origin: Origin, one: _Object, known: set[str]
 ) -> tuple[ast.ClassDef, Pair] | None:
     """Such a class as one that holds its weights, and its methods; None where that is not told."""
-    node = copy.deepcopy(one.node)
+    node = cloned(one.node)
     copied = _object(origin, node)
     assert copied is not None
     places = _held(copied, known)
@@ -125,10 +130,10 @@ def _held(one: _Object, known: set[str]) -> list[str] | None:
     for method in one.node.body:
         if isinstance(method, ast.FunctionDef) and method is one.call:
             method.body = [called.visit(part) for part in method.body]
-    left = [p for p in ast.walk(one.call) if is_name(p, one.weights)]
-    left += [p for line in lines for p in ast.walk(line) if local and is_name(p, local)]
+    left = [p for p in walk(one.call) if is_name(p, one.weights)]
+    left += [p for line in lines for p in walk(line) if local and is_name(p, local)]
     # A weight has no name that something else has.
-    taken = {self_attribute(p) for p in ast.walk(one.start)} | {
+    taken = {self_attribute(p) for p in walk(one.start)} | {
         m.name for m in one.node.body if isinstance(m, ast.FunctionDef)
     }
     if (
@@ -138,7 +143,7 @@ def _held(one: _Object, known: set[str]) -> list[str] | None:
         or not (holder.made or holder.parts)
     ):
         return None
-    for part in ast.walk(one.start):
+    for part in walk(one.start):
         if isinstance(part, ast.Call) and getattr(part.func, "id", "") in known:
             part.keywords.append(ast.keyword("key", name(one.key)))
     one.start.args.kwonlyargs.append(ast.arg(one.key))
@@ -153,7 +158,7 @@ def _parts(start: ast.FunctionDef, known: set[str]) -> set[str]:
     """The attributes that hold objects of such classes."""
     return {
         attribute
-        for part in ast.walk(start)
+        for part in walk(start)
         if isinstance(part, ast.Assign)
         and isinstance(part.value, ast.Call)
         and getattr(part.value.func, "id", "") in known
@@ -161,7 +166,7 @@ def _parts(start: ast.FunctionDef, known: set[str]) -> set[str]:
     }
 
 
-class _Making(ast.NodeTransformer):
+class _Making(NodeTransformer):
     """Assigns each weight to an attribute."""
 
     def __init__(self, one: _Object, local: str, objects: set[str]):
@@ -214,7 +219,7 @@ class _Making(ast.NodeTransformer):
         return node
 
 
-class _Called(ast.NodeTransformer):
+class _Called(NodeTransformer):
     """Reads the weights of the object."""
 
     def __init__(self, weights: str, parts: dict[str, str], made: list[str]):

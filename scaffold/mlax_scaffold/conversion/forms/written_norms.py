@@ -11,6 +11,7 @@ import ast
 from mlax_scaffold.conversion.source.added_code import with_definitions
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _TORCH = "torch_"
 """What the classes that are added call PyTorch."""
@@ -74,7 +75,7 @@ def without_unusual_norms(origin: Origin) -> None:
         with_definitions(origin, calls.texts.values(), calls.line, _TORCH)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, origin: Origin):
         self.origin = origin
         self.texts: dict[str, str] = {}
@@ -82,7 +83,7 @@ class _Calls(ast.NodeTransformer):
         self.sequences = False
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        called = [p.func for p in ast.walk(node) if isinstance(p, ast.Call)]
+        called = [p.func for p in walk(node) if isinstance(p, ast.Call)]
         self.sequences = any(self._of_sequences(func) for func in called)
         return self.generic_visit(node)
 
@@ -112,7 +113,7 @@ class _Calls(ast.NodeTransformer):
         if kind == "Instance" and "momentum" in given:
             keywords.append(ast.keyword("momentum", given["momentum"]))
         made = ast.Call(ast.Name(title, ast.Load()), [], keywords)
-        return ast.fix_missing_locations(ast.copy_location(made, node))
+        return located(ast.copy_location(made, node))
 
     def _written(self, kind: str, dims: int, line: int) -> str:
         """The name of the class, which the file gets."""

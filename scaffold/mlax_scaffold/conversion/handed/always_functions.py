@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, replaced
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _DEPTH = 4
 """Classes that hand a function on to one another."""
@@ -41,13 +42,13 @@ def without_always_functions(origin: Origin, thing: str, notes: Notes) -> None:
                     calls, changed = _calls(origin), True
         if not changed:
             break
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _calls(origin: Origin) -> dict[str, list[ast.Call]]:
     """The calls of each class of the file."""
     found: dict[str, list[ast.Call]] = {}
-    for part in ast.walk(origin.tree):
+    for part in walk(origin.tree):
         title = getattr(part.func, "id", "") if isinstance(part, ast.Call) else ""
         if title in origin.classes:
             found.setdefault(title, []).append(part)  # type: ignore[arg-type]
@@ -84,7 +85,7 @@ def _activations(origin: Origin, start: ast.FunctionDef) -> bool:
             case ast.Assign(targets=[ast.Name(id=local)], value=value):
                 bound = [
                     n
-                    for n in ast.walk(start)
+                    for n in walk(start)
                     if is_name(n, local) and isinstance(n.ctx, ast.Store)  # type: ignore[attr-defined]
                 ]
                 if len(bound) == 1 and _is_activation(origin, value):
@@ -117,7 +118,7 @@ def _written(
     ]
     stored = {
         n.id
-        for n in ast.walk(start)
+        for n in walk(start)
         if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
     }
     if inherited or given.arg in stored:
@@ -168,7 +169,7 @@ def _makes(origin: Origin, start: ast.FunctionDef, title: str) -> bool:
     """Whether all that is done with a parameter is to call it, or to hand it on to a class of the file."""
     handed = {
         id(a)
-        for p in ast.walk(start)
+        for p in walk(start)
         if isinstance(p, ast.Call)
         and isinstance(p.func, ast.Name)
         and p.func.id in origin.classes
@@ -176,8 +177,8 @@ def _makes(origin: Origin, start: ast.FunctionDef, title: str) -> bool:
     }
     handed |= {
         id(p.func)
-        for p in ast.walk(start)
+        for p in walk(start)
         if isinstance(p, ast.Call) and is_name(p.func, title)
     }
-    uses = [p for part in start.body for p in ast.walk(part) if is_name(p, title)]
+    uses = [p for part in start.body for p in walk(part) if is_name(p, title)]
     return bool(uses) and all(id(p) in handed for p in uses)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
@@ -11,6 +10,7 @@ from mlax_scaffold.conversion.rows.tables.initializers import IN_PLACE
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, replaced, without_docstring
 from mlax_scaffold.conversion.source.vocabulary import BEGUN
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
 _WEIGHTS = {"weight": "kernel_initializer", "bias": "bias_initializer"}
 
@@ -22,7 +22,7 @@ def begun(origin: Origin, node: ast.ClassDef, layers: Collection[str]) -> None:
         _Calls(origin, fills, layers).visit(node)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(
         self,
         origin: Origin,
@@ -41,7 +41,7 @@ class _Calls(ast.NodeTransformer):
         full = self.origin.qualified(layer.func) if isinstance(layer, ast.Call) else ""
         if full not in self.layers or not isinstance(layer, ast.Call):
             return node
-        made = copy.deepcopy(layer)
+        made = cloned(layer)
         for part in without_docstring(function.body)[:-1]:
             call = replaced(part.value, known)  # type: ignore[attr-defined]
             weight = _weight(part, function.args.args[0].arg)

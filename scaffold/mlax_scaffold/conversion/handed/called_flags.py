@@ -9,7 +9,6 @@ Where an attribute is always called with the same one, and nothing but calls rea
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
@@ -18,6 +17,12 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     names,
     self_attribute,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _KINDS = (bool, str)
@@ -37,7 +42,7 @@ def without_called_flags(origin: Origin, thing: str) -> None:
         for given, default in zip(list(late), list(call.args.defaults), strict=True):
             if isinstance(literal(default), _KINDS):
                 _Flag(origin, node, start, call, given.arg, default).run()
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _methods(
@@ -68,7 +73,7 @@ class _Flag:
             isinstance(p, ast.Name)
             and p.id == self.title
             and isinstance(p.ctx, ast.Store)
-            for p in ast.walk(self.call)
+            for p in walk(self.call)
         ):
             return
         made = self._made()
@@ -93,7 +98,7 @@ class _Flag:
             # Never anything else: that is decided elsewhere.
             return
         for making, value in told:
-            making.keywords.append(ast.keyword(self.title, copy.deepcopy(value)))
+            making.keywords.append(ast.keyword(self.title, cloned(value)))
         place = [a.arg for a in self.call.args.args].index(self.title) - 1
         for part in calls:
             part.keywords = [k for k in part.keywords if k.arg != self.title]
@@ -104,7 +109,7 @@ class _Flag:
         """Where the class is made, each for an attribute; None where it is used in another way."""
         found: list[tuple[ast.ClassDef, str, ast.Call]] = []
         for owner in self.origin.classes.values():
-            for part in ast.walk(owner):
+            for part in walk(owner):
                 match part:
                     case ast.Assign(
                         targets=[ast.Attribute() as target],
@@ -113,10 +118,10 @@ class _Flag:
                         found.append((owner, str(self_attribute(target)), making))
         uses = [
             p
-            for p in ast.walk(self.origin.tree)
+            for p in walk(self.origin.tree)
             if is_name(p, self.node.name) and isinstance(p.ctx, ast.Load)  # type: ignore[attr-defined]
         ]
-        inside = [p for p in ast.walk(self.node) if is_name(p, self.node.name)]
+        inside = [p for p in walk(self.node) if is_name(p, self.node.name)]
         return found if found and len(uses) - len(inside) == len(found) else None
 
     def _called(
@@ -126,7 +131,7 @@ class _Flag:
         place = [a.arg for a in self.call.args.args].index(self.title) - 1
         found: list[tuple[ast.Call, ast.expr]] = []
         reads = 0
-        for part in ast.walk(owner):
+        for part in walk(owner):
             if self_attribute(part) == attribute and isinstance(part.ctx, ast.Load):  # type: ignore[attr-defined]
                 reads += 1
             if isinstance(part, ast.Call) and self_attribute(part.func) == attribute:
@@ -159,16 +164,14 @@ class _Flag:
         argument = given.args.pop(at)
         del given.defaults[at - len(given.args) - 1]
         self.start.args.args.append(argument)
-        self.start.args.defaults.append(copy.deepcopy(self.default))
+        self.start.args.defaults.append(cloned(self.default))
         store = ast.Attribute(ast.Name("self", ast.Load()), self.title, ast.Store())
         kept = ast.Assign([store], ast.Name(self.title, ast.Load()))
-        self.start.body.append(
-            ast.fix_missing_locations(ast.copy_location(kept, self.start.body[-1]))
-        )
+        self.start.body.append(located(ast.copy_location(kept, self.start.body[-1])))
         _Read(self.title).visit(self.call)
 
 
-class _Read(ast.NodeTransformer):
+class _Read(NodeTransformer):
     """Reads a name as an attribute of self."""
 
     def __init__(self, title: str):
@@ -178,4 +181,4 @@ class _Read(ast.NodeTransformer):
         if node.id != self.title:
             return node
         made = ast.Attribute(ast.Name("self", ast.Load()), self.title, node.ctx)
-        return ast.fix_missing_locations(ast.copy_location(made, node))
+        return located(ast.copy_location(made, node))

@@ -23,6 +23,12 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _FRAMEWORKS = ("flax", "nnx", "equinox")
 _CALLED = ("__call__", "forward")
@@ -46,7 +52,7 @@ def with_called_parts(origin: Origin, thing: str) -> None:
         made = _made(origin, node)
         if made is not None:
             _merge(node, made)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _with_kept_locals(origin: Origin) -> None:
@@ -87,7 +93,7 @@ def _is_held(node: ast.ClassDef, made: ast.Call) -> bool:
     """Whether a class is never called as a whole, and made of its owner's fields alone."""
     methods = [m.name for m in node.body if isinstance(m, ast.FunctionDef)]
     given = [*made.args, *(k.value for k in made.keywords)]
-    read = {p.id for g in given for p in ast.walk(g) if isinstance(p, ast.Name)}
+    read = {p.id for g in given for p in walk(g) if isinstance(p, ast.Name)}
     return not {*methods} & {*_CALLED} and len(methods) > 1 and read <= {"self"}
 
 
@@ -111,7 +117,7 @@ class _Made:
 
 
 def _made(origin: Origin, node: ast.ClassDef) -> _Made | None:
-    uses = [p for p in ast.walk(origin.tree) if is_name(p, node.name)]
+    uses = [p for p in walk(origin.tree) if is_name(p, node.name)]
     found: list[_Made] = []
     for owner in origin.classes.values():
         start = method_of(owner, "__init__") or method_of(owner, "setup")
@@ -163,7 +169,7 @@ def _merge(node: ast.ClassDef, made: _Made) -> None:
     own = _Own(attribute, titles, {} if start is not None else made.given)
     own.held |= titles | {
         held
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
         if (held := self_attribute(part))
     }
@@ -175,13 +181,13 @@ def _merge(node: ast.ClassDef, made: _Made) -> None:
             locals_[local] = ast.Name(f"{attribute}_{local}", ast.Load())
         if "super().__init__" in ast.unparse(part):
             continue
-        body.append(_Renamed(locals_).visit(own.visit(copy.deepcopy(part))))
+        body.append(_Renamed(locals_).visit(own.visit(cloned(part))))
     read = {
         p.attr
-        for p in ast.walk(owner)
+        for p in walk(owner)
         if isinstance(p, ast.Attribute) and self_attribute(p.value) == attribute
     }
-    read |= {a for p in ast.walk(node) if (a := self_attribute(p))}
+    read |= {a for p in walk(node) if (a := self_attribute(p))}
     outside = _Outside(attribute, titles)
     for part in owner.body:
         if isinstance(part, ast.FunctionDef):
@@ -194,7 +200,7 @@ def _merge(node: ast.ClassDef, made: _Made) -> None:
             if method.decorator_list and method.name not in read:
                 # A property that nothing asks for.
                 continue
-            copied = copy.deepcopy(method)
+            copied = cloned(method)
             title = "call" if method.name in _CALLED else method.name
             copied.name = f"_{attribute}_{title}"
             copied.body = [own.visit(s) for s in copied.body]
@@ -206,7 +212,7 @@ def _merge(node: ast.ClassDef, made: _Made) -> None:
     ]
 
 
-class _Own(ast.NodeTransformer):
+class _Own(NodeTransformer):
     """What a module reads of itself, as attributes of what holds it."""
 
     def __init__(self, attribute: str, titles: set[str], fields: dict[str, ast.expr]):
@@ -220,7 +226,7 @@ class _Own(ast.NodeTransformer):
             self.generic_visit(node)
             return node
         if read in self.fields:
-            return ast.copy_location(copy.deepcopy(self.fields[read]), node)
+            return ast.copy_location(cloned(self.fields[read]), node)
         if read not in self.held:
             return node
         mark = "_" if read in self.titles else ""
@@ -228,7 +234,7 @@ class _Own(ast.NodeTransformer):
         return node
 
 
-class _Renamed(ast.NodeTransformer):
+class _Renamed(NodeTransformer):
     """Parameters and locals of a constructor, as they are called in another one."""
 
     def __init__(self, parts: dict[str, ast.expr]):
@@ -240,10 +246,10 @@ class _Renamed(ast.NodeTransformer):
             return node
         if isinstance(node.ctx, ast.Store) and isinstance(part, ast.Name):
             return ast.copy_location(ast.Name(part.id, ast.Store()), node)
-        return ast.copy_location(copy.deepcopy(part), node)
+        return ast.copy_location(cloned(part), node)
 
 
-class _Outside(ast.NodeTransformer):
+class _Outside(NodeTransformer):
     """What is read of the module, or called of it: `self.embedder.encode(x)`."""
 
     def __init__(self, attribute: str, titles: set[str]):

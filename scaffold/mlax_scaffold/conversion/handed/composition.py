@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.source.trees import (
     statement,
 )
 from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _CALLED = ("forward", "__call__")
 
@@ -40,7 +41,7 @@ def composed(
     base, attribute = found[0], _free(node)
     begun = [
         part
-        for part in ast.walk(start)
+        for part in walk(start)
         if isinstance(part, ast.Expr) and _of_super(part.value, ("__init__",))
     ]
     if len(begun) != 1 or begun[0] not in start.body:
@@ -63,7 +64,7 @@ def composed(
     if not any(f.name in _CALLED for f in _methods(node)):
         forward = statement(f"def forward(self, x):\n    return self.{attribute}(x)")
         node.body.append(ast.copy_location(forward, node))
-    ast.fix_missing_locations(node)
+    located(node)
 
 
 def _inherited(
@@ -73,7 +74,7 @@ def _inherited(
     row = LAYERS.get(origin.qualified(base))
     calls = [
         part
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if isinstance(part, ast.Call) and is_name(part.func, node.name)
     ]
     if row is None or not calls:
@@ -93,7 +94,7 @@ def _inherited(
     text += ", ".join([*places, *(f"{n}={n}" for n in rest)]) + ")"
     made = statement(text)
     assert isinstance(made, ast.FunctionDef)
-    for part in ast.walk(made):
+    for part in walk(made):
         if hasattr(part, "lineno"):
             ast.copy_location(part, node)
     node.body = [made, *(part for part in node.body if _field(part) not in own)]
@@ -138,11 +139,11 @@ def _in_order(
     """Let a sequence call the attributes that its constructor sets, one after the other."""
     methods = _methods(node)
     called = any(f.name in _CALLED for f in methods)
-    if called and not any(_of_super(p, _CALLED) for m in methods for p in ast.walk(m)):
+    if called and not any(_of_super(p, _CALLED) for m in methods for p in walk(m)):
         return
     places: list[str] = []
     for part in start.body:
-        for inner in ast.walk(part):
+        for inner in walk(part):
             target = inner.targets[0] if isinstance(inner, ast.Assign) else None
             value = inner.value if isinstance(inner, ast.Assign) else None
             place = self_attribute(target) if target is not None else None
@@ -159,13 +160,13 @@ def _in_order(
     title = "_in_order" if called else "forward"
     lines[0] = lines[0].replace("forward", title)
     made = ast.copy_location(statement("\n".join([*lines, "    return x"])), node)
-    for part in ast.walk(made):
+    for part in walk(made):
         if hasattr(part, "lineno"):
             ast.copy_location(part, node)
     for method in methods:
         _Super().visit(method)
     node.body.append(made)
-    ast.fix_missing_locations(node)
+    located(node)
 
 
 def _is_module(origin: Origin, value: ast.expr | None) -> bool:
@@ -177,7 +178,7 @@ def _is_module(origin: Origin, value: ast.expr | None) -> bool:
     return known or (last[:1].isupper() and last != "Parameter")
 
 
-class _Passes(ast.NodeTransformer):
+class _Passes(NodeTransformer):
     """Writes `for layer in self: x = layer(x)` as the call of the sequence that it is."""
 
     def visit_For(self, node: ast.For) -> ast.stmt:
@@ -198,14 +199,14 @@ class _Passes(ast.NodeTransformer):
             ) if layer == called and is_name(given, local):
                 if ast.unparse(node.iter) in own:
                     made = statement(f"{local} = super().forward({local})")
-                    for part in ast.walk(made):
+                    for part in walk(made):
                         if hasattr(part, "lineno"):
                             ast.copy_location(part, node)
                     return made
         return node
 
 
-class _Super(ast.NodeTransformer):
+class _Super(NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         if _of_super(node, _CALLED):
@@ -218,7 +219,7 @@ def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
 
 
 def _free(node: ast.ClassDef) -> str:
-    used = {p.attr for p in ast.walk(node) if isinstance(p, ast.Attribute)}
+    used = {p.attr for p in walk(node) if isinstance(p, ast.Attribute)}
     return next(n for n in ("base", "base_layer", "own_base_layer") if n not in used)
 
 
@@ -234,7 +235,7 @@ def _of_super(node: ast.AST, names: Collection[str]) -> bool:
     )
 
 
-class _Base(ast.NodeTransformer):
+class _Base(NodeTransformer):
     """Calls the layer where the base was called."""
 
     def __init__(self, attribute: str):

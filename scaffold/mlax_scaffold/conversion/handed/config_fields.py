@@ -8,7 +8,6 @@ class Block(nn.Module):                              class Block(nn.Module):
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -28,6 +27,13 @@ from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.parsed_settings import parsed_settings
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    NodeVisitor,
+    cloned,
+    located,
+    walk,
+)
 from mlax_scaffold.model.reserved import RESERVED
 
 
@@ -86,7 +92,7 @@ def _configured(
             place = next(
                 (
                     self_attribute(p.targets[0]) or ""
-                    for p in ast.walk(start)
+                    for p in walk(start)
                     if isinstance(p, ast.Assign)
                     and is_name(p.value, argument.arg)
                     and self_attribute(p.targets[0])
@@ -97,7 +103,7 @@ def _configured(
     return None
 
 
-class _Uses(ast.NodeVisitor):
+class _Uses(NodeVisitor):
     """How a class uses its configuration."""
 
     def __init__(self, made: Configured):
@@ -112,8 +118,8 @@ class _Uses(ast.NodeVisitor):
 
     def _name(self, method: ast.stmt) -> None:
         """Find the aliases of one method, where a name may be something else in another one."""
-        places = [n for n in ast.walk(method) if isinstance(n, ast.Name)]
-        for part in ast.walk(method):
+        places = [n for n in walk(method) if isinstance(n, ast.Name)]
+        for part in walk(method):
             match part:
                 case ast.Assign(targets=[ast.Name(id=local)], value=value):
                     if self._whole(value):
@@ -212,7 +218,7 @@ def _expanded(origin: Origin, kind: str, read: list[str]) -> list[str]:
     while queue:
         one = queue.pop(0)
         if one in properties:
-            queue += [a for p in ast.walk(properties[one]) if (a := self_attribute(p))]
+            queue += [a for p in walk(properties[one]) if (a := self_attribute(p))]
         elif one not in made:
             made.append(one)
     return made
@@ -220,7 +226,7 @@ def _expanded(origin: Origin, kind: str, read: list[str]) -> list[str]:
 
 def _free(made: Configured, setting: str) -> str:
     """What a setting is called in a class, which has other things of that name, perhaps."""
-    for part in ast.walk(made.node):
+    for part in walk(made.node):
         if not isinstance(part, ast.Assign | ast.AnnAssign | ast.AugAssign):
             continue
         value = part.value
@@ -234,7 +240,7 @@ def _free(made: Configured, setting: str) -> str:
         )
         places = part.targets if isinstance(part, ast.Assign) else [part.target]
         for place in places:
-            for inner in ast.walk(place):
+            for inner in walk(place):
                 bound = self_attribute(inner) or ""
                 if not made.is_field or part in made.node.body:
                     bound = bound or getattr(inner, "id", "")
@@ -275,17 +281,15 @@ def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> 
                 known = settings[setting]
                 declared = ast.AnnAssign(
                     ast.Name(title, ast.Store()),
-                    copy.deepcopy(known.annotation or _kind(known.default)),
-                    copy.deepcopy(known.default),
+                    cloned(known.annotation or _kind(known.default)),
+                    cloned(known.default),
                     1,
                 )
-                body.append(
-                    ast.fix_missing_locations(ast.copy_location(declared, part))
-                )
+                body.append(located(ast.copy_location(declared, part)))
             continue
         body.append(part)
     made.node.body = body or [ast.Pass()]
-    ast.fix_missing_locations(made.node)
+    located(made.node)
 
 
 def _kind(default: ast.expr | None) -> ast.expr:
@@ -318,11 +322,11 @@ def _parameters(
         known = settings.get(setting, Setting(flag))
         if setting in made.optional:
             known = Setting(known.annotation, ast.Constant(None))
-        given.kwonlyargs.append(ast.arg(title, copy.deepcopy(known.annotation)))
-        given.kw_defaults.append(copy.deepcopy(known.default))
+        given.kwonlyargs.append(ast.arg(title, cloned(known.annotation)))
+        given.kw_defaults.append(cloned(known.default))
 
 
-class _Settings(ast.NodeTransformer):
+class _Settings(NodeTransformer):
     """Writes settings in the place of a configuration's attributes."""
 
     def __init__(
@@ -346,7 +350,7 @@ class _Settings(ast.NodeTransformer):
 
     def _read(self, setting: str) -> ast.expr:
         if setting in self.properties:
-            value = copy.deepcopy(self.properties[setting])
+            value = cloned(self.properties[setting])
             return _OfSelf(self._read).visit(value)
         title = self.made.names[setting]
         if self.inside:
@@ -379,7 +383,7 @@ class _Settings(ast.NodeTransformer):
         return node
 
 
-class _OfSelf(ast.NodeTransformer):
+class _OfSelf(NodeTransformer):
     """What a property of a configuration reads of it."""
 
     def __init__(self, read: object):

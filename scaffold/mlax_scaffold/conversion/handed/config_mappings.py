@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable
 
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def as_attributes(node: ast.ClassDef, parameter: str, place: str) -> set[str]:
@@ -19,19 +24,19 @@ def as_attributes(node: ast.ClassDef, parameter: str, place: str) -> set[str]:
     """
     made = _Attributes(parameter, place)
     made.visit(node)
-    ast.fix_missing_locations(node)
+    located(node)
     return made.optional
 
 
 def tested_alone(node: ast.AST, whole: Callable[[ast.expr], bool]) -> set[str]:
     """The settings that are only asked whether they are true."""
     tests: set[int] = set()
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.If | ast.IfExp | ast.While):
             tests |= {id(inner) for inner in _asked(part.test)}
     reads = [
         (part.attr, id(part) in tests)
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Attribute) and whole(part.value)
     ]
     return {a for a, _ in reads} - {a for a, tested in reads if not tested}
@@ -47,7 +52,7 @@ def _asked(test: ast.expr) -> list[ast.expr]:
     return [test]
 
 
-class _Attributes(ast.NodeTransformer):
+class _Attributes(NodeTransformer):
     def __init__(self, parameter: str, place: str):
         self.parameter, self.place = parameter, place
         self.optional: set[str] = set()
@@ -80,6 +85,6 @@ class _Attributes(ast.NodeTransformer):
                 if not rest:
                     return ast.copy_location(read, node)
                 there = ast.Compare(read, [ast.IsNot()], [ast.Constant(None)])
-                made = ast.IfExp(there, copy.deepcopy(read), rest[0])
+                made = ast.IfExp(there, cloned(read), rest[0])
                 return ast.copy_location(made, node)
         return node

@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.parsed_settings import parsed_settings
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import walk
 
 CONFIGURATIONS = (
     *("config", "configs", "cfg", "conf", "args", "hparams", "hp", "opt", "opts"),
@@ -28,7 +29,7 @@ def configuration_names(origin: Origin) -> set[str]:
         for argument in start.args.args[1:]:
             reads = [
                 part.attr
-                for part in ast.walk(start)
+                for part in walk(start)
                 if isinstance(part, ast.Attribute) and is_name(part.value, argument.arg)
             ]
             if argument.annotation is None and reads and settings.keys() >= {*reads}:

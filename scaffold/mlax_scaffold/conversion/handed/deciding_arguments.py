@@ -11,7 +11,6 @@ def mlp(size, norm=True):                    def mlp_case_1(size, norm=True):
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
@@ -19,6 +18,12 @@ from mlax_scaffold.conversion.source.decided import Decided
 from mlax_scaffold.conversion.source.known_values import Known
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, names
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def without_deciding_arguments(
@@ -42,12 +47,12 @@ def without_deciding_arguments(
 def _asked(function: ast.FunctionDef) -> list[str]:
     """The parameters that conditions of a function read."""
     given = [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]
-    tests = [p.test for p in ast.walk(function) if isinstance(p, ast.If)]
+    tests = [p.test for p in walk(function) if isinstance(p, ast.If)]
     read = {n for test in tests for n in names(test)}
     return [g for g in given if g in read]
 
 
-class _Apart(ast.NodeTransformer):
+class _Apart(NodeTransformer):
     """Calls one function for each case."""
 
     def __init__(self, known: Mapping[str, ast.FunctionDef]):
@@ -82,7 +87,7 @@ def _decided(
     function: ast.FunctionDef, told: Mapping[str, ast.expr]
 ) -> ast.FunctionDef | None:
     """The function in one case, up to its first return; None where conditions are left."""
-    made = copy.deepcopy(function)
+    made = cloned(function)
     body: list[ast.stmt] = []
     for part in Decided(Known({}, {})).statements(
         [_Told(told).visit(s) for s in made.body]
@@ -91,11 +96,11 @@ def _decided(
         if isinstance(part, ast.Return):
             break
     made.body = body
-    left = any(isinstance(p, ast.If) for p in ast.walk(made))
-    return None if left else ast.fix_missing_locations(made)
+    left = any(isinstance(p, ast.If) for p in walk(made))
+    return None if left else located(made)
 
 
-class _Told(ast.NodeTransformer):
+class _Told(NodeTransformer):
     """Writes what is told in conditions alone."""
 
     def __init__(self, told: Mapping[str, ast.expr]):

@@ -6,10 +6,15 @@ The function is written out where the attribute is called and the layer is not t
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import replaced, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def without_default_functions(origin: Origin) -> None:
@@ -24,7 +29,7 @@ def without_default_functions(origin: Origin) -> None:
             for part in list(start.body):
                 if isinstance(part, ast.Assign) and isinstance(part.value, ast.Lambda):
                     _write(node, start, part, part.value)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _write(
@@ -36,7 +41,7 @@ def _write(
         return
     stores = [
         p
-        for p in ast.walk(node)
+        for p in walk(node)
         if self_attribute(p) == attribute and isinstance(p.ctx, ast.Store)  # type: ignore[attr-defined]
     ]
     choices = [
@@ -51,7 +56,7 @@ def _write(
     if len(stores) != 2 or len(choices) != 1:
         return
     calls = _Calls(attribute, made)
-    other = copy.deepcopy([m for m in node.body if m is not start])
+    other = cloned([m for m in node.body if m is not start])
     for method in other:
         calls.visit(method)
     if calls.failed:
@@ -68,7 +73,7 @@ def _write(
     start.body.remove(begun)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, attribute: str, made: ast.Lambda):
         self.attribute, self.made = attribute, made
         self.failed = False
@@ -83,9 +88,9 @@ class _Calls(ast.NodeTransformer):
             self.failed = True
             return node
         body = replaced(self.made.body, dict(zip(names, node.args, strict=True)))
-        there = ast.Compare(copy.deepcopy(node.func), [ast.IsNot()], [ast.Constant(None)])  # fmt: skip
+        there = ast.Compare(cloned(node.func), [ast.IsNot()], [ast.Constant(None)])  # fmt: skip
         made = ast.IfExp(there, node, body)
-        for part in ast.walk(made):
+        for part in walk(made):
             if isinstance(part, ast.expr):
                 ast.copy_location(part, node)
         return made

@@ -20,6 +20,7 @@ from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal
+from mlax_scaffold.conversion.source.walking import located
 
 
 def without_demanded_defaults(origin: Origin, thing: str, notes: Notes) -> None:
@@ -47,7 +48,7 @@ def without_demanded_defaults(origin: Origin, thing: str, notes: Notes) -> None:
             values = {p: defaults[p] for p in found}
             start.body = [with_values(s, values) for s in start.body]
             without_parameters(origin.tree, node, start, found)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _demanded(node: ast.stmt, defaults: dict[str, ast.expr]) -> Iterator[str]:

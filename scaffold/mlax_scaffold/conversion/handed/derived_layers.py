@@ -6,10 +6,15 @@ The file gets the layer as a class of its own, which others are derived from as 
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _TORCH = "torch_"
 _LINEAR = """
@@ -98,19 +103,17 @@ def without_derived_layers(origin: Origin) -> None:
             # It is the layer, but for what it defines itself.
             known = {getattr(m, "name", "") for m in node.body}
             node.body += [
-                copy.deepcopy(m)
-                for m in base.body
-                if getattr(m, "name", "") not in known
+                cloned(m) for m in base.body if getattr(m, "name", "") not in known
             ]
-            node.bases = copy.deepcopy(base.bases)
+            node.bases = cloned(base.bases)
     if found:
-        used = {p.id for p in ast.walk(origin.tree) if isinstance(p, ast.Name)}
+        used = {p.id for p in walk(origin.tree) if isinstance(p, ast.Name)}
         found = {title: base for title, base in found.items() if title in used}
         origin.tree.body[:0] = ast.parse(f"import torch as {_TORCH}").body
         origin.tree.body += found.values()
         for known in ("imports", "classes", "copied"):
             origin.__dict__.pop(known, None)
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
 
 
 def _layer(origin: Origin, node: ast.ClassDef) -> str | None:
@@ -120,7 +123,7 @@ def _layer(origin: Origin, node: ast.ClassDef) -> str | None:
     layer = origin.qualified(node.bases[0]).removeprefix("torch.nn.")
     if layer not in _WRITTEN:
         return None
-    reads = any(self_attribute(part) in _WEIGHTS for part in ast.walk(node))
+    reads = any(self_attribute(part) in _WEIGHTS for part in walk(node))
     return layer if reads else None
 
 
@@ -140,7 +143,7 @@ def _class(layer: str, title: str, windows: bool) -> ast.ClassDef:
 
 def _is_tuple(origin: Origin, node: ast.ClassDef) -> bool:
     """Whether the file makes a convolution of a class with a window that has a size for each axis."""
-    for call in ast.walk(origin.tree):
+    for call in walk(origin.tree):
         if isinstance(call, ast.Call) and is_name(call.func, node.name):
             given = [*call.args[2:3]]
             given += [k.value for k in call.keywords if k.arg == "kernel_size"]
@@ -159,12 +162,12 @@ def _passed_on(node: ast.ClassDef, base: ast.ClassDef) -> None:
     start, other = _start(node), _start(base)
     if start is None or other is None or start.args.vararg is None:
         return
-    given = copy.deepcopy(other.args)
+    given = cloned(other.args)
     taken = {a.arg for a in start.args.args}
     more = [a for a in given.args[1:] if a.arg not in taken]
     late = len(given.args) - len(given.defaults)
     required = [a.arg for a in given.args[1:late]]
-    for part in ast.walk(start):
+    for part in walk(start):
         if not isinstance(part, ast.Call) or not any(
             isinstance(a, ast.Starred) and is_name(a.value, start.args.vararg.arg)
             for a in part.args
@@ -199,13 +202,13 @@ def _begun_anew(node: ast.ClassDef, base: ast.ClassDef) -> None:
     other = _start(base)
     call = "self.reset_parameters()"
     if named and other is not None and ast.unparse(other.body[-1]) != call:
-        start = copy.deepcopy(other)
+        start = cloned(other)
         start.body += ast.parse(call).body
         if _start(node) is None:
             node.body.insert(0, start)
 
 
-class _Forward(ast.NodeTransformer):
+class _Forward(NodeTransformer):
     """Writes `super().forward(x)` out."""
 
     def __init__(self, result: ast.expr | None):
@@ -218,7 +221,7 @@ class _Forward(ast.NodeTransformer):
             self.result, ast.Call
         ):
             # The method of PyTorch's, which is given the weights.
-            made = copy.deepcopy(self.result)
+            made = cloned(self.result)
             made.args[: len(node.args)] = node.args
             return ast.copy_location(made, node)
         if (
@@ -229,14 +232,14 @@ class _Forward(ast.NodeTransformer):
             and len(node.args) == 1
             and self.result is not None
         ):
-            made = _Given(node.args[0]).visit(copy.deepcopy(self.result))
+            made = _Given(node.args[0]).visit(cloned(self.result))
             return ast.copy_location(made, node)
         return node
 
 
-class _Given(ast.NodeTransformer):
+class _Given(NodeTransformer):
     def __init__(self, given: ast.expr):
         self.given = given
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return copy.deepcopy(self.given) if node.id == "x" else node
+        return cloned(self.given) if node.id == "x" else node

@@ -6,7 +6,6 @@ What is converted has those that the first call of the file gives it.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
@@ -21,6 +20,12 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     statement,
     without_docstring,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 
@@ -55,7 +60,7 @@ def with_field_instances(
                 )
         if found:
             _leave_out(origin, node, places, found)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
     return given
 
 
@@ -92,7 +97,7 @@ def _instances(
     origin: Origin, node: ast.ClassDef, layers: Collection[str]
 ) -> dict[str, ast.Call]:
     """The layers that the first call gives to fields that the class calls."""
-    called = {self_attribute(p.func) for p in ast.walk(node) if isinstance(p, ast.Call)}
+    called = {self_attribute(p.func) for p in walk(node) if isinstance(p, ast.Call)}
     fields = {
         _title(f)
         for f in _fields(node)
@@ -100,8 +105,8 @@ def _instances(
     }
     if not fields:
         return {}
-    inside = {id(p) for p in ast.walk(node)}
-    for call in ast.walk(origin.tree):
+    inside = {id(p) for p in walk(node)}
+    for call in walk(origin.tree):
         if not isinstance(call, ast.Call) or not is_name(call.func, node.name):
             continue
         try:
@@ -130,7 +135,7 @@ def _is_layer(origin: Origin, call: ast.Call, layers: Collection[str]) -> bool:
     beside = {*origin.classes, *origin.functions, *origin.imports, *origin.assigned}
     read = {
         n.id
-        for n in ast.walk(call)
+        for n in walk(call)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
     }
     return read <= beside
@@ -145,22 +150,18 @@ def _make(node: ast.ClassDef, field: str, value: ast.expr) -> None:
     ]
     methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
     start = next((m for m in methods if m.name == "setup"), None)
-    reading = [
-        m for m in methods if any(self_attribute(p) == field for p in ast.walk(m))
-    ]
+    reading = [m for m in methods if any(self_attribute(p) == field for p in walk(m))]
     compact = any(
         "compact" in ast.unparse(d) for m in methods for d in m.decorator_list
     )
     if start is None and compact and len(reading) == 1:
         [method] = reading
-        taken = {p.arg for p in ast.walk(method) if isinstance(p, ast.arg)} | names(
-            method
-        )
+        taken = {p.arg for p in walk(method) if isinstance(p, ast.arg)} | names(method)
         local = field if field not in taken else f"{field}_layer"
         _Read(field, local).visit(method)
         at = len(method.body) - len(without_docstring(method.body))
         method.body.insert(
-            at, ast.Assign([ast.Name(local, ast.Store())], copy.deepcopy(value))
+            at, ast.Assign([ast.Name(local, ast.Store())], cloned(value))
         )
         return
     if start is None:
@@ -171,10 +172,10 @@ def _make(node: ast.ClassDef, field: str, value: ast.expr) -> None:
             node.body.index(methods[0]) if methods else len(node.body), start
         )
     target = ast.Attribute(name("self"), field, ast.Store())
-    start.body.insert(0, ast.Assign([target], copy.deepcopy(value)))
+    start.body.insert(0, ast.Assign([target], cloned(value)))
 
 
-class _Read(ast.NodeTransformer):
+class _Read(NodeTransformer):
     """Reads a local where a field was read."""
 
     def __init__(self, field: str, local: str):
@@ -190,7 +191,7 @@ def _leave_out(
     origin: Origin, node: ast.ClassDef, places: list[str], gone: Collection[str]
 ) -> None:
     """Give calls of the class no such layers."""
-    for call in ast.walk(origin.tree):
+    for call in walk(origin.tree):
         if isinstance(call, ast.Call) and is_name(call.func, node.name):
             kept = zip(places, call.args, strict=False)
             call.args = [value for place, value in kept if place not in gone]

@@ -32,6 +32,7 @@ from mlax_scaffold.conversion.source.trees import (
     with_names,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _STARTS = ("__init__", "setup")
 
@@ -83,7 +84,7 @@ def without_filled_layers(origin: Origin, notes: Notes) -> None:
         known = {**functions, **own}
         for method in methods if known else ():
             method.body = _kept(method.body, known, notes, told)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _filling(
@@ -103,7 +104,7 @@ def _filling(
             case ast.Assign(targets=[ast.Name(id=title)], value=value) if (
                 title not in values and (local not in values or title != local)
             ):
-                values[title] = replaced(copy.deepcopy(value), values)
+                values[title] = replaced(cloned(value), values)
             case _ if local in values and _fills(origin, part, local):
                 fills.append(part)
             case _:
@@ -132,9 +133,9 @@ def _handing(
     given = bound_arguments(inner.function, call) if inner is not None else None
     if inner is None or given is None:
         return None
-    held = {t: replaced(copy.deepcopy(v), given) for t, v in inner.locals.items()}
+    held = {t: replaced(cloned(v), given) for t, v in inner.locals.items()}
     parts = {**given, **held, inner.local: ast.Name(inner.local, ast.Load())}
-    fills = tuple(with_names(copy.deepcopy(s), parts) for s in inner.fills)
+    fills = tuple(with_names(cloned(s), parts) for s in inner.fills)
     return _Filling(function, inner.local, {inner.local: held[inner.local]}, fills)
 
 
@@ -187,7 +188,7 @@ def _without_fills(function: ast.FunctionDef, found: _Filling) -> None:
     """The function that makes the layer alone."""
     body = without_docstring(function.body)
     head = function.body[: len(function.body) - len(body)]
-    made = ast.Return(copy.deepcopy(found.locals[found.local]))
+    made = ast.Return(cloned(found.locals[found.local]))
     function.body = [*head, ast.copy_location(made, body[-1])]
 
 
@@ -214,7 +215,7 @@ def _kept(
             continue
         if isinstance(node, ast.If | ast.For | ast.With | ast.FunctionDef):
             continue
-        for part in ast.walk(node):
+        for part in walk(node):
             other = _called(part, known)
             if other is not None and id(other) not in told:
                 told.add(id(other))
@@ -245,13 +246,13 @@ def _fills_of(found: _Filling, call: ast.Call, kept: ast.expr) -> list[ast.stmt]
     given = bound_arguments(found.function, call)
     if given is None:
         return []
-    place = copy.deepcopy(kept)
+    place = cloned(kept)
     place.ctx = ast.Load()  # type: ignore[attr-defined]
-    parts = {t: replaced(copy.deepcopy(v), given) for t, v in found.locals.items()}
+    parts = {t: replaced(cloned(v), given) for t, v in found.locals.items()}
     parts = {**given, **parts, found.local: place}
-    made = [with_names(copy.deepcopy(s), parts) for s in found.fills]
+    made = [with_names(cloned(s), parts) for s in found.fills]
     for part in made:
-        for inner in ast.walk(part):
+        for inner in walk(part):
             if hasattr(inner, "lineno"):
                 ast.copy_location(inner, call)
     return _settled(made)

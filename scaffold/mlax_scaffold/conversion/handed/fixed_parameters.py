@@ -7,7 +7,6 @@ hand on such a parameter of their own at most.
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import method_of, without_arguments
 from mlax_scaffold.conversion.source.kinds import framework_of
@@ -18,6 +17,12 @@ from mlax_scaffold.conversion.source.trees import (
     is_none,
     literal,
     self_attribute,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 
@@ -42,7 +47,7 @@ def without_fixed_parameters(origin: Origin, thing: str, notes: Notes) -> None:
                 )
             _fix(origin, node, start, part, parameter, value)
         _without_false(node, start)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _fallback(origin: Origin, node: ast.stmt) -> tuple[str, ast.expr] | None:
@@ -81,10 +86,10 @@ def _is_given(
 
 def _calls(origin: Origin, node: ast.ClassDef) -> list[ast.Call]:
     """The calls that make the class, by its name or, in other classes, by `block`, which may be any."""
-    own = {id(part) for part in ast.walk(node)}
+    own = {id(part) for part in walk(node)}
     return [
         part
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if isinstance(part, ast.Call)
         and (
             is_name(part.func, node.name)
@@ -142,12 +147,12 @@ def _fix(
             _Values(names, kept, value).visit(method)
 
 
-class _Values(ast.NodeTransformer):
+class _Values(NodeTransformer):
     def __init__(self, names: set[str], attributes: set[str], value: ast.expr):
         self.names, self.attributes, self.value = names, attributes, value
 
     def _made(self, node: ast.expr) -> ast.expr:
-        return ast.copy_location(copy.deepcopy(self.value), node)
+        return ast.copy_location(cloned(self.value), node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         read = isinstance(node.ctx, ast.Load)
@@ -187,7 +192,7 @@ def _without_false(node: ast.ClassDef, start: ast.FunctionDef) -> None:
             continue
         calls = [
             p
-            for p in ast.walk(node)
+            for p in walk(node)
             if isinstance(p, ast.Call) and self_attribute(p.func) == method.name
         ]
         for parameter in [a.arg for a in method.args.args[1:]]:
@@ -216,9 +221,7 @@ def _without_false(node: ast.ClassDef, start: ast.FunctionDef) -> None:
                 for s in method.body
                 if isinstance(s, ast.If) and is_name(s.test, parameter)
             ]
-            reads = [
-                p for s in method.body for p in ast.walk(s) if is_name(p, parameter)
-            ]
+            reads = [p for s in method.body for p in walk(s) if is_name(p, parameter)]
             # It says nothing else.
             if not asked or len(reads) != len(asked):
                 continue

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def without_functions_of_layers(origin: Origin) -> None:
@@ -20,7 +25,7 @@ def without_functions_of_layers(origin: Origin) -> None:
                 if isinstance(method, ast.FunctionDef) and method.name != "__init__":
                     calls.visit(method)
             node.body += calls.made.values()
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _called(function: ast.FunctionDef) -> set[str]:
@@ -28,14 +33,14 @@ def _called(function: ast.FunctionDef) -> set[str]:
     given = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
     return {
         p.func.id
-        for p in ast.walk(function)
+        for p in walk(function)
         if isinstance(p, ast.Call)
         and isinstance(p.func, ast.Name)
         and p.func.id in given
     }
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, origin: Origin, node: ast.ClassDef, called: dict[str, set[str]]):
         self.origin, self.node, self.called = origin, node, called
         self.made: dict[tuple[str, ...], ast.FunctionDef] = {}
@@ -78,7 +83,7 @@ class _Calls(ast.NodeTransformer):
     def _method(
         self, function: ast.FunctionDef, layers: dict[str, str]
     ) -> ast.FunctionDef:
-        made = copy.deepcopy(function)
+        made = cloned(function)
         while made.name in self.taken:
             made.name += "_of"
         self.taken.add(made.name)
@@ -97,7 +102,7 @@ class _Calls(ast.NodeTransformer):
         return _Layers(layers).visit(made)
 
 
-class _Layers(ast.NodeTransformer):
+class _Layers(NodeTransformer):
     """The parameters, as the layers that they are."""
 
     def __init__(self, layers: dict[str, str]):

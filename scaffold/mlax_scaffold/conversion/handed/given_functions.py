@@ -6,7 +6,6 @@ What such a layer is made of, and what it computes, is written into the class th
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -21,6 +20,12 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     self_attribute,
     without_docstring,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _LIST = "torch.nn.ModuleList"
@@ -38,10 +43,10 @@ def without_given_functions(origin: Origin) -> None:
     for owner in origin.classes.values():
         start = _method(owner, "__init__")
         for attribute, call, count in [*_held(origin, start, layers)] if start else ():
-            made = copy.deepcopy(owner)
+            made = cloned(owner)
             if _Written(made, attribute, call, count, layers).run():
                 owner.body = made.body
-                ast.fix_missing_locations(owner)
+                located(owner)
 
 
 @dataclass(frozen=True)
@@ -76,14 +81,14 @@ def _read(node: ast.ClassDef) -> _Layer | None:
     inputs = tuple(a.arg for a in forward.args.args[1:])
     called = [
         p.func.id
-        for p in ast.walk(value)
+        for p in walk(value)
         if isinstance(p, ast.Call)
         and isinstance(p.func, ast.Name)
         and p.func.id in inputs
         and len(p.args) == 1
         and not p.keywords
     ]
-    if len(called) != 1 or sum(is_name(p, called[0]) for p in ast.walk(value)) != 1:
+    if len(called) != 1 or sum(is_name(p, called[0]) for p in walk(value)) != 1:
         return None
     parts: dict[str, ast.expr] = {}
     for part in without_docstring(start.body):
@@ -125,7 +130,7 @@ def _held(
             yield attribute, value, count
 
 
-class _Written(ast.NodeTransformer):
+class _Written(NodeTransformer):
     """One attribute of one class."""
 
     def __init__(
@@ -170,7 +175,7 @@ class _Written(ast.NodeTransformer):
             if isinstance(method, ast.FunctionDef) and method is not start:
                 self.known = names(method)
                 self._block(method)
-        return not any(self_attribute(p) == self.attribute for p in ast.walk(self.owner))  # fmt: skip
+        return not any(self_attribute(p) == self.attribute for p in walk(self.owner))  # fmt: skip
 
     def _title(self, place: int, name: str) -> str:
         number = f"_{place}" if self.count else ""
@@ -213,9 +218,9 @@ class _Written(ast.NodeTransformer):
             return node
         if isinstance(function, ast.Lambda) and len(function.args.args) != 1:
             return node
-        value = _Own(self, place).visit(copy.deepcopy(self.layer.value))
+        value = _Own(self, place).visit(cloned(self.layer.value))
         made = _Called(self, function, node).visit(replaced(value, given))
-        for part in ast.walk(made):
+        for part in walk(made):
             if isinstance(part, ast.expr):
                 ast.copy_location(part, node)
         return made
@@ -229,7 +234,7 @@ class _Written(ast.NodeTransformer):
         return title
 
 
-class _Own(ast.NodeTransformer):
+class _Own(NodeTransformer):
     """What the layer reads of itself, as attributes of the class."""
 
     def __init__(self, written: _Written, place: int):
@@ -242,7 +247,7 @@ class _Own(ast.NodeTransformer):
         return node
 
 
-class _Called(ast.NodeTransformer):
+class _Called(NodeTransformer):
     """The call of the function that is given, written out."""
 
     def __init__(
@@ -259,12 +264,10 @@ class _Called(ast.NodeTransformer):
             return node
         argument = node.args[0]
         if not isinstance(self.function, ast.Lambda):
-            return ast.Call(copy.deepcopy(self.function), [argument], [])
+            return ast.Call(cloned(self.function), [argument], [])
         local = self.written.fresh()
         assign = ast.Assign([ast.Name(local, ast.Store())], argument)
-        self.written.before.append(
-            ast.fix_missing_locations(ast.copy_location(assign, self.at))
-        )
+        self.written.before.append(located(ast.copy_location(assign, self.at)))
         parameter = self.function.args.args[0].arg
         body = replaced(self.function.body, {parameter: ast.Name(local, ast.Load())})
         return body

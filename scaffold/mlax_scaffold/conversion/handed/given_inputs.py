@@ -27,6 +27,7 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def with_given_inputs(origin: Origin, thing: str) -> None:
@@ -52,7 +53,7 @@ def with_given_inputs(origin: Origin, thing: str) -> None:
                     changed = _required(call, title) or changed
         if not changed:
             break
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _absent(call: ast.FunctionDef) -> list[str]:
@@ -73,7 +74,7 @@ class _Calls:
         self.other: set[str] = set()
         """Classes of which objects are made that are no attributes."""
         known: set[int] = set()
-        for part in ast.walk(start) if start is not None else ():
+        for part in walk(start) if start is not None else ():
             match part:
                 case ast.Assign(targets=[target], value=ast.Call() as value):
                     attribute = self_attribute(target)
@@ -95,7 +96,7 @@ class _Calls:
                     before = self.made.setdefault(f"{attribute}{place}", title)
                     if before == title:
                         known.add(id(element))
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.Call) and id(part) not in known:
                 title = getattr(part.func, "id", "")
                 if title in origin.classes:
@@ -109,12 +110,12 @@ class _Calls:
                 continue
             loops = {
                 name.id
-                for part in ast.walk(method)
+                for part in walk(method)
                 if isinstance(part, ast.For)
                 for place, name in _bound(part.target)
                 if f"{self_attribute(part.iter)}{place}" in owned
             }
-            called = [p for p in ast.walk(method) if isinstance(p, ast.Call)]
+            called = [p for p in walk(method) if isinstance(p, ast.Call)]
             seen: set[int] = set()
             for call in called:
                 if self_attribute(call.func) in owned or (
@@ -124,9 +125,9 @@ class _Calls:
                     yield method, call
             whole = {a.partition("@")[0] for a in owned}
             seen |= {
-                id(part.iter) for part in ast.walk(method) if isinstance(part, ast.For)
+                id(part.iter) for part in walk(method) if isinstance(part, ast.For)
             }
-            for part in ast.walk(method):
+            for part in walk(method):
                 if self_attribute(part) in whole and id(part) not in seen:
                     yield method, None
 
@@ -179,7 +180,7 @@ def _always_given(
 
 def _demanded(call: ast.FunctionDef, title: str, calls: _Calls, origin: Origin) -> bool:
     """Whether a method has no case for an input that is None."""
-    parts = [*ast.walk(call)]
+    parts = [*walk(call)]
     if any(
         isinstance(p, ast.Assert) and ast.unparse(p.test) == f"{title} is not None"
         for p in parts
@@ -197,7 +198,7 @@ def _demanded(call: ast.FunctionDef, title: str, calls: _Calls, origin: Origin) 
         for part in parts
         for test in [getattr(part, "test", None)]
         if isinstance(test, ast.expr)
-        for p in ast.walk(test)
+        for p in walk(test)
     }
     return (
         bool(reads)
@@ -238,7 +239,7 @@ def _used(node: ast.AST, calls: _Calls, origin: Origin) -> Iterator[ast.AST]:
                 told = {p.arg for p in function.args.args}
                 asks = {
                     n
-                    for part in ast.walk(function)
+                    for part in walk(function)
                     if isinstance(part, ast.Compare) and is_none(part.comparators[0])
                     for n in names(part)
                 }
@@ -261,7 +262,7 @@ def _required(call: ast.FunctionDef, title: str) -> bool:
     ]
     stored = any(
         is_name(p, title) and isinstance(p.ctx, ast.Store)  # type: ignore[attr-defined]
-        for p in ast.walk(call)
+        for p in walk(call)
     )
     call.body = kept or [ast.Pass()]
     if not stored or _kept_there(call, title):
@@ -274,8 +275,8 @@ def _kept_there(call: ast.FunctionDef, title: str) -> bool:
     """Whether a name that is there at first is never bound to None."""
     return not any(
         isinstance(p, ast.Assign)
-        and any(is_name(t, title) for t in ast.walk(ast.Tuple(p.targets, ast.Store())))
-        and any(is_none(v) for v in ast.walk(p.value))
-        and not any(isinstance(v, ast.Compare) for v in ast.walk(p.value))
-        for p in ast.walk(call)
+        and any(is_name(t, title) for t in walk(ast.Tuple(p.targets, ast.Store())))
+        and any(is_none(v) for v in walk(p.value))
+        and not any(isinstance(v, ast.Compare) for v in walk(p.value))
+        for p in walk(call)
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -15,6 +14,12 @@ from mlax_scaffold.conversion.source.trees import (
     is_none,
     names,
     self_attribute,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 
@@ -28,7 +33,7 @@ def without_given_instances(origin: Origin, layers: Collection[str]) -> None:
             if isinstance(method, ast.FunctionDef):
                 for found in _given(origin, method, layers):
                     found.write()
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 @dataclass
@@ -102,7 +107,7 @@ def _handed(
 ) -> _Given | None:
     calls = [
         part
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.Call)
         and any(
             is_name(a, local) for a in (*part.args, *(k.value for k in part.keywords))
@@ -110,7 +115,7 @@ def _handed(
     ]
     reads = sum(
         isinstance(n, ast.Name) and n.id == local and isinstance(n.ctx, ast.Load)
-        for n in ast.walk(method)
+        for n in walk(method)
     )
     if len(calls) != 1 or reads != 1 or not isinstance(calls[0].func, ast.Name):
         return None
@@ -138,7 +143,7 @@ def _handed(
         and self_attribute(s.targets[0])
         and is_name(s.value, parameter)
     ]
-    used = sum(is_name(n, parameter) for n in ast.walk(start))
+    used = sum(is_name(n, parameter) for n in walk(start))
     if len(stored) != 1 or used != 1:
         return None
     passed = {
@@ -146,14 +151,14 @@ def _handed(
         for k, v in bound.items()
         if k != parameter and isinstance(v, ast.Name | ast.Attribute)
     }
-    made = _Passed(passed).visit(copy.deepcopy(layer))
+    made = _Passed(passed).visit(cloned(layer))
     free = {n for n in names(made) & _locals(method) if n not in passed.values()} | {
-        a for p in ast.walk(made) if (a := self_attribute(p))
+        a for p in walk(made) if (a := self_attribute(p))
     }
     if free:
         return None
     title, place = calls[0].func.id, _place(start, parameter)
-    for call in ast.walk(origin.tree):
+    for call in walk(origin.tree):
         if isinstance(call, ast.Call) and is_name(call.func, title):
             value = given_of(call, place, parameter)
             if not (value is None or is_none(value) or call is calls[0]):
@@ -169,7 +174,7 @@ def _place(start: ast.FunctionDef, parameter: str) -> int:
     return places.index(parameter) if parameter in places else 1000
 
 
-class _Passed(ast.NodeTransformer):
+class _Passed(NodeTransformer):
     """What is handed on, as the parameter that it is there."""
 
     def __init__(self, passed: dict[str, str]):
@@ -191,7 +196,7 @@ def _locals(method: ast.FunctionDef) -> set[str]:
     given = {a.arg for a in (*method.args.args, *method.args.kwonlyargs)}
     return given | {
         n.id
-        for n in ast.walk(method)
+        for n in walk(method)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
 
@@ -212,7 +217,7 @@ def _told(start: ast.FunctionDef, parameter: str) -> None:
     given.kw_defaults.append(None)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     """Calls of the class, each of which says whether there is such a layer."""
 
     def __init__(self, title: str, place: int, parameter: str, local: str):

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection, Mapping
 
 from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _PARTIAL = ("functools.partial", "jax.tree_util.Partial")
 
@@ -23,7 +28,7 @@ def without_given_layers(
         _with_default_classes(origin, owner, layers, notes)
     for owner in list(origin.classes.values()):
         makers = _makers(origin, owner, layers)
-        for call in ast.walk(owner):
+        for call in walk(owner):
             if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
                 continue
             other = origin.classes.get(call.func.id)
@@ -54,10 +59,10 @@ def _with_default_classes(
     origin: Origin, owner: ast.ClassDef, layers: Collection[str], notes: Notes
 ) -> None:
     """Write the class of layers that a field is by default in the place of the field."""
-    made = [p.func for p in ast.walk(owner) if isinstance(p, ast.Call)]
+    made = [p.func for p in walk(owner) if isinstance(p, ast.Call)]
     made += [
         p.args[0]
-        for p in ast.walk(owner)
+        for p in walk(owner)
         if isinstance(p, ast.Call) and origin.qualified(p.func) in _PARTIAL and p.args
     ]
     for part in list(owner.body):
@@ -67,7 +72,7 @@ def _with_default_classes(
                 known = is_layer_class(origin, own) if own is not None else False
                 if not known and origin.qualified(value) not in layers:
                     continue
-                reads = [p for p in ast.walk(owner) if self_attribute(p) == field]
+                reads = [p for p in walk(owner) if self_attribute(p) == field]
                 if all(any(read is func for func in made) for read in reads):
                     owner.body.remove(part)
                     _Fields({field: value}).visit(owner)
@@ -78,14 +83,14 @@ def _with_default_classes(
                     )
 
 
-class _Fields(ast.NodeTransformer):
+class _Fields(NodeTransformer):
     def __init__(self, given: Mapping[str, ast.expr]):
         self.given = given
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
         made = self.given.get(self_attribute(node) or "")
-        return ast.copy_location(copy.deepcopy(made), node) if made else node
+        return ast.copy_location(cloned(made), node) if made else node
 
 
 def _makers(
@@ -93,7 +98,7 @@ def _makers(
 ) -> dict[str, ast.Call]:
     """Locals of a class's methods that make layers."""
     found: dict[str, ast.Call] = {}
-    for part in ast.walk(owner):
+    for part in walk(owner):
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=value):
                 made = _maker(origin, value, found, layers)
@@ -145,10 +150,10 @@ def _write(node: ast.ClassDef, given: Mapping[str, ast.Call]) -> None:
         )
     ]
     _Calls(given).visit(node)
-    ast.fix_missing_locations(node)
+    located(node)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, given: Mapping[str, ast.Call]):
         self.given = given
 
@@ -157,11 +162,11 @@ class _Calls(ast.NodeTransformer):
         maker = self.given.get(self_attribute(node.func) or "")
         if maker is None:
             return node
-        made = copy.deepcopy(maker)
+        made = cloned(maker)
         own = {k.arg for k in node.keywords}
         kept = [k for k in made.keywords if k.arg not in own]
         made.args, made.keywords = [*made.args, *node.args], [*kept, *node.keywords]
-        for part in ast.walk(made):
+        for part in walk(made):
             if isinstance(part, ast.expr):
                 ast.copy_location(part, node)
         return made

@@ -7,11 +7,16 @@ def __init__(self, env):                                   def __init__(self, ac
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _SIZES = ("n", "shape")
 _KINDS = {"n": "int", "shape": "tuple[int, ...]"}
@@ -28,14 +33,14 @@ def without_given_spaces(origin: Origin) -> None:
             if isinstance(method, ast.FunctionDef) and method.name == "__init__":
                 for given in list(method.args.args[1:]):
                     _written(origin, method, given)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _written(origin: Origin, start: ast.FunctionDef, given: ast.arg) -> None:
     """Give a constructor the sizes that it reads of a parameter, where it reads nothing else of it."""
     chains: dict[str, str] = {}
     reads = 0
-    for part in ast.walk(start):
+    for part in walk(start):
         match part:
             case ast.Attribute(
                 value=ast.Attribute(value=ast.Name(id=title), attr=space), attr=attr
@@ -43,7 +48,7 @@ def _written(origin: Origin, start: ast.FunctionDef, given: ast.arg) -> None:
                 chains[f"{space.removeprefix('single_')}_{attr}"] = ast.unparse(part)
                 reads += 1
     taken = {a.arg for a in start.args.args}
-    every = sum(is_name(part, given.arg) for part in ast.walk(start))
+    every = sum(is_name(part, given.arg) for part in walk(start))
     late = start.args.args[len(start.args.args) - len(start.args.defaults) :]
     if not chains or reads != every or taken & {*chains} or given in late:
         return
@@ -55,7 +60,7 @@ def _written(origin: Origin, start: ast.FunctionDef, given: ast.arg) -> None:
     _Reads(origin, {text: n for n, text in chains.items()}).visit(start)
 
 
-class _Reads(ast.NodeTransformer):
+class _Reads(NodeTransformer):
     def __init__(self, origin: Origin, known: dict[str, str]):
         self.origin, self.known = origin, known
 
@@ -77,6 +82,6 @@ class _Reads(ast.NodeTransformer):
             ) if self.origin.qualified(made) in ("numpy.array", "numpy.asarray"):
                 # `np.array(shape).prod()`
                 if isinstance(sizes, ast.Name) and isinstance(made, ast.Attribute):
-                    func = ast.Attribute(copy.deepcopy(made.value), "prod", ast.Load())
+                    func = ast.Attribute(cloned(made.value), "prod", ast.Load())
                     return ast.copy_location(ast.Call(func, [sizes], []), node)
         return node

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.handed.handed_keywords import HandedOn, Unset
@@ -26,6 +25,12 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 class Special:
@@ -41,7 +46,7 @@ class Special:
         self, given: dict[str, ast.expr], layers: dict[str, ast.expr]
     ) -> ast.ClassDef | None:
         """The class; None where it does more with the layers than to call them."""
-        made = copy.deepcopy(self.owner)
+        made = cloned(self.owner)
         start = method_of(made, "__init__")
         assert start is not None
         self.arguments = {p: v for p, v in given.items() if p not in layers}
@@ -57,7 +62,7 @@ class Special:
         reads = _Reads(self.origin, self.class_of, layers, values)
         reads.visit(start)
         for parameter in layers:
-            uses = [p for p in ast.walk(start) if is_name(p, parameter)]
+            uses = [p for p in walk(start) if is_name(p, parameter)]
             if len(uses) != 1:
                 return None
         start.body = [with_values(s, values) for s in start.body]
@@ -74,7 +79,7 @@ class Special:
         for attribute, call in _kept(start, values):
             if not self._handed_on(made, attribute, call):
                 return None
-        return ast.fix_missing_locations(made)
+        return located(made)
 
     def _inner(
         self, call: ast.expr, parameter: str, start: ast.FunctionDef
@@ -87,7 +92,7 @@ class Special:
             if not isinstance(v, ast.Constant) and p not in bound
         }
         self.bound = bound
-        call = copy.deepcopy(call)
+        call = cloned(call)
         calls = [c for c in elements_of(call) or [call] if isinstance(c, ast.Call)]
         for one in calls:
             self._alike(one)
@@ -161,7 +166,7 @@ def _kept(
 ) -> Iterator[tuple[str, ast.Call]]:
     """The attributes that are these layers."""
     said = {ast.unparse(v): v for v in values.values()}
-    for part in ast.walk(start):
+    for part in walk(start):
         if isinstance(part, ast.Assign):
             value = said.get(ast.unparse(part.value))
             attribute = self_attribute(part.targets[0])
@@ -169,7 +174,7 @@ def _kept(
                 yield attribute, value
 
 
-class _Known(ast.NodeTransformer):
+class _Known(NodeTransformer):
     """Values that the class is given, as its parameters."""
 
     def __init__(self, known: dict[str, ast.Name]):
@@ -177,11 +182,11 @@ class _Known(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> ast.AST:
         if isinstance(node, ast.expr) and ast.unparse(node) in self.known:
-            return copy.deepcopy(self.known[ast.unparse(node)])
+            return cloned(self.known[ast.unparse(node)])
         return super().visit(node)
 
 
-class _Reads(ast.NodeTransformer):
+class _Reads(NodeTransformer):
     """What a constructor reads of a layer that it is handed, `layer.size`, as what the layer is made with."""
 
     def __init__(self, origin: Origin, class_of, layers, values):
@@ -218,7 +223,7 @@ class _Reads(ast.NodeTransformer):
         return replaced(values[0], given)
 
 
-class Renamed(ast.NodeTransformer):
+class Renamed(NodeTransformer):
     """`super(Old, self)` in the class that has another name."""
 
     def __init__(self, old: str, new: str):

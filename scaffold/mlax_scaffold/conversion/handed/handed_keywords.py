@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import (
     defaults_of,
@@ -18,6 +17,7 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 
 class Unset:
@@ -45,14 +45,14 @@ class Unset:
         }
         others = [
             self_attribute(p)
-            for p in ast.walk(self.node)
+            for p in walk(self.node)
             if isinstance(p, ast.Attribute) and isinstance(p.ctx, ast.Store)
         ]
         gone = {a for a in gone if others.count(a) == 1}
         _Settled(gone).visit(self.node)
         read = {
             self_attribute(p)
-            for p in ast.walk(self.node)
+            for p in walk(self.node)
             if isinstance(p, ast.Attribute) and isinstance(p.ctx, ast.Load)
         }
         start.body = [
@@ -65,7 +65,7 @@ class Unset:
         ] or [ast.Pass()]
 
 
-class _Settled(ast.NodeTransformer):
+class _Settled(NodeTransformer):
     """Conditions that ask whether something is None that is known to be."""
 
     def __init__(self, unset: set[str]):
@@ -99,7 +99,7 @@ class _Settled(ast.NodeTransformer):
         return (node.body if known else node.orelse) or [ast.copy_location(ast.Pass(), node)]  # fmt: skip
 
 
-class HandedOn(ast.NodeTransformer):
+class HandedOn(NodeTransformer):
     """`self.fn(x, **kwargs)`, with the arguments that the layer takes."""
 
     def __init__(
@@ -115,7 +115,7 @@ class HandedOn(ast.NodeTransformer):
         self.several, self.named = several, named
         calls = [
             p
-            for p in ast.walk(self.method)
+            for p in walk(self.method)
             if isinstance(p, ast.Call) and self_attribute(p.func) == self.attribute
         ]
         if not calls:
@@ -134,12 +134,12 @@ class HandedOn(ast.NodeTransformer):
         late = [p for p in own if p in defaults]
         if len(late) == len(own):
             given.args += [ast.arg(p) for p in own]
-            given.defaults += [copy.deepcopy(defaults[p]) for p in own]
+            given.defaults += [cloned(defaults[p]) for p in own]
         else:
             had = defaults_of(given)
             given.args += [ast.arg(p) for p in own]
             if not had:
-                given.defaults = [copy.deepcopy(defaults[p]) for p in late]
+                given.defaults = [cloned(defaults[p]) for p in late]
         self.visit(self.method)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

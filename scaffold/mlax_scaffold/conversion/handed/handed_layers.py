@@ -7,7 +7,6 @@ layer are the arguments that the layer takes.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.forms.small_helpers import without_copies
@@ -24,6 +23,12 @@ from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     is_name,
     self_attribute,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _NN = "torch.nn."
@@ -49,7 +54,7 @@ def without_handed_layers(origin: Origin, thing: str) -> None:
         for known in ("imports", "classes", "functions", "copied", "assigned"):
             origin.__dict__.pop(known, None)
         without_copies(origin)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _is(node: ast.stmt, title: str) -> bool:
@@ -62,10 +67,10 @@ def _taken(origin: Origin, node: ast.ClassDef) -> list[str]:
     if start is None or start.args.vararg or start.args.posonlyargs:
         return []
     given = [a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)]
-    stored = {t for s in start.body for p in ast.walk(s) for t in _stores(p)}
+    stored = {t for s in start.body for p in walk(s) for t in _stores(p)}
     copied = {
         str(p.args[0].id)  # type: ignore[attr-defined]
-        for p in ast.walk(start)
+        for p in walk(start)
         if isinstance(p, ast.Call)
         and ast.unparse(p.func).endswith("deepcopy")
         and len(p.args) == 1
@@ -82,7 +87,7 @@ def _stores(node: ast.AST) -> Iterator[str]:
                 yield local
 
 
-class _Handed(ast.NodeTransformer):
+class _Handed(NodeTransformer):
     """The calls of such classes."""
 
     def __init__(self, origin: Origin, handed: dict[str, list[str]], thing: str):
@@ -111,7 +116,7 @@ class _Handed(ast.NodeTransformer):
 
     def _scope(self, owner: ast.AST, body: list[ast.stmt]) -> None:
         self.locals, self.reads = {}, {}
-        for part in ast.walk(owner):
+        for part in walk(owner):
             match part:
                 case ast.Assign(targets=[ast.Name(id=local)], value=value):
                     self.locals.setdefault(local, []).append(value)
@@ -122,7 +127,7 @@ class _Handed(ast.NodeTransformer):
         for node in body:
             self.visit(node)
         for place in gone:
-            for part in ast.walk(owner):
+            for part in walk(owner):
                 for field in ("body", "orelse"):
                     inner = getattr(part, field, None)
                     if isinstance(inner, list):
@@ -167,7 +172,7 @@ class _Handed(ast.NodeTransformer):
             self.found[name] = made
         keywords = [ast.keyword(p, v) for p, v in special.arguments.items()]
         call = ast.Call(ast.Name(name, ast.Load()), [], keywords)
-        return ast.fix_missing_locations(ast.copy_location(call, node))
+        return located(ast.copy_location(call, node))
 
     def _class_of(self, title: str) -> ast.ClassDef | None:
         return self.found.get(title) or self.origin.classes.get(title)
@@ -191,7 +196,7 @@ class _Handed(ast.NodeTransformer):
             if len(made) == 1 and self.reads.get(node.id) == 1:
                 value = made[0]
                 if isinstance(value, ast.Call | ast.List | ast.ListComp):
-                    return self._layer(self.visit(copy.deepcopy(value)))
+                    return self._layer(self.visit(cloned(value)))
             return None
         if not isinstance(node, ast.Call):
             return None

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _HELD = ("torch.nn.ModuleList", "torch.nn.Sequential")
 
@@ -32,14 +33,14 @@ def with_listed_layers(origin: Origin) -> None:
         found[title] = vararg.arg
         start.args.args.append(vararg)
         start.args.vararg = None
-    for part in ast.walk(origin.tree) if found else ():
+    for part in walk(origin.tree) if found else ():
         if isinstance(part, ast.Call) and getattr(part.func, "id", "") in found:
             match part.args:
                 case [ast.Starred(value=given)]:
                     part.args = [given]
                 case given:
                     part.args = [ast.List(given, ast.Load())]
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def listed_parameters(origin: Origin, node: ast.ClassDef) -> list[str]:
@@ -49,7 +50,7 @@ def listed_parameters(origin: Origin, node: ast.ClassDef) -> list[str]:
 
 
 def _listed(origin: Origin, start: ast.FunctionDef) -> Iterator[str]:
-    for part in ast.walk(start):
+    for part in walk(start):
         if not isinstance(part, ast.Call) or origin.qualified(part.func) not in _HELD:
             continue
         match part.args:

@@ -24,6 +24,7 @@ from mlax_scaffold.conversion.source.trees import (
     statement,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _CALLED = {"torch": "forward", "flax": "__call__", "nnx": "__call__"}
 _MODULES = {"torch": "torch", "flax": "jax.numpy", "nnx": "jax.numpy"}
@@ -46,7 +47,7 @@ def without_handed_sizes(origin: Origin, thing: str) -> None:
     for made in classes.values():
         full = _MODULES[framework_of(origin, made.node)]
         made.write(classes, modules.get(full, "torch_"))
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 class _Class:
@@ -69,7 +70,7 @@ class _Class:
         if call is None:
             return None
         made = cls(node, call)
-        for part in ast.walk(start) if start is not None else ():
+        for part in walk(start) if start is not None else ():
             target, value = None, None
             match part:
                 case ast.Assign(targets=[target], value=value):
@@ -80,7 +81,7 @@ class _Class:
                     pass
             title = self_attribute(target) if target is not None else None
             if title and value is not None:
-                known = {getattr(p, "id", "") for p in ast.walk(value)}
+                known = {getattr(p, "id", "") for p in walk(value)}
                 found = known & origin.classes.keys()
                 made.attributes.setdefault(title, set()).update(found)
         return made
@@ -92,13 +93,13 @@ class _Class:
             for t, c in self.attributes.items()
             if len(c) == 1
         }
-        for part in ast.walk(self.call):
+        for part in walk(self.call):
             if not isinstance(part, ast.For):
                 continue
             owner = next(
                 (
                     f"self.{t}"
-                    for p in ast.walk(part.iter)
+                    for p in walk(part.iter)
                     if (t := self_attribute(p)) and f"self.{t}" in found
                 ),
                 "",
@@ -112,7 +113,7 @@ class _Class:
 
     def _calls(self, classes: dict[str, _Class]) -> Iterator[tuple[ast.Call, _Class]]:
         layers = self._layers()
-        for part in ast.walk(self.call):
+        for part in walk(self.call):
             if isinstance(part, ast.Call):
                 func = part.func
                 owner = func.value if isinstance(func, ast.Subscript) else func
@@ -128,7 +129,7 @@ class _Class:
         """The locals that are sizes, and how they would be read."""
         found = dict(self.given)
         results = {id(c): o for c, o in self._calls(classes)}
-        for part in ast.walk(self.call):
+        for part in walk(self.call):
             match part:
                 case ast.Assign(targets=[ast.Tuple(elts=elts)], value=value):
                     other = results.get(id(value))
@@ -155,7 +156,7 @@ class _Class:
                 kind = _kind(value, sizes)
                 if kind and title not in other.given:
                     other.given[title] = kind
-        returns = [p for p in ast.walk(self.call) if isinstance(p, ast.Return)]
+        returns = [p for p in walk(self.call) if isinstance(p, ast.Return)]
         if len(returns) == 1 and self.node.name != thing:
             match returns[0].value:
                 case ast.Tuple(elts=elts):
@@ -180,7 +181,7 @@ class _Class:
             for keyword in call.keywords:
                 if keyword.arg in other.given:
                     keyword.value = _array(torch, keyword.value)
-        for part in ast.walk(self.call):
+        for part in walk(self.call):
             if isinstance(part, ast.Return) and isinstance(part.value, ast.Tuple):
                 for place in self.returned:
                     part.value.elts[place] = _array(torch, part.value.elts[place])
@@ -193,7 +194,7 @@ class _Class:
         self.call.body = [*heads, *reads, *self.call.body[len(heads) :]]
 
 
-class _After(ast.NodeTransformer):
+class _After(NodeTransformer):
     """Reads sizes of what layers return."""
 
     def __init__(self, results: dict[int, _Class]):

@@ -15,7 +15,6 @@ self.head(self.body(x))                                 becomes self.head(self.b
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,6 +27,12 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     self_attribute,
     statement,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _TORCH = "torch_"
@@ -116,7 +121,7 @@ def _handed(
         _looked_up(node, one.steps[-1], title)
     else:
         _mapped(node, one.steps[-1], title)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
     return True
 
 
@@ -135,7 +140,7 @@ def _inside(
     line = statement(" = ".join(sides))
     assert isinstance(line, ast.Assign)
     start.body.append(ast.copy_location(line, part))
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
     target, value = line.targets[0], line.value
     assert isinstance(target, ast.Attribute)
     assert isinstance(value, ast.Attribute)
@@ -181,10 +186,10 @@ def _calls_alone(node: ast.ClassDef, attribute: str) -> bool:
         return False
     calls = [
         p.func
-        for p in ast.walk(forward)
+        for p in walk(forward)
         if isinstance(p, ast.Call) and self_attribute(p.func) == attribute
     ]
-    reads = [p for p in ast.walk(node) if self_attribute(p) == attribute]
+    reads = [p for p in walk(node) if self_attribute(p) == attribute]
     set_once = 1 + len(list(_biases(node, attribute)))
     return bool(calls) and len(reads) == len(calls) + set_once
 
@@ -204,13 +209,13 @@ def _alone(origin: Origin, node: ast.ClassDef, step: str) -> ast.ClassDef:
     [made] = _makes(node, step)
     assert isinstance(made.value, ast.Call)
     owner = origin.classes[ast.unparse(made.value.func)]
-    uses = [p for p in ast.walk(origin.tree) if getattr(p, "id", "") == owner.name]
+    uses = [p for p in walk(origin.tree) if getattr(p, "id", "") == owner.name]
     if len(uses) == 1:
         return owner
     title = f"{owner.name}Of{node.name}"
     while title in origin.classes:
         title += "_"
-    copied = copy.deepcopy(owner)
+    copied = cloned(owner)
     copied.name = title
     if not docstring(copied):
         text = f"{owner.name}, which is handed a weight of another layer."
@@ -262,7 +267,7 @@ def _looked_up(node: ast.ClassDef, attribute: str, weight: str) -> None:
     _Mapping(attribute, text).visit(forward)
 
 
-class _Giving(ast.NodeTransformer):
+class _Giving(NodeTransformer):
     """Gives the calls of a part a weight."""
 
     def __init__(self, part: str, title: str, given: ast.expr):
@@ -271,11 +276,11 @@ class _Giving(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         if self_attribute(node.func) == self.part:
-            node.keywords.append(ast.keyword(self.title, copy.deepcopy(self.given)))
+            node.keywords.append(ast.keyword(self.title, cloned(self.given)))
         return node
 
 
-class _Mapping(ast.NodeTransformer):
+class _Mapping(NodeTransformer):
     """Writes the calls of a map as what it computes."""
 
     def __init__(self, attribute: str, text: str):

@@ -11,7 +11,6 @@ where all calls of the file hand the class one function, or one partial call of 
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import (
     given_to,
@@ -23,6 +22,12 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def without_held_functions(origin: Origin, thing: str, notes: Notes) -> dict[str, str]:
@@ -57,7 +62,7 @@ def without_held_functions(origin: Origin, thing: str, notes: Notes) -> dict[str
                     f"`{argument.arg}` of {thing} is always `{ast.unparse(function)}`",
                     "write another spec for another function",
                 )
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
     return found
 
 
@@ -83,13 +88,13 @@ def _held(node: ast.ClassDef, start: ast.FunctionDef, title: str) -> str:
         for s in start.body
         if isinstance(s, ast.Assign) and is_name(s.value, title)
     ]
-    reads = [p for p in ast.walk(start) if is_name(p, title)]
+    reads = [p for p in walk(start) if is_name(p, title)]
     if len(kept) != 1 or len(reads) != 1 or not kept[0]:
         return ""
-    uses = [p for p in ast.walk(node) if self_attribute(p) == kept[0]]
+    uses = [p for p in walk(node) if self_attribute(p) == kept[0]]
     calls = [
         p
-        for p in ast.walk(node)
+        for p in walk(node)
         if isinstance(p, ast.Call) and self_attribute(p.func) == kept[0]
     ]
     return kept[0] if calls and len(uses) == len(calls) + 1 else ""
@@ -100,7 +105,7 @@ def _given(
 ) -> ast.Call | None:
     """The function that all calls of a class hand it, called with what a partial call of it gives."""
     values: list[ast.expr] = []
-    for part in ast.walk(origin.tree):
+    for part in walk(origin.tree):
         if isinstance(part, ast.Call) and is_name(part.func, node.name):
             given = given_to(start, part)
             if given is None or title not in given:
@@ -139,18 +144,18 @@ def _given(
 
 def _is_free(node: ast.ClassDef, start: ast.FunctionDef, function: ast.Call) -> bool:
     """Whether no method has other things under the names of a function and of what it is given."""
-    read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+    read = {n.id for n in walk(function) if isinstance(n, ast.Name)}
     for method in node.body:
         if isinstance(method, ast.FunctionDef):
             bound = {n for s in method.body for n in stored_names(s)}
             if method is not start:
-                bound |= {p.arg for p in ast.walk(method) if isinstance(p, ast.arg)}
+                bound |= {p.arg for p in walk(method) if isinstance(p, ast.arg)}
             if bound & read:
                 return False
     return True
 
 
-class _Called(ast.NodeTransformer):
+class _Called(NodeTransformer):
     def __init__(self, attribute: str, function: ast.Call):
         self.attribute, self.function = attribute, function
 
@@ -158,6 +163,6 @@ class _Called(ast.NodeTransformer):
         self.generic_visit(node)
         if self_attribute(node.func) != self.attribute:
             return node
-        made = copy.deepcopy(self.function)
+        made = cloned(self.function)
         made.args, made.keywords = node.args, [*node.keywords, *made.keywords]
         return ast.copy_location(made, node)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, names, without_docstring
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 def with_inherited_start(
@@ -19,7 +19,7 @@ def with_inherited_start(
         return False
     calls = [p for p in start.body if _of_base(p, base.name)]
     nested = [
-        p for p in ast.walk(start) if isinstance(p, ast.stmt) and _of_base(p, base.name)
+        p for p in walk(start) if isinstance(p, ast.stmt) and _of_base(p, base.name)
     ]
     if len(calls) != 1 or len(nested) != 1:
         return False
@@ -30,7 +30,7 @@ def with_inherited_start(
         return False
     if other.args.kwarg or any(k.arg is None for k in call.keywords):
         return False
-    given = copy.deepcopy(other.args)
+    given = cloned(other.args)
     given.args = given.args[1:]
     try:
         bound = bind(given, call)
@@ -40,12 +40,12 @@ def with_inherited_start(
     values = {n: v for n, v in bound.items() if isinstance(v, ast.expr)}
     if set(values) != parameters:
         return False
-    body = copy.deepcopy(without_docstring(other.body))
+    body = cloned(without_docstring(other.body))
     changed = {n for n, v in values.items() if not is_name(v, n)}
     taken = names(start)
     taken |= {a.arg for a in start.args.args}
     for part in body:
-        for inner in ast.walk(part):
+        for inner in walk(part):
             if isinstance(inner, ast.Name) and inner.id in changed:
                 stored = isinstance(inner.ctx, ast.Store)
                 if stored or _title(inner.id) in taken:
@@ -53,14 +53,14 @@ def with_inherited_start(
                 inner.id = _title(inner.id)
     before: list[ast.stmt] = [
         ast.copy_location(
-            ast.Assign([ast.Name(_title(n), ast.Store())], copy.deepcopy(values[n])),
+            ast.Assign([ast.Name(_title(n), ast.Store())], cloned(values[n])),
             calls[0],
         )
         for n in sorted(changed)
     ]
     at = start.body.index(calls[0])
     start.body[at : at + 1] = [*before, *body]
-    ast.fix_missing_locations(node)
+    located(node)
     return True
 
 

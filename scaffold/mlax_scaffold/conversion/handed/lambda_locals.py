@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 
 def without_lambda_locals(origin: Origin, node: ast.ClassDef) -> None:
@@ -28,7 +29,7 @@ def without_lambda_locals(origin: Origin, node: ast.ClassDef) -> None:
         and isinstance(s.value, ast.Name)
         and self_attribute(s.targets[0])
     }
-    taken = {a for p in ast.walk(node) if (a := self_attribute(p))}
+    taken = {a for p in walk(node) if (a := self_attribute(p))}
     bound: dict[str, int] = {}
     for part in start.body:
         for title in targets(part):
@@ -38,7 +39,7 @@ def without_lambda_locals(origin: Origin, node: ast.ClassDef) -> None:
     for part in start.body:
         free = {
             n
-            for made in ast.walk(part)
+            for made in walk(part)
             if isinstance(made, ast.Lambda)
             for n in names(made.body) - {a.arg for a in made.args.args}
             if n in known and bound.get(n, 0) <= 1
@@ -56,10 +57,10 @@ def without_lambda_locals(origin: Origin, node: ast.ClassDef) -> None:
         body.append(part)
         known |= {*targets(part)}
     start.body = body
-    ast.fix_missing_locations(node)
+    located(node)
 
 
-class _Reads(ast.NodeTransformer):
+class _Reads(NodeTransformer):
     def __init__(self, kept: dict[str, str]):
         self.kept = kept
         self.inside = 0

@@ -13,6 +13,12 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _STARTS = ("__init__", "setup")
 
@@ -59,7 +65,7 @@ def written_out(origin: Origin, node: ast.ClassDef, layers: Collection[str]) -> 
             n.id
             for s in start.body
             if not isinstance(s, ast.FunctionDef)
-            for n in ast.walk(s)
+            for n in walk(s)
             if isinstance(n, ast.Name)
         }
         start.body = [
@@ -67,9 +73,9 @@ def written_out(origin: Origin, node: ast.ClassDef, layers: Collection[str]) -> 
             for s in start.body
             if not (isinstance(s, ast.FunctionDef) and s.name not in used)
         ]
-        ast.fix_missing_locations(start)
+        located(start)
         if calls.written:
-            read = {self_attribute(p) for p in ast.walk(node)}
+            read = {self_attribute(p) for p in walk(node)}
             node.body = [
                 m
                 for m in node.body
@@ -93,7 +99,7 @@ def _makes(origin: Origin, node: ast.AST, layers: Collection[str]) -> bool:
             origin.qualified(part.func) in layers
             or (isinstance(part.func, ast.Name) and part.func.id in origin.classes)
         )
-        for part in ast.walk(node)
+        for part in walk(node)
     )
 
 
@@ -105,7 +111,7 @@ def _makes_one(origin: Origin, node: ast.expr, layers: Collection[str]) -> bool:
     return func is not None and origin.qualified(func) in layers
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     """Writes calls out."""
 
     def __init__(
@@ -152,7 +158,7 @@ class _Calls(ast.NodeTransformer):
             return node
         self.found = True
         self.written |= {method} & self.methods.keys()
-        for part in ast.walk(made):
+        for part in walk(made):
             if isinstance(part, ast.expr):
                 ast.copy_location(part, node)
         return made
@@ -166,13 +172,11 @@ class _Calls(ast.NodeTransformer):
         for part in without_docstring(function.body):
             match part:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=elts)):
-                    lists[name] = [replaced(copy.deepcopy(e), known) for e in elts]
+                    lists[name] = [replaced(cloned(e), known) for e in elts]
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    known[name] = replaced(copy.deepcopy(value), known)
+                    known[name] = replaced(cloned(value), known)
                 case ast.Return(value=ast.expr() as value):
-                    return _settled(
-                        _filled(replaced(copy.deepcopy(value), known), lists)
-                    )
+                    return _settled(_filled(replaced(cloned(value), known), lists))
                 case ast.If() | ast.Expr() | ast.AugAssign():
                     if not self._grown(part, known, lists, None):
                         return None
@@ -189,7 +193,7 @@ class _Calls(ast.NodeTransformer):
     ) -> bool:
         """Whether a statement only makes lists longer, which is then done."""
         if isinstance(node, ast.If):
-            test = _settled(replaced(copy.deepcopy(node.test), known))
+            test = _settled(replaced(cloned(node.test), known))
             decided = _decided(test)
             if decided is not None:
                 body = node.body if decided else node.orelse
@@ -201,12 +205,12 @@ class _Calls(ast.NodeTransformer):
         if place not in lists or given is None:
             return isinstance(node, ast.Pass)
         for part in given:
-            made = replaced(copy.deepcopy(part), known)
+            made = replaced(cloned(part), known)
             if condition is not None:
                 nothing = self._nothing(made)
                 if nothing is None:
                     return False
-                made = ast.IfExp(copy.deepcopy(condition), made, nothing)
+                made = ast.IfExp(cloned(condition), made, nothing)
             lists[place].append(made)
         return True
 
@@ -215,7 +219,7 @@ class _Calls(ast.NodeTransformer):
         func = beside.func if isinstance(beside, ast.Call) else None
         if not isinstance(func, ast.Attribute):
             return None
-        made = ast.Attribute(copy.deepcopy(func.value), "Identity", ast.Load())
+        made = ast.Attribute(cloned(func.value), "Identity", ast.Load())
         known = self.origin.qualified(made) in self.layers
         return ast.Call(made, [], []) if known else None
 
@@ -268,10 +272,10 @@ def _longer(node: ast.stmt) -> tuple[str, list[ast.expr] | None]:
 def _filled(node: ast.expr, lists: Mapping[str, list[ast.expr]]) -> ast.expr:
     """A value with the elements of lists in the place of their names."""
 
-    class Fill(ast.NodeTransformer):
+    class Fill(NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             if node.id in lists:
-                return ast.List(copy.deepcopy(lists[node.id]), ast.Load())
+                return ast.List(cloned(lists[node.id]), ast.Load())
             return node
 
         def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -289,7 +293,7 @@ def _filled(node: ast.expr, lists: Mapping[str, list[ast.expr]]) -> ast.expr:
 def _settled(node: ast.expr) -> ast.expr:
     """A value in which conditions on literals are decided."""
 
-    class Settle(ast.NodeTransformer):
+    class Settle(NodeTransformer):
         def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
             self.generic_visit(node)
             decided = _decided(node.test)

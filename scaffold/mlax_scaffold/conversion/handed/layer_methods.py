@@ -6,7 +6,6 @@ Each becomes a class, which is given what the method reads of the object.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,6 +18,12 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
     without_docstring,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _SEQUENCES = {"torch.nn.Sequential": "forward", "flax.nnx.Sequential": "__call__"}
@@ -43,12 +48,12 @@ def with_layer_methods(
         a
         for m in methods.values()
         if m is not start and m.name not in builders
-        for part in ast.walk(m)
+        for part in walk(m)
         if (a := self_attribute(part))
     }
     if not builders or changed & outside or outside & set(builders):
         return node, {}
-    made = copy.deepcopy(node)
+    made = cloned(node)
     calls = _Calls(builders, changed)
     for method in made.body:
         if isinstance(method, ast.FunctionDef) and method.name == "__init__":
@@ -57,7 +62,7 @@ def with_layer_methods(
         return node, {}
     made.body = [s for s in made.body if getattr(s, "name", "") not in builders]
     classes = {b.title: b.written(node) for b in builders.values()}
-    return ast.fix_missing_locations(made), classes
+    return located(made), classes
 
 
 @dataclass
@@ -77,7 +82,7 @@ class _Builder:
     def written(self, owner: ast.ClassDef) -> ast.ClassDef:
         """The class of these layers."""
         given = self.method.args
-        made = _Locals(self.reads).visit(copy.deepcopy(self.method))
+        made = _Locals(self.reads).visit(cloned(self.method))
         assert isinstance(made, ast.FunctionDef)
         body = without_docstring(made.body)
         last = body[-1]
@@ -94,16 +99,16 @@ class _Builder:
         ]
         [node] = ast.parse("\n".join(lines)).body
         assert isinstance(node, ast.ClassDef)
-        node.bases = [copy.deepcopy(self.base)]
+        node.bases = [cloned(self.base)]
         start = node.body[1]
         assert isinstance(start, ast.FunctionDef)
-        start.args = copy.deepcopy(given)
+        start.args = cloned(given)
         start.args.args[1:1] = [ast.arg(a) for a in self.reads]
         start.body = body
-        for part in ast.walk(node):
+        for part in walk(node):
             if getattr(part, "lineno", self.method.lineno) < self.method.lineno:
                 ast.copy_location(part, self.method)
-        return ast.fix_missing_locations(ast.copy_location(node, self.method))
+        return located(ast.copy_location(node, self.method))
 
 
 def _builder(
@@ -121,7 +126,7 @@ def _builder(
         return None
     stored: set[str] = set()
     reads: dict[str, None] = {}
-    for part in ast.walk(method):
+    for part in walk(method):
         attribute = self_attribute(part)
         if attribute is None or not isinstance(part, ast.Attribute):
             continue
@@ -135,7 +140,7 @@ def _builder(
     changes = _changes(body)
     if set(changes) != stored:
         return None
-    base = ast.Attribute(copy.deepcopy(value.func.value), "Module", ast.Load())
+    base = ast.Attribute(cloned(value.func.value), "Module", ast.Load())
     words = method.name.strip("_").split("_")
     title = owner.name + "".join(w[:1].upper() + w[1:] for w in words if w != "make")
     return _Builder(method, title, sorted({**reads}), changes, base, called)
@@ -154,7 +159,7 @@ def _changes(body: list[ast.stmt]) -> dict[str, ast.expr]:
                 if place is not None:
                     found[place] = replaced(value, known)
             case ast.For() | ast.If() | ast.With() | ast.While():
-                for inner in ast.walk(part):
+                for inner in walk(part):
                     if isinstance(inner, ast.Attribute) and not isinstance(
                         inner.ctx, ast.Load
                     ):
@@ -176,7 +181,7 @@ def _of_passes(loop: ast.For, known: Mapping[str, ast.expr]) -> dict[str, ast.ex
     }
 
 
-class _Locals(ast.NodeTransformer):
+class _Locals(NodeTransformer):
     """Attributes of the object as locals."""
 
     def __init__(self, attributes: list[str] | set[str]):
@@ -190,7 +195,7 @@ class _Locals(ast.NodeTransformer):
         return node
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     """The calls of such methods in the constructor, as those of the classes."""
 
     def __init__(self, builders: dict[str, _Builder], changed: set[str]):

@@ -6,7 +6,6 @@ A call makes layers of its own, so that its lines stand before the statement tha
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection, Mapping
 
 from mlax_scaffold.conversion.handed.deciding_arguments import (
@@ -21,6 +20,12 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     visited,
     without_docstring,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _DEEP = 4
@@ -47,10 +52,10 @@ def without_making_functions(origin: Origin, layers: Collection[str]) -> None:
         callers += [m for m in node.body if isinstance(m, ast.FunctionDef)]
     for _ in range(_DEEP):
         for caller in callers:
-            calls = {n: copy.deepcopy(f) for n, f in known.items() if f is not caller}
+            calls = {n: cloned(f) for n, f in known.items() if f is not caller}
             taken = names(caller) | {a.arg for a in caller.args.args}
             Blocks(calls, taken).visit(caller)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _making(origin: Origin, layers: Collection[str]) -> set[str]:
@@ -67,7 +72,7 @@ def _making(origin: Origin, layers: Collection[str]) -> set[str]:
                     origin.qualified(part.func) in (*layers, *_DRAWS)
                     or getattr(part.func, "id", "") in {*origin.classes, *found}
                 )
-                for part in ast.walk(function)
+                for part in walk(function)
             )
         }
         if not more:
@@ -78,10 +83,10 @@ def _making(origin: Origin, layers: Collection[str]) -> set[str]:
 def is_followed(function: ast.FunctionDef, *, alone: bool) -> bool:
     """Whether a function is statements and one return at their end; or that alone, if asked for."""
     body = without_docstring(function.body)
-    returns = [p for p in ast.walk(function) if isinstance(p, ast.Return)]
+    returns = [p for p in walk(function) if isinstance(p, ast.Return)]
     inner = any(
         isinstance(p, ast.FunctionDef | ast.Lambda) and p is not function
-        for p in ast.walk(function)
+        for p in walk(function)
     )
     plain = all(
         isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) for s in body[:-1]
@@ -100,7 +105,7 @@ def is_followed(function: ast.FunctionDef, *, alone: bool) -> bool:
     )
 
 
-class Blocks(ast.NodeTransformer):
+class Blocks(NodeTransformer):
     """Statements, before those of which the lines of what they call are put.
 
     Args:
@@ -129,7 +134,7 @@ class Blocks(ast.NodeTransformer):
         return [self.visit(node)]
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, blocks: Blocks):
         self.blocks = blocks
 
@@ -160,11 +165,11 @@ class _Calls(ast.NodeTransformer):
                 target = ast.Name(title, ast.Store())
                 made = ast.Assign([target], given[local], lineno=node.lineno)
                 self.blocks.before.append(ast.copy_location(made, node))
-        lines = [Names(parts).visit(copy.deepcopy(s)) for s in body]
+        lines = [Names(parts).visit(cloned(s)) for s in body]
         lines = [_Titles().visit(s) for s in lines]
         self.blocks.before += lines[:-1]
         value = lines[-1].value
-        if any(isinstance(getattr(p, "func", None), ast.Call) for p in ast.walk(value)):
+        if any(isinstance(getattr(p, "func", None), ast.Call) for p in walk(value)):
             # A layer that it makes is made before those of what is called next.
             title = self._free("made")
             kept = ast.Assign([ast.Name(title, ast.Store())], value)
@@ -181,7 +186,7 @@ class _Calls(ast.NodeTransformer):
         return made
 
 
-class _Titles(ast.NodeTransformer):
+class _Titles(NodeTransformer):
     """What layers are named is one text: `("first" or "mlp") + "_norm"` is `"first_norm"`."""
 
     def visit_keyword(self, node: ast.keyword) -> ast.keyword:

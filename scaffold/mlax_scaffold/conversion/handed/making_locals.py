@@ -10,13 +10,13 @@ y = block(block(x))
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.handed.making_functions import Blocks, is_followed
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, names, targets
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _LOOPS = (ast.For, ast.While)
 
@@ -34,7 +34,7 @@ def without_making_locals(origin: Origin, layers: Collection[str]) -> None:
         for part in list(method.body):
             if isinstance(part, ast.FunctionDef) and _makes(origin, part, layers):
                 _write(method, part)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _makes(origin: Origin, function: ast.FunctionDef, layers: Collection[str]) -> bool:
@@ -45,7 +45,7 @@ def _makes(origin: Origin, function: ast.FunctionDef, layers: Collection[str]) -
             origin.qualified(part.func) in layers
             or getattr(part.func, "id", "") in origin.classes
         )
-        for part in ast.walk(function)
+        for part in walk(function)
     )
     return made and is_followed(function, alone=True)
 
@@ -55,12 +55,12 @@ def _write(method: ast.FunctionDef, function: ast.FunctionDef) -> None:
     calls = [
         p
         for s in others
-        for p in ast.walk(s)
+        for p in walk(s)
         if isinstance(p, ast.Call) and is_name(p.func, function.name)
     ]
-    read = [p for s in others for p in ast.walk(s) if is_name(p, function.name)]
-    loops = [p for s in others for p in ast.walk(s) if isinstance(p, _LOOPS)]
-    again = len(calls) > 1 or any(c in ast.walk(p) for p in loops for c in calls)
+    read = [p for s in others for p in walk(s) if is_name(p, function.name)]
+    loops = [p for s in others for p in walk(s) if isinstance(p, _LOOPS)]
+    again = len(calls) > 1 or any(c in walk(p) for p in loops for c in calls)
     bound = [t for s in others for t in targets(s)]
     free = names(function) - {a.arg for a in function.args.args}
     if not again or len(read) != len(calls):
@@ -69,6 +69,6 @@ def _write(method: ast.FunctionDef, function: ast.FunctionDef) -> None:
         # It would read another value where it is called.
         return
     taken = names(method) | {a.arg for a in method.args.args}
-    known = {function.name: copy.deepcopy(function)}
+    known = {function.name: cloned(function)}
     method.body.remove(function)
     Blocks(known, taken).visit(method)

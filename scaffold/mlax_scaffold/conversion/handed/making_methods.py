@@ -15,7 +15,6 @@ loop, stays the method that it is.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection, Iterator
 
 from mlax_scaffold.conversion.handed.making_functions import Blocks
@@ -28,6 +27,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _DEEP = 4
 _TRANSPARENT = "transparent"
@@ -62,7 +62,7 @@ class _Class:
         given = {a.arg for a in (*method.args.args, *method.args.kwonlyargs)} - {"self"}
         named = {
             n
-            for part in ast.walk(method)
+            for part in walk(method)
             if isinstance(part, ast.Call) and self._makes(part)
             for k in part.keywords
             if k.arg == "name"
@@ -84,7 +84,7 @@ class _Class:
                 break
             for caller in self._methods():
                 calls = {
-                    n: copy.deepcopy(f)
+                    n: cloned(f)
                     for n, f in known.items()
                     if n != f"self.{caller.name}" and not self._is_late(caller, n)
                 }
@@ -97,7 +97,7 @@ class _Class:
                 if getattr(part, "name", "") not in often
                 or getattr(part, "name", "") in called
             ]
-        ast.fix_missing_locations(self.node)
+        located(self.node)
         left = self._often()
         for title, call in self._calls():
             if title in left:
@@ -113,7 +113,7 @@ class _Class:
     def _calls(self) -> Iterator[tuple[str, ast.Call]]:
         """The calls of its own methods."""
         for method in self._methods():
-            for part in ast.walk(method):
+            for part in walk(method):
                 title = (
                     self_attribute(part.func) if isinstance(part, ast.Call) else None
                 )
@@ -125,16 +125,16 @@ class _Class:
         making = {
             m.name: m
             for m in self._methods()
-            if m.name not in _CALLED and any(self._makes(p) for p in ast.walk(m))
+            if m.name not in _CALLED and any(self._makes(p) for p in walk(m))
             if self.flax or self._makes_anew(m)
         }
         calls = [title for title, _ in self._calls()]
         looped = {
             self_attribute(part.func)
             for method in self._methods()
-            for loop in ast.walk(method)
+            for loop in walk(method)
             if isinstance(loop, _OFTEN) and loop is not method
-            for part in ast.walk(loop)
+            for part in walk(loop)
             if isinstance(part, ast.Call)
         }
         return {
@@ -152,14 +152,14 @@ class _Class:
 
     def _is_late(self, caller: ast.FunctionDef, called: str) -> bool:
         """Whether a statement makes another layer before a method, whose lines would be too early."""
-        for statement in ast.walk(caller):
+        for statement in walk(caller):
             if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Return):
                 continue
-            calls = [p for p in ast.walk(statement) if isinstance(p, ast.Call)]
+            calls = [p for p in walk(statement) if isinstance(p, ast.Call)]
             for call in calls:
                 if ast.unparse(call.func) != called:
                     continue
-                inner = set(ast.walk(call))
+                inner = set(walk(call))
                 at = call.lineno, call.col_offset
                 if any(
                     self._makes(p) and p not in inner and (p.lineno, p.col_offset) <= at
@@ -171,17 +171,17 @@ class _Class:
 
 def _function(method: ast.FunctionDef) -> ast.FunctionDef:
     """A method as a function of what it is called with."""
-    made = copy.deepcopy(method)
+    made = cloned(method)
     made.args.args = made.args.args[1:]
     return made
 
 
 def _is_followed(method: ast.FunctionDef) -> bool:
     """Whether a method is statements, and one return at their end."""
-    returns = [p for p in ast.walk(method) if isinstance(p, ast.Return)]
+    returns = [p for p in walk(method) if isinstance(p, ast.Return)]
     inner = any(
         isinstance(p, ast.FunctionDef | ast.Lambda) and p is not method
-        for p in ast.walk(method)
+        for p in walk(method)
     )
     body = without_docstring(method.body)
     return (

@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute, targets
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 
 def without_class_names(origin: Origin, notes: Notes) -> None:
@@ -41,7 +42,7 @@ def without_class_names(origin: Origin, notes: Notes) -> None:
             _written(method, handed)
             _without(start, method, handed)
     if changed:
-        ast.fix_missing_locations(origin.tree)
+        located(origin.tree)
         without_class_constants(origin.tree)
 
 
@@ -82,7 +83,7 @@ def _given_elsewhere(
     return any(
         is_name(part.func, node.name)
         and (len(part.args) > at or any(k.arg == place for k in part.keywords))
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if isinstance(part, ast.Call)
     )
 
@@ -93,7 +94,7 @@ def _locals(start: ast.FunctionDef, known: set[str]) -> dict[str, str]:
     for part in list(start.body):
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=ast.Name(id=title)):
-                bound = [t for p in ast.walk(start) for t in _bound(p) if t == local]
+                bound = [t for p in walk(start) for t in _bound(p) if t == local]
                 if title in known and len(bound) == 1:
                     found[local] = title
                     start.body.remove(part)
@@ -136,7 +137,7 @@ def _handed(
 def _calls(start: ast.FunctionDef, method: ast.FunctionDef) -> list[ast.Call]:
     return [
         part
-        for part in ast.walk(start)
+        for part in walk(start)
         if isinstance(part, ast.Call) and self_attribute(part.func) == method.name
     ]
 
@@ -159,7 +160,7 @@ def _without(
 
 
 def _written(function: ast.FunctionDef, named: Mapping[str, str]) -> None:
-    class Write(ast.NodeTransformer):
+    class Write(NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             if node.id in named and isinstance(node.ctx, ast.Load):
                 made = copy.copy(node)

@@ -9,7 +9,6 @@ A setting that has the name of something else in the function is `config_lr`, as
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.handed.config_fields import Configured
 from mlax_scaffold.conversion.handed.config_names import CONFIGURATIONS
@@ -23,6 +22,12 @@ from mlax_scaffold.conversion.source.config_classes import (
 )
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, names
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def with_optimizer_settings(origin: Origin, thing: str) -> dict[str, Configured]:
@@ -49,23 +54,21 @@ def _written(
     taken |= {a.arg for a in (*node.args.args, *node.args.kwonlyargs)}
     titles = {s: f"config_{s}" if s in taken else s for s in settings}
     reader = _Settings(parameter, properties_of(origin, kind), titles)
-    body = [reader.visit(copy.deepcopy(part)) for part in node.body]
+    body = [reader.visit(cloned(part)) for part in node.body]
     read = [setting for setting in settings if setting in reader.read]
-    whole = any(is_name(n, parameter) for part in body for n in ast.walk(part))
+    whole = any(is_name(n, parameter) for part in body for n in walk(part))
     if whole or not reader.read <= {*settings} or {titles[s] for s in read} & taken:
         return None
     without_arguments(node.args, {parameter})
     for setting in read:
         known = settings[setting]
-        node.args.kwonlyargs.append(
-            ast.arg(titles[setting], copy.deepcopy(known.annotation))
-        )
-        node.args.kw_defaults.append(copy.deepcopy(known.default))
+        node.args.kwonlyargs.append(ast.arg(titles[setting], cloned(known.annotation)))
+        node.args.kw_defaults.append(cloned(known.default))
     node.body = body
-    for part in ast.walk(node.args):
+    for part in walk(node.args):
         if isinstance(part, ast.arg | ast.expr):
             ast.copy_location(part, node)
-    ast.fix_missing_locations(node)
+    located(node)
     return Configured(
         node, parameter, "", kind, is_field=False, names={s: titles[s] for s in read}
     )
@@ -91,7 +94,7 @@ def _as_given(
     }
 
 
-class _Settings(ast.NodeTransformer):
+class _Settings(NodeTransformer):
     """Writes names of settings in the place of what is read of a configuration."""
 
     def __init__(
@@ -105,7 +108,7 @@ class _Settings(ast.NodeTransformer):
             self.generic_visit(node)
             return node
         if node.attr in self.properties:
-            return self.visit(copy.deepcopy(self.properties[node.attr]))
+            return self.visit(cloned(self.properties[node.attr]))
         self.read.add(node.attr)
         title = self.titles.get(node.attr, node.attr)
         return ast.copy_location(ast.Name(title, ast.Load()), node)
@@ -113,5 +116,5 @@ class _Settings(ast.NodeTransformer):
 
 def _bound(node: ast.AST) -> set[str]:
     """The parameters of functions and lambdas in a statement, and what functions are called."""
-    found = {n.name for n in ast.walk(node) if isinstance(n, ast.FunctionDef)}
-    return found | {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
+    found = {n.name for n in walk(node) if isinstance(n, ast.FunctionDef)}
+    return found | {n.arg for n in walk(node) if isinstance(n, ast.arg)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.rows.rows import default_in
 from mlax_scaffold.conversion.rows.tables import LAYERS
@@ -12,6 +11,7 @@ from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _DEPTH = 4
 """Classes that hand keywords on to one another."""
@@ -31,11 +31,11 @@ def without_passed_keywords(origin: Origin, thing: str, notes: Notes) -> None:
         title = start.args.kwarg.arg
         uses = [
             part
-            for part in ast.walk(start)
+            for part in walk(start)
             if isinstance(part, ast.Call)
             and any(k.arg is None and is_name(k.value, title) for k in part.keywords)
         ]
-        others = [p for p in ast.walk(start) if is_name(p, title)]
+        others = [p for p in walk(start) if is_name(p, title)]
         if len(others) != len(uses):
             continue
         given = _given(origin, node, start, uses)
@@ -57,7 +57,7 @@ def without_passed_keywords(origin: Origin, thing: str, notes: Notes) -> None:
             use.keywords = [k for k in use.keywords if k.arg is not None] + [
                 ast.keyword(g, ast.Name(g, ast.Load())) for g in given
             ]
-        ast.fix_missing_locations(start)
+        located(start)
 
 
 def _given(
@@ -70,7 +70,7 @@ def _given(
     known = {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
     found: list[set[str]] = []
     titles = {node.name, *_other_names(origin, node)}
-    for part in ast.walk(origin.tree):
+    for part in walk(origin.tree):
         if isinstance(part, ast.Call) and getattr(part.func, "id", "") in titles:
             if any(k.arg is None for k in part.keywords):
                 return None
@@ -83,14 +83,14 @@ def _given(
             default = _default(origin, uses[0].func, title, 0) if uses else None
             if default is None:
                 return None
-            made[title] = copy.deepcopy(default)
+            made[title] = cloned(default)
     return made
 
 
 def _other_names(origin: Origin, node: ast.ClassDef) -> set[str]:
     """What else a class is called: `if block is None: block = BasicConv`."""
     found: set[str] = set()
-    for part in ast.walk(origin.tree):
+    for part in walk(origin.tree):
         match part:
             case ast.Assign(targets=[ast.Name(id=title)], value=value):
                 found |= {title} if is_name(value, node.name) else set()
@@ -126,7 +126,7 @@ def _default(origin: Origin, func: ast.expr, title: str, depth: int) -> ast.expr
         return default
     inner = [
         part.func
-        for part in ast.walk(start)
+        for part in walk(start)
         if isinstance(part, ast.Call)
         and any(is_name(k.value, start.args.kwarg.arg) for k in part.keywords)
     ]

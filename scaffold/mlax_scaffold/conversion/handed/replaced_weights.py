@@ -25,6 +25,7 @@ from mlax_scaffold.conversion.source.trees import (
     without_docstring,
 )
 from mlax_scaffold.conversion.source.vocabulary import BEGUN
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _REPLACE = "equinox.tree_at"
 _WEIGHTS = {"weight": "kernel_initializer", "bias": "bias_initializer"}
@@ -50,10 +51,10 @@ def without_replaced_weights(origin: Origin, node: ast.ClassDef, notes: Notes) -
     if start is None or not origin.uses("equinox"):
         return
     _Replaced(origin, notes).visit(start)
-    ast.fix_missing_locations(start)
+    located(start)
 
 
-class _Replaced(ast.NodeTransformer):
+class _Replaced(NodeTransformer):
     def __init__(self, origin: Origin, notes: Notes):
         self.origin, self.notes = origin, notes
 
@@ -149,7 +150,7 @@ def _written_out(value: ast.expr, known: dict[str, ast.expr]) -> ast.expr:
     """An expression without the names that are known; what functions in it call their own stays."""
     own = {
         given.arg
-        for part in ast.walk(value)
+        for part in walk(value)
         if isinstance(part, ast.Lambda)
         for given in part.args.args
     }

@@ -22,6 +22,7 @@ from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, same, self_attribute
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _FRAMEWORKS = ("flax", "nnx", "equinox", "haiku", "plain", "torch")
 _CALLS = ("__call__", "forward")
@@ -62,7 +63,7 @@ def without_settled_numbers(origin: Origin, thing: str, notes: Notes) -> None:
             _hand_on_without(origin, method, title)
             known = Known({title: default}, {})
             method.body = Decided(known).statements(method.body)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _is_settled(
@@ -73,15 +74,15 @@ def _is_settled(
     others: Collection[ast.FunctionDef],
 ) -> bool:
     """Whether the file gives it what it is anyway, by its name, and nothing binds it anew."""
-    own = {id(part) for _, method, _ in methods for part in ast.walk(method)}
+    own = {id(part) for _, method, _ in methods for part in walk(method)}
     first = min(_place(method, title) for _, method, _ in methods)
     called = {method.name for _, method, _ in methods if method.name not in _CALLS}
     kinds = {node.name for node, method, _ in methods if method.name in _CALLS}
     for _, method, _ in methods:
         if any(title in stored_names(part) for part in method.body):
             return False
-    outside = {id(p) for method in others for p in ast.walk(method)}
-    for part in ast.walk(origin.tree):
+    outside = {id(p) for method in others for p in walk(method)}
+    for part in walk(origin.tree):
         if not isinstance(part, ast.Call) or not _calls_layer(origin, part):
             continue
         if id(part) in outside:
@@ -113,7 +114,7 @@ def _outside(origin: Origin, title: str, default: ast.expr) -> list[ast.Function
                 and not same(k.value, default)
                 for k in part.keywords
             )
-            for part in ast.walk(method)
+            for part in walk(method)
         )
     ]
 
@@ -154,7 +155,7 @@ def _may_give(
         return False
     made = [
         getattr(getattr(part.value, "func", None), "id", "")
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if isinstance(part, ast.Assign) and self_attribute(part.targets[0]) == attribute
     ]
     return not made or not all(made) or bool({*made} & kinds)
@@ -170,7 +171,7 @@ def _calls_layer(origin: Origin, call: ast.Call) -> bool:
 
 def _hand_on_without(origin: Origin, method: ast.FunctionDef, title: str) -> None:
     """Take what a method hands on under its own name out of the calls of layers, in place."""
-    for part in ast.walk(method):
+    for part in walk(method):
         if isinstance(part, ast.Call) and _calls_layer(origin, part):
             part.keywords = [k for k in part.keywords if k.arg != title]
             if not _is_of_local(part):

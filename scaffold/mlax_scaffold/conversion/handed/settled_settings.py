@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.config_classes import settings_of
@@ -17,6 +16,12 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     names,
     self_attribute,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _METHOD = "__post_init__"
@@ -45,7 +50,7 @@ def with_settled_settings(origin: Origin) -> None:
         for other in origin.classes.values():
             if other is not node:
                 _Renamed(titles, held).visit(other)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _without_words(node: ast.ClassDef, settle: ast.FunctionDef) -> None:
@@ -60,7 +65,7 @@ def _without_words(node: ast.ClassDef, settle: ast.FunctionDef) -> None:
                     words[title] = word
                     part.value = ast.Constant(None)
                     part.annotation = ast.Name("int", ast.Load())
-    for part in ast.walk(settle):
+    for part in walk(settle):
         match part:
             case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
                 title = self_attribute(left)
@@ -77,7 +82,7 @@ def _read(
         case ast.Assign(targets=[target], value=value):
             made = known.value(value)
         case ast.AugAssign(target=target, op=op, value=value):
-            read = copy.deepcopy(target)
+            read = cloned(target)
             read.ctx = ast.Load()  # type: ignore[attr-defined]
             made = known.value(ast.BinOp(read, op, value))
         case ast.If(test=test, body=body, orelse=[]) if condition is None:
@@ -94,7 +99,7 @@ def _read(
         return False
     if condition is not None:
         before = values.get(attribute, expression(f"self.{attribute}"))
-        made = ast.IfExp(copy.deepcopy(condition), made, copy.deepcopy(before))
+        made = ast.IfExp(cloned(condition), made, cloned(before))
     values[attribute] = made
     return True
 
@@ -103,7 +108,7 @@ def _held(origin: Origin, title: str) -> list[str]:
     """What parameters are called that are given such a configuration."""
     return [
         argument.arg
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if isinstance(part, ast.arguments)
         for argument in (*part.args, *part.kwonlyargs)
         if argument.annotation is not None
@@ -111,7 +116,7 @@ def _held(origin: Origin, title: str) -> list[str]:
     ]
 
 
-class _Renamed(ast.NodeTransformer):
+class _Renamed(NodeTransformer):
     def __init__(self, titles: dict[str, str], held: set[str]):
         self.titles, self.held = titles, held
 

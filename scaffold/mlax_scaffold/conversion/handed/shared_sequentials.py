@@ -20,6 +20,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _SEQUENCES = ("flax.linen.Sequential", "haiku.Sequential")
 _AGAIN = (ast.For, ast.While, ast.Lambda, ast.FunctionDef, ast.ListComp, ast.DictComp)
@@ -28,7 +29,7 @@ _AGAIN = (ast.For, ast.While, ast.Lambda, ast.FunctionDef, ast.ListComp, ast.Dic
 
 def without_shared_sequentials(origin: Origin) -> None:
     """Write them so, in place."""
-    for node in ast.walk(origin.tree):
+    for node in walk(origin.tree):
         if not isinstance(node, ast.FunctionDef) or node.name in ("setup", "__init__"):
             continue
         for body in list(_blocks(node)):
@@ -37,7 +38,7 @@ def without_shared_sequentials(origin: Origin) -> None:
                 for part in body
                 for made in (*_layers_before(origin, node, part), part)
             ]
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
@@ -98,7 +99,7 @@ def _called_again(function: ast.FunctionDef, made: ast.stmt, local: str) -> bool
         return False
     read = [
         part
-        for node in ast.walk(function)
+        for node in walk(function)
         for part in ast.iter_child_nodes(node)
         if is_name(part, local) and isinstance(part, ast.Name)
         if isinstance(part.ctx, ast.Load)
@@ -106,9 +107,9 @@ def _called_again(function: ast.FunctionDef, made: ast.stmt, local: str) -> bool
     again = {
         id(part)
         for node in function.body
-        for outer in ast.walk(node)
-        if isinstance(outer, _AGAIN) and made not in ast.walk(outer)
-        for part in ast.walk(outer)
+        for outer in walk(node)
+        if isinstance(outer, _AGAIN) and made not in walk(outer)
+        for part in walk(outer)
     }
     return len(read) > 1 or any(id(part) in again for part in read)
 

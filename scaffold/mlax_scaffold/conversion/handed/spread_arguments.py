@@ -9,7 +9,6 @@ conv(8, 8, 3, padding=1)
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.rows.rows import default_in
 from mlax_scaffold.conversion.rows.tables import LAYERS
@@ -18,6 +17,7 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 def without_spread_arguments(origin: Origin, thing: str, notes: Notes) -> None:
@@ -50,7 +50,7 @@ def without_spread_arguments(origin: Origin, thing: str, notes: Notes) -> None:
             more = _given(origin, function, calls)
             if more is not None:
                 _hand_on(function, more)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _spread(function: ast.FunctionDef) -> str:
@@ -61,9 +61,7 @@ def _spread(function: ast.FunctionDef) -> str:
 def _is_spread(function: ast.FunctionDef) -> bool:
     """Whether a function takes anything, and does nothing with it but hand it on to one call."""
     given = [a.arg for a in (function.args.vararg, function.args.kwarg) if a]
-    read = [
-        p.id for p in ast.walk(function) if isinstance(p, ast.Name) and p.id in given
-    ]
+    read = [p.id for p in walk(function) if isinstance(p, ast.Name) and p.id in given]
     return bool(given) and all(
         read.count(title) == sum(_takes(c, title) for c in _inner(function))
         for title in given
@@ -71,7 +69,7 @@ def _is_spread(function: ast.FunctionDef) -> bool:
 
 
 def _inner(function: ast.FunctionDef) -> list[ast.Call]:
-    return [p for p in ast.walk(function) if isinstance(p, ast.Call)]
+    return [p for p in walk(function) if isinstance(p, ast.Call)]
 
 
 def _takes(call: ast.Call, title: str) -> bool:
@@ -96,7 +94,7 @@ def _to_base(origin: Origin, node: ast.ClassDef, start: ast.FunctionDef) -> bool
 
 def _calls(origin: Origin, title: str) -> list[ast.Call] | None:
     """What calls something of the file; None where it is read in another way, too."""
-    parts = [*ast.walk(origin.tree)]
+    parts = [*walk(origin.tree)]
     calls = [p for p in parts if isinstance(p, ast.Call) and is_name(p.func, title)]
     own = [
         p
@@ -138,7 +136,7 @@ def _given(
             default = default_in(row, more) if row is not None else None
             if default is None:
                 return None
-            found[more] = copy.deepcopy(default)
+            found[more] = cloned(default)
     return found if len(uses) == 1 or not found else None
 
 

@@ -15,7 +15,6 @@ What is no literal, as in `View(channels, 7, 7)`, stays a parameter.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +27,7 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.known_values import Known, items_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _SPREADING = (
     *("permute", "view", "reshape", "transpose", "expand", "repeat", "unflatten"),
@@ -66,12 +66,12 @@ def _kept(node: ast.ClassDef) -> _Kept | None:
     if start is None or start.args.kwarg is not None:
         return None
     others = [m for m in node.body if isinstance(m, ast.FunctionDef) and m is not start]
-    spread = {a for m in others for p in ast.walk(m) for a in _spread_in(p)}
+    spread = {a for m in others for p in walk(m) for a in _spread_in(p)}
     for part in start.body:
         match part:
             case ast.Assign(targets=[target], value=ast.Name(id=title)):
                 attribute = self_attribute(target)
-                reads = [p for p in ast.walk(start) if is_name(p, title)]
+                reads = [p for p in walk(start) if is_name(p, title)]
                 if attribute in spread and len(reads) == 1:
                     return _Kept(node, start, title, str(attribute))
     return None
@@ -91,13 +91,13 @@ def _calls(origin: Origin, node: ast.ClassDef) -> list[ast.Call]:
     """What makes a class; nothing where it is read in another way."""
     calls = [
         part
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if isinstance(part, ast.Call) and is_name(part.func, node.name)
     ]
-    inside = {id(part) for part in ast.walk(node)}
+    inside = {id(part) for part in walk(node)}
     reads = [
         part
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if is_name(part, node.name) and id(part) not in inside
     ]
     return calls if len(reads) == len(calls) else []
@@ -140,7 +140,7 @@ def _written(
     origin.tree.body[at : at + 1] = made.values()
     for known in ("classes", "copied"):
         origin.__dict__.pop(known, None)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _named(origin: Origin, title: str, count: int) -> str:
@@ -154,12 +154,12 @@ def _named(origin: Origin, title: str, count: int) -> str:
 
 def _class(kept: _Kept, held: Sequence[ast.expr], title: str) -> ast.ClassDef:
     parts = [
-        copy.deepcopy(i)
+        cloned(i)
         if not isinstance(literal(i), ast.AST)
         else _attribute(f"{kept.attribute}_{number}")
         for number, i in enumerate(held)
     ]
-    node = copy.deepcopy(kept.node)
+    node = cloned(kept.node)
     node.name = title
     spreading = Known({}, {kept.attribute: ast.Tuple(parts, ast.Load())})
     body: list[ast.stmt] = []
@@ -171,7 +171,7 @@ def _class(kept: _Kept, held: Sequence[ast.expr], title: str) -> ast.ClassDef:
         else:
             body.append(spreading.visit(part))
     node.body = body
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Call) and is_name(part.func, "super"):
             part.args = []
     return node

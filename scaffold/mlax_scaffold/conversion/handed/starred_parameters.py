@@ -23,6 +23,7 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def without_starred_parameters(origin: Origin) -> None:
@@ -41,7 +42,7 @@ def without_starred_parameters(origin: Origin) -> None:
             kind = call.args.vararg.annotation
             call.args.vararg.annotation = kind or ast.Name("Tensor", ast.Load())
             _take_one(call, _calls(origin, node))
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _is_read(method: ast.FunctionDef) -> bool:
@@ -51,13 +52,13 @@ def _is_read(method: ast.FunctionDef) -> bool:
         return False
     handed = {
         id(a.value)
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.Call)
         for a in part.args
         if isinstance(a, ast.Starred)
     }
     return any(
-        is_name(part, given.arg) and id(part) not in handed for part in ast.walk(method)
+        is_name(part, given.arg) and id(part) not in handed for part in walk(method)
     )
 
 
@@ -100,13 +101,13 @@ def _constructions(origin: Origin, node: ast.ClassDef) -> list[ast.Call] | None:
     """What makes a class; None where it is read in another way."""
     calls = [
         part
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if isinstance(part, ast.Call) and is_name(part.func, node.name)
     ]
-    read = [part for part in ast.walk(origin.tree) if is_name(part, node.name)]
+    read = [part for part in walk(origin.tree) if is_name(part, node.name)]
     own = [
         part
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Call)
         and is_name(part.func, "super")
         and any(is_name(a, node.name) for a in part.args)
@@ -122,23 +123,23 @@ def _calls(origin: Origin, node: ast.ClassDef) -> list[ast.Call] | None:
     found: list[ast.Call] = []
     told: set[int] = set()
     for owner in origin.classes.values():
-        inside = {id(part) for part in ast.walk(owner)}
+        inside = {id(part) for part in walk(owner)}
         here = [m for m in made if id(m) in inside]
         if not here:
             continue
         attributes = {
             str(title): part.value
-            for part in ast.walk(owner)
+            for part in walk(owner)
             if isinstance(part, ast.Assign)
             and (title := self_attribute(part.targets[0])) is not None
             and node.name in names(part.value)
         }
-        told |= {id(m) for v in attributes.values() for m in ast.walk(v)}
+        told |= {id(m) for v in attributes.values() for m in walk(v)}
         for method in (m for m in owner.body if isinstance(m, ast.FunctionDef)):
             layers = {*_layers(method, {*attributes})}
             found += [
                 part
-                for part in ast.walk(method)
+                for part in walk(method)
                 if isinstance(part, ast.Call)
                 and (
                     _root(part.func) in attributes
@@ -146,7 +147,7 @@ def _calls(origin: Origin, node: ast.ClassDef) -> list[ast.Call] | None:
                 )
             ]
     runs = [m for m in made if id(m) not in told]
-    tree = {id(p) for c in origin.classes.values() for p in ast.walk(c)}
+    tree = {id(p) for c in origin.classes.values() for p in walk(c)}
     return None if any(id(m) in tree for m in runs) else found
 
 
@@ -159,7 +160,7 @@ def _root(node: ast.expr) -> str | None:
 
 def _layers(method: ast.FunctionDef, attributes: set[str]) -> Iterator[str]:
     """The names of layers of these lists in loops."""
-    loops = [p for p in ast.walk(method) if isinstance(p, ast.For | ast.comprehension)]
+    loops = [p for p in walk(method) if isinstance(p, ast.For | ast.comprehension)]
     for loop in loops:
         yield from _of_loop(loop.target, loop.iter, attributes)
 

@@ -25,6 +25,7 @@ from mlax_scaffold.conversion.source.trees import (
     same,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def without_told_arguments(origin: Origin, thing: str, notes: Notes) -> None:
@@ -35,7 +36,7 @@ def without_told_arguments(origin: Origin, thing: str, notes: Notes) -> None:
             continue
         calls = [
             part
-            for part in ast.walk(origin.tree)
+            for part in walk(origin.tree)
             if isinstance(part, ast.Call) and is_name(part.func, node.name)
         ]
         defaults = defaults_of(start.args)
@@ -59,7 +60,7 @@ def without_told_arguments(origin: Origin, thing: str, notes: Notes) -> None:
             else:
                 continue
             without_parameters(origin.tree, node, start, {parameter})
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _is_one(
@@ -71,7 +72,7 @@ def _is_one(
     values = literal(default)
     if isinstance(default, ast.List | ast.Tuple) and isinstance(values, list | tuple):
         return any(isinstance(v, int | float) and v < 0 for v in values)
-    for part in ast.walk(start):
+    for part in walk(start):
         match part:
             case ast.Call(
                 func=ast.Name(id="isinstance"), args=[ast.Name(id=title), kind]

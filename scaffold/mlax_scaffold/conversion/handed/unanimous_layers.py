@@ -6,11 +6,11 @@ It is written into the class, in place of the parameter's default; a lambda, whe
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, names
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 
 def with_unanimous_layers(origin: Origin, thing: str, layers: Collection[str]) -> None:
@@ -39,7 +39,7 @@ def _unanimous(
     calls: list[tuple[ast.Call, ast.expr]] = []
     for owner in origin.classes.values():
         known = _lambdas(origin, owner)
-        for call in ast.walk(owner):
+        for call in walk(owner):
             if not isinstance(call, ast.Call) or not is_name(call.func, node.name):
                 continue
             if len(call.args) > place or any(k.arg is None for k in call.keywords):
@@ -62,7 +62,7 @@ def _unanimous(
         _Called(argument.arg, made.body).visit(start)
     elif origin.qualified(made):
         at = start.args.args.index(argument) - len(start.args.args)
-        start.args.defaults[at] = copy.deepcopy(made)
+        start.args.defaults[at] = cloned(made)
     else:
         return
     for call, _ in calls:
@@ -72,7 +72,7 @@ def _unanimous(
 def _lambdas(origin: Origin, owner: ast.ClassDef) -> dict[str, ast.expr]:
     """Locals that are lambdas of nothing but imports."""
     found: dict[str, ast.expr] = {}
-    for part in ast.walk(owner):
+    for part in walk(owner):
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=ast.Lambda() as value):
                 if names(value.body) <= set(origin.imports):
@@ -80,12 +80,12 @@ def _lambdas(origin: Origin, owner: ast.ClassDef) -> dict[str, ast.expr]:
     return found
 
 
-class _Called(ast.NodeTransformer):
+class _Called(NodeTransformer):
     def __init__(self, parameter: str, body: ast.expr):
         self.parameter, self.body = parameter, body
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         if is_name(node.func, self.parameter) and not node.args:
-            return ast.copy_location(copy.deepcopy(self.body), node)
+            return ast.copy_location(cloned(self.body), node)
         return node

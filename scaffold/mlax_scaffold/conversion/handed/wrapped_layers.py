@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.lists.stages import Parameters
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _TORCH = "torch_"
 """What the classes that are added call PyTorch."""
@@ -120,10 +125,10 @@ def without_wrappers(origin: Origin) -> None:
         origin.tree.body += added.found.values()
         for known in ("imports", "classes", "copied"):
             origin.__dict__.pop(known, None)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
-class _Wrapped(ast.NodeTransformer):
+class _Wrapped(NodeTransformer):
     owner: ast.ClassDef
 
     def __init__(self, origin: Origin):
@@ -217,7 +222,7 @@ class _Wrapped(ast.NodeTransformer):
         norm = _argument(node, 2, "norm")
         if layer is None or depth is None or not self.place:
             return None
-        layer = copy.deepcopy(layer)
+        layer = cloned(layer)
         first = literal(_argument(layer, 9, "batch_first")) is True
         if not first:
             layer.keywords = [k for k in layer.keywords if k.arg != "batch_first"]
@@ -225,8 +230,8 @@ class _Wrapped(ast.NodeTransformer):
         given: dict[str, ast.expr] = {}
         parameters = Parameters(self.origin, given)
         layer = parameters.visit(layer)
-        count = parameters.visit(copy.deepcopy(depth))
-        last = parameters.visit(copy.deepcopy(norm)) if norm is not None else None
+        count = parameters.visit(cloned(depth))
+        last = parameters.visit(cloned(norm)) if norm is not None else None
         inputs, passed = self._masks()
         turned = "" if first else ".transpose(0, 1)"
         title = f"{self.owner.name}{self.place.title().replace('_', '')}"
@@ -253,7 +258,7 @@ class _Wrapped(ast.NodeTransformer):
         if isinstance(node, ast.Call):
             return node if self.origin.qualified(node.func) == _ENCODER_LAYER else None
         title = ast.unparse(node) if node is not None else ""
-        for part in ast.walk(self.owner):
+        for part in walk(self.owner):
             if isinstance(part, ast.Assign) and any(
                 ast.unparse(t) == title for t in part.targets
             ):
@@ -283,7 +288,7 @@ class _Wrapped(ast.NodeTransformer):
     def _add(self, title: str, text: str, at: ast.expr) -> None:
         [node] = ast.parse(text).body
         assert isinstance(node, ast.ClassDef)
-        for part in ast.walk(node):
+        for part in walk(node):
             if hasattr(part, "lineno"):
                 ast.copy_location(part, at)
         self.found[title] = node
@@ -297,6 +302,6 @@ def _argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
 
 
 def _calls_of(node: ast.AST, attribute: str) -> Iterator[ast.Call]:
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Call) and self_attribute(part.func) == attribute:
             yield part

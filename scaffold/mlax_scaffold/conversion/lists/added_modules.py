@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
 from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _ADD = ("add_module", "register_module")
 
@@ -19,7 +20,7 @@ def without_added_modules(origin: Origin, node: ast.ClassDef) -> None:
             if sequence:
                 start.body = _elements(start.body)
             start.body = _attributes(start.body)
-            ast.fix_missing_locations(start)
+            located(start)
 
 
 def _added(node: ast.stmt) -> tuple[ast.expr, ast.expr, ast.expr] | None:
@@ -58,7 +59,7 @@ def _elements(body: list[ast.stmt]) -> list[ast.stmt]:
 
 def _sets_layer(node: ast.stmt) -> bool:
     """Whether a statement sets an attribute that is an element, too, in its place among the others."""
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Assign(targets=[target], value=ast.Call(func=func)):
                 last = ast.unparse(func).rpartition(".")[2]

@@ -14,6 +14,12 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
 )
 from mlax_scaffold.conversion.source.vocabulary import LISTS
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    NodeVisitor,
+    located,
+    walk,
+)
 
 
 def without_alternating_lists(origin: Origin, node: ast.ClassDef) -> None:
@@ -27,7 +33,7 @@ def without_alternating_lists(origin: Origin, node: ast.ClassDef) -> None:
         reads.visit(node)
         if reads.known == reads.total:
             _Split(filled, reads.loops).visit(node)
-            ast.fix_missing_locations(node)
+            located(node)
 
 
 @dataclass
@@ -50,12 +56,12 @@ class _Filled:
 def _filled(origin: Origin, node: ast.ClassDef) -> Iterator[_Filled]:
     begun = {
         attribute: part
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Assign) and _is_empty(origin, part.value)
         for attribute in [self_attribute(part.targets[0])]
         if attribute is not None and len(part.targets) == 1
     }
-    for loop in ast.walk(node):
+    for loop in walk(node):
         if not isinstance(loop, ast.For):
             continue
         for attribute, assign in begun.items():
@@ -81,7 +87,7 @@ def _appends(node: ast.stmt, attribute: str) -> bool:
     return False
 
 
-class _Reads(ast.NodeVisitor):
+class _Reads(NodeVisitor):
     """Counts how often the list is read, and how often in a way that is known."""
 
     def __init__(self, filled: _Filled):
@@ -149,7 +155,7 @@ def _number(filled: _Filled, node: ast.expr, loops: set[str]) -> int | None:
     return None
 
 
-class _Split(ast.NodeTransformer):
+class _Split(NodeTransformer):
     def __init__(self, filled: _Filled, loops: dict[str, ast.For]):
         self.filled, self.loops = filled, loops
         self.inside: set[str] = set()
@@ -193,7 +199,7 @@ class _Split(ast.NodeTransformer):
         place = self.filled.place(number)
         if isinstance(node.slice, ast.Slice):
             return place
-        index = next(n.id for n in ast.walk(node.slice) if isinstance(n, ast.Name))
+        index = next(n.id for n in walk(node.slice) if isinstance(n, ast.Name))
         return ast.Subscript(place, ast.Name(index, ast.Load()), ast.Load())
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:

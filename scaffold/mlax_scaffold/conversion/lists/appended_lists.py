@@ -9,10 +9,10 @@ self.convs.append(Conv(8, 4))
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import names, self_attribute, targets
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _LIST = "torch.nn.ModuleList"
 
@@ -29,7 +29,7 @@ def without_appended_lists(origin: Origin, node: ast.ClassDef) -> None:
                 empty = not args or (isinstance(args[0], ast.List) and not args[0].elts)
                 if attribute and empty and origin.qualified(func) == _LIST:
                     _write(node, start, part, attribute)
-    ast.fix_missing_locations(node)
+    located(node)
 
 
 def _write(
@@ -49,14 +49,14 @@ def _write(
             call = _appended(inner[0], attribute)
             loop = ast.comprehension(part.target, part.iter, [], 0)
             assert call is not None
-            parts.append(ast.ListComp(copy.deepcopy(call), [copy.deepcopy(loop)]))
+            parts.append(ast.ListComp(cloned(call), [cloned(loop)]))
             places.append((part.body, inner[0], at))
             found.append(call)
         elif (call := _appended(part, attribute)) is not None:
-            parts.append(ast.List([copy.deepcopy(call)], ast.Load()))
+            parts.append(ast.List([cloned(call)], ast.Load()))
             places.append((start.body, part, at))
             found.append(call)
-    reads = [p for p in ast.walk(start) if self_attribute(p) == attribute]
+    reads = [p for p in walk(start) if self_attribute(p) == attribute]
     same = (
         len({(ast.unparse(c.func), len(c.args), len(c.keywords)) for c in found}) == 1
     )
@@ -111,10 +111,10 @@ def _read_apart(node: ast.ClassDef, start: ast.FunctionDef, attribute: str) -> b
             continue
         loops = [
             p.iter
-            for p in ast.walk(method)
+            for p in walk(method)
             if isinstance(p, ast.For) and self_attribute(p.iter) == attribute
         ]
-        reads = [p for p in ast.walk(method) if self_attribute(p) == attribute]
+        reads = [p for p in walk(method) if self_attribute(p) == attribute]
         if len(reads) > len(loops):
             return True
     return False

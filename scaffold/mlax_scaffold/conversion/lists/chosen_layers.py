@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, is_none, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, located
 
 _STARTS = ("__init__", "setup")
 
@@ -28,7 +28,7 @@ def with_chosen_layers(
         if isinstance(start, ast.FunctionDef) and start.name in _STARTS:
             chosen = _Chosen(origin, layers)
             start.body = chosen.statements(chosen.with_defaults(start))
-            ast.fix_missing_locations(start)
+            located(start)
 
 
 class _Chosen:
@@ -48,7 +48,7 @@ class _Chosen:
             local = target.id if isinstance(target, ast.Name) else ""
             if local and self._is_class(value):
                 calls = _Calls(local, value)
-                rest = [calls.visit(copy.deepcopy(s)) for s in body[at + 1 :]]
+                rest = [calls.visit(cloned(s)) for s in body[at + 1 :]]
                 if not calls.others:
                     return made + self.statements(rest)
             made.append(ast.copy_location(ast.Assign([target], value), part))
@@ -127,7 +127,7 @@ class _Chosen:
                 if ast.unparse(one) != ast.unparse(target):
                     return None
             case [ast.Raise()] if len(branches) > 1:
-                tests = [copy.deepcopy(test) for test, _ in branches]
+                tests = [cloned(test) for test, _ in branches]
                 require = ast.copy_location(
                     ast.Assert(ast.BoolOp(ast.Or(), tests), None), node
                 )
@@ -162,7 +162,7 @@ def _leaves(node: ast.expr) -> list[ast.expr]:
     return [node]
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     """Writes calls of a local that is one of several classes."""
 
     def __init__(self, local: str, value: ast.expr):
@@ -181,12 +181,12 @@ class _Calls(ast.NodeTransformer):
     def _called(self, value: ast.expr, call: ast.Call) -> ast.expr:
         if isinstance(value, ast.IfExp):
             sides = (self._called(v, call) for v in (value.body, value.orelse))
-            made: ast.expr = ast.IfExp(copy.deepcopy(value.test), *sides)
+            made: ast.expr = ast.IfExp(cloned(value.test), *sides)
         else:
             made = ast.Call(
-                copy.deepcopy(value),
-                copy.deepcopy(call.args),
-                copy.deepcopy(call.keywords),
+                cloned(value),
+                cloned(call.args),
+                cloned(call.keywords),
             )
         return ast.copy_location(made, call)
 

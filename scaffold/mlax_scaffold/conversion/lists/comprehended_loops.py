@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import names, replaced, targets
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _FRAMEWORKS = ("flax", "nnx", "equinox", "haiku")
 _HOLDERS = ("flax.nnx.List",)
@@ -29,7 +30,7 @@ def with_comprehended_loops(origin: Origin) -> None:
             start = method_of(node, title)
             if start is not None:
                 _method(origin, start)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _method(origin: Origin, start: ast.FunctionDef) -> None:
@@ -39,7 +40,7 @@ def _method(origin: Origin, start: ast.FunctionDef) -> None:
         if place is not None:
             begun[place] = part  # type: ignore[assignment]
             continue
-        read = {ast.unparse(p) for p in ast.walk(part) if isinstance(p, ast.expr)}
+        read = {ast.unparse(p) for p in walk(part) if isinstance(p, ast.expr)}
         held = read & begun.keys()
         made = _listed(origin, part) if len(held) == 1 else None
         if made is not None and isinstance(part, ast.For):
@@ -100,7 +101,7 @@ def _listed(
 def _unsaid(loop: ast.For) -> set[str]:
     """Names that a loop changes for its next pass, or that its own loops do not bind."""
     bound: set[str] = set()
-    for part in ast.walk(loop):
+    for part in walk(loop):
         if isinstance(part, ast.AugAssign):
             bound |= {*targets(part.target)}
     return bound

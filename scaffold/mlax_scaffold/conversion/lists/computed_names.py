@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from mlax_scaffold.conversion.lists.run_methods import Written
 from mlax_scaffold.conversion.source.known_values import Known, truth
 from mlax_scaffold.conversion.source.trees import is_name, literal
+from mlax_scaffold.conversion.source.walking import NodeTransformer
 
 
 def without_computed_names(
@@ -40,7 +41,7 @@ def is_computed(node: ast.AST) -> bool:
     return False
 
 
-class _Tests(ast.NodeTransformer):
+class _Tests(NodeTransformer):
     """Takes the side of a choice that numbers decide."""
 
     def __init__(self, known: Known):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _CLASSES = ("torch.nn.ModuleDict", "torch.nn.ParameterDict", "flax.nnx.Dict")
 
@@ -18,15 +23,15 @@ def without_dictionaries(
     """The class with an attribute for each layer of its dictionaries."""
     found = {
         attribute: layers
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Assign) and len(part.targets) == 1
         if (attribute := self_attribute(part.targets[0]))
         if (layers := _layers(origin, part.value)) is not None
     }
     if not found:
         return node
-    made = _Attributes(found).visit(copy.deepcopy(node))
-    for part in ast.walk(made):
+    made = _Attributes(found).visit(cloned(node))
+    for part in walk(made):
         attribute = self_attribute(part) if isinstance(part, ast.Attribute) else None
         if attribute in found:
             notes.refuse(
@@ -34,7 +39,7 @@ def without_dictionaries(
                 f"`self.{attribute}`, a dictionary of layers, is used by more than the names in it",
                 f'ask for each by its name, as in `self.{attribute}["{next(iter(found[attribute]))}"]`',
             )
-    return ast.fix_missing_locations(made)
+    return located(made)
 
 
 def _layers(origin: Origin, value: ast.expr) -> dict[str, ast.expr] | None:
@@ -66,7 +71,7 @@ def _layers(origin: Origin, value: ast.expr) -> dict[str, ast.expr] | None:
     return layers if layers and len(layers) == len(pairs) else None
 
 
-class _Attributes(ast.NodeTransformer):
+class _Attributes(NodeTransformer):
     """Declares the layers one by one, and names each where it is asked for."""
 
     def __init__(self, found: dict[str, dict[str, ast.expr]]):

@@ -10,10 +10,15 @@ with the constructor of `Block` under that name, so that both can be run as one.
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 START = "_start_of_"
 
@@ -24,11 +29,11 @@ def flattened(origin: Origin, node: ast.ClassDef, depth: int = 0) -> ast.ClassDe
     if len(own) != 1 or depth > 8 or is_name(own[0], node.name):
         return node
     base = flattened(origin, origin.classes[own[0].id], depth + 1)
-    made = copy.deepcopy(node)
+    made = cloned(node)
     inherited: list[ast.stmt] = []
     known = {t for part in made.body if (t := _title(part))}
     renamed: dict[str, str] = {}
-    for part in copy.deepcopy(base.body):
+    for part in cloned(base.body):
         title = _title(part)
         if isinstance(part, ast.FunctionDef) and title in known:
             part.name = renamed[title] = _renamed(title, base.name)
@@ -41,13 +46,13 @@ def flattened(origin: Origin, node: ast.ClassDef, depth: int = 0) -> ast.ClassDe
         if calls.failed:
             return node
     for part in inherited:
-        for call in ast.walk(part):
+        for call in walk(part):
             if isinstance(call, ast.Call) and is_name(call.func, "super"):
                 call.args = []
     made.body = [*made.body, *inherited]
     made.bases = [b for b in made.bases if not is_name(b, base.name)]
-    made.bases += copy.deepcopy(base.bases)
-    return ast.fix_missing_locations(made)
+    made.bases += cloned(base.bases)
+    return located(made)
 
 
 def _title(node: ast.stmt) -> str:
@@ -62,7 +67,7 @@ def _renamed(title: str, base: str) -> str:
     return START + base if title == "__init__" else f"_{title.strip('_')}_of_{base}"
 
 
-class _OfBase(ast.NodeTransformer):
+class _OfBase(NodeTransformer):
     """Calls of methods of the base, by the names that these have in the class itself."""
 
     def __init__(self, base: str, renamed: dict[str, str]):

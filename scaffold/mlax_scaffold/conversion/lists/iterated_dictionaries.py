@@ -15,7 +15,6 @@ return {"action": self.heads["action"](h), "view": self.heads["view"](h)}
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping, Sequence
 
 from mlax_scaffold.conversion.source.arguments_of import (
@@ -33,6 +32,12 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     self_attribute,
     targets,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _CLASS = "torch.nn.ModuleDict"
@@ -52,7 +57,7 @@ def without_iterated_dictionaries(origin: Origin, notes: Notes) -> None:
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and keys:
                 _Read(keys).visit(method)
-        ast.fix_missing_locations(node)
+        located(node)
 
 
 def _decide(
@@ -63,7 +68,7 @@ def _decide(
     places = [a.arg for a in start.args.args[1:]]
     calls = [
         call
-        for call in ast.walk(origin.tree)
+        for call in walk(origin.tree)
         if isinstance(call, ast.Call) and is_name(call.func, node.name)
     ]
     for part in start.body:
@@ -126,7 +131,7 @@ class _Filled:
                 case ast.Assign(targets=[place], value=ast.Name(id=local)):
                     if local in known:
                         known[ast.unparse(place)] = known[local]
-        bound = [t for part in ast.walk(self.start) for t in _bound(part)]
+        bound = [t for part in walk(self.start) for t in _bound(part)]
         return {
             place: value for place, value in known.items() if bound.count(place) < 2
         }
@@ -160,7 +165,7 @@ class _Filled:
             for part in self.start.body
             if not isinstance(part, ast.Assign)
             or self_attribute(part.targets[0]) is None
-            if any(self_attribute(n) == attribute for n in ast.walk(part))
+            if any(self_attribute(n) == attribute for n in walk(part))
         ]
         pairs: list[tuple[ast.expr, ast.expr]] = []
         for part in filling:
@@ -190,7 +195,7 @@ class _Filled:
             place = ast.unparse(part.targets[0])
             reads = [
                 n
-                for n in ast.walk(self.node)
+                for n in walk(self.node)
                 if isinstance(n, ast.Name | ast.Attribute)
                 and isinstance(n.ctx, ast.Load)
                 and ast.unparse(n) == place
@@ -260,7 +265,7 @@ def _passes(
     return found
 
 
-class _Read(ast.NodeTransformer):
+class _Read(NodeTransformer):
     """Writes out what goes over such dictionaries."""
 
     def __init__(self, keys: Mapping[str, list[str]]):
@@ -287,26 +292,26 @@ class _Read(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
         self.generic_visit(node)
         passes = _passes(node.target, node.iter, self.tables)
-        ends = any(isinstance(p, ast.Break | ast.Continue) for p in ast.walk(node))
-        bound = {t for s in node.body for p in ast.walk(s) for t in _bound(p)}
+        ends = any(isinstance(p, ast.Break | ast.Continue) for p in walk(node))
+        bound = {t for s in node.body for p in walk(s) for t in _bound(p)}
         if not passes or ends or node.orelse or bound & {*targets(node.target)}:
             return node
         made = [
-            _Names(passed).visit(copy.deepcopy(statement))
+            _Names(passed).visit(cloned(statement))
             for passed in passes
             for statement in node.body
         ]
         return made
 
 
-class _Names(ast.NodeTransformer):
+class _Names(NodeTransformer):
     def __init__(self, parts: Mapping[str, ast.expr]):
         self.parts = parts
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         for title, value in self.parts.items():
             if is_name(node, title) and isinstance(node.ctx, ast.Load):
-                return ast.copy_location(copy.deepcopy(value), node)
+                return ast.copy_location(cloned(value), node)
         return node
 
 
@@ -314,6 +319,6 @@ def _table(attribute: str, names: Sequence[str]) -> ast.Dict:
     """A dictionary that has the layer of each key."""
     owner = ast.Attribute(ast.Name("self", ast.Load()), attribute, ast.Load())
     layers: list[ast.expr] = [
-        ast.Subscript(copy.deepcopy(owner), ast.Constant(n), ast.Load()) for n in names
+        ast.Subscript(cloned(owner), ast.Constant(n), ast.Load()) for n in names
     ]
     return ast.Dict([ast.Constant(n) for n in names], layers)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _STARTS = ("__init__", "setup")
 
@@ -41,8 +41,7 @@ def _one_by_one(node: ast.stmt, owner: ast.ClassDef) -> list[ast.stmt]:
     alike = None if _in_order(owner, attribute) else _alike(attribute, parts)
     if alike is not None:
         return [
-            ast.fix_missing_locations(ast.copy_location(s, node))
-            for s in _of_sizes(node, wrap, *alike)
+            located(ast.copy_location(s, node)) for s in _of_sizes(node, wrap, *alike)
         ]
     local = f"{attribute}_parts"
     made: list[ast.stmt] = [
@@ -57,10 +56,10 @@ def _one_by_one(node: ast.stmt, owner: ast.ClassDef) -> list[ast.stmt]:
         whole = wrap
     made.append(ast.Assign([target], whole))
     for part in made:
-        for inner in ast.walk(part):
+        for inner in walk(part):
             if not hasattr(inner, "lineno"):
                 ast.copy_location(inner, node)
-        ast.fix_missing_locations(ast.copy_location(part, node))
+        located(ast.copy_location(part, node))
     return made
 
 
@@ -68,12 +67,12 @@ def _in_order(owner: ast.ClassDef, attribute: str) -> bool:
     """Whether the layers of a list are only called, one after the other."""
     reads = [
         p
-        for p in ast.walk(owner)
+        for p in walk(owner)
         if self_attribute(p) == attribute and isinstance(p.ctx, ast.Load)  # type: ignore[attr-defined]
     ]
     loops = [
         p
-        for p in ast.walk(owner)
+        for p in walk(owner)
         if isinstance(p, ast.For)
         and self_attribute(p.iter) == attribute
         and len(p.body) == 1
@@ -114,7 +113,7 @@ def _alike(
             rows += sizes
     local = f"{attribute}_sizes"
     owns = [f"own_{i}" for i in varied]
-    made = copy.deepcopy(first)
+    made = cloned(first)
     for i, own in zip(varied, owns, strict=True):
         if i < len(made.args):
             made.args[i] = ast.Name(own, ast.Load())
@@ -147,11 +146,11 @@ def merged(node: ast.expr) -> ast.expr:
         return node
     if not _same_form(left, right):
         return node
-    made = copy.deepcopy(left)
+    made = cloned(left)
     for i, (one, other) in enumerate(zip(_values(left), _values(right), strict=True)):
         if ast.unparse(one) == ast.unparse(other):
             continue
-        choice = ast.IfExp(copy.deepcopy(node.test), one, other)
+        choice = ast.IfExp(cloned(node.test), one, other)
         if i < len(made.args):
             made.args[i] = choice
         else:

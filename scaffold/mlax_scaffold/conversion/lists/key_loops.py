@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.source.trees import (
     with_names,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS
+from mlax_scaffold.conversion.source.walking import walk
 
 _SPLIT = "jax.random.split"
 _KEYS = (
@@ -24,7 +25,7 @@ _KEYS = (
 
 def splits(origin: Origin, node: ast.AST) -> bool:
     """Whether an expression splits a key."""
-    calls = (n for n in ast.walk(node) if isinstance(n, ast.Call))
+    calls = (n for n in walk(node) if isinstance(n, ast.Call))
     return any(origin.qualified(call.func) == _SPLIT for call in calls)
 
 
@@ -72,7 +73,7 @@ def _method(origin: Origin, method: ast.FunctionDef) -> None:
     key = next((k for k in KEYS if k in given), None)
     split = {
         t.id
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.Assign) and splits(origin, part.value)
         for t in part.targets
         if isinstance(t, ast.Name)
@@ -93,7 +94,7 @@ def without_keys_beside(node: ast.expr, split: set[str], key: str) -> ast.expr:
 
 def _all_left_out(node: ast.AST, split: set[str]) -> set[str]:
     gone: set[str] = set()
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.For | ast.comprehension):
             gone |= _left_out(part, split)
     return gone

@@ -6,10 +6,10 @@ One that wraps the layer that it replaces, `self.attn = PreNorm(dim, self.attn)`
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import names, self_attribute, targets
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 
 def with_wrapping_layers(origin: Origin) -> None:
@@ -60,7 +60,7 @@ def _one(body: list[ast.stmt]) -> bool:
                     body[at + 1 : later], node, found[0], first
                 ):
                     node.body.remove(found[0])
-                    choice = ast.If(copy.deepcopy(node.test), [found[0]], [first])
+                    choice = ast.If(cloned(node.test), [found[0]], [first])
                     body[later] = ast.copy_location(choice, node)
                     node.body = node.body or [ast.Pass()]
                     if len(node.body) > 1 or node.orelse or not _passes(node):
@@ -84,10 +84,10 @@ def _wraps(first: ast.stmt, between: list[ast.stmt], node: ast.stmt) -> bool:
     attribute, value = _set(first)
     if _set(node)[0] != attribute or not isinstance(_set(node)[1], ast.Call):
         return False
-    read = [p for p in ast.walk(node) if self_attribute(p) == attribute]
+    read = [p for p in walk(node) if self_attribute(p) == attribute]
     bound = {title for part in between for title in targets(part)}
     others = {a for part in between for a in _stored(part)}
-    needed = {a for part in ast.walk(first) if (a := self_attribute(part))}
+    needed = {a for part in walk(first) if (a := self_attribute(part))}
     return (
         len(read) == 2
         and value is not None
@@ -100,13 +100,13 @@ def _wraps(first: ast.stmt, between: list[ast.stmt], node: ast.stmt) -> bool:
 def _stored(node: ast.stmt) -> set[str]:
     return {
         a
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(getattr(part, "ctx", None), ast.Store)
         and (a := self_attribute(part))
     }
 
 
-class _Inner(ast.NodeTransformer):
+class _Inner(NodeTransformer):
     """Writes what makes a layer in the place of its attribute."""
 
     def __init__(self, attribute: str, value: ast.expr):
@@ -124,7 +124,7 @@ def _passes(node: ast.If) -> bool:
 
 
 def _reads(node: ast.AST, attribute: str) -> bool:
-    return any(self_attribute(part) == attribute for part in ast.walk(node))
+    return any(self_attribute(part) == attribute for part in walk(node))
 
 
 def _is_free(

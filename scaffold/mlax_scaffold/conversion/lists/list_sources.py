@@ -16,6 +16,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 @dataclass
@@ -72,7 +73,7 @@ class Sources:
                 if any(left for _, left in sides):
                     raise _Unfollowed
                 one, other = (ast.List(more, ast.Load()) for more, _ in sides)
-                chosen = ast.IfExp(copy.deepcopy(test), one, other)
+                chosen = ast.IfExp(cloned(test), one, other)
                 return [ast.Starred(chosen, ast.Load())], []
         made: list[ast.expr] = []
         for piece in found:
@@ -96,7 +97,7 @@ class Sources:
         elements: list[ast.expr] = []
         left: list[ast.stmt] = []
         for part in body:
-            inside = {id(p) for p in ast.walk(part)}
+            inside = {id(p) for p in walk(part)}
             own = [p for p in found if id(p.holder) in inside]
             more, rest = self._statement(part, own) if own else ([], [part])
             elements += more
@@ -120,9 +121,7 @@ class Sources:
             raise _Unfollowed
         assert isinstance(piece.holder, ast.Call)
         element = piece.holder.args[0]
-        loop = ast.comprehension(
-            copy.deepcopy(node.target), copy.deepcopy(node.iter), [], 0
-        )
+        loop = ast.comprehension(cloned(node.target), cloned(node.iter), [], 0)
         self._keyless(loop)
         bound = {t for part in node.body for t in targets(part)} & names(element)
         before: dict[str, ast.expr] = {}
@@ -186,7 +185,7 @@ class Sources:
         return next(
             at
             for at, part in enumerate(self.body)
-            if any(inner is node for inner in ast.walk(part))
+            if any(inner is node for inner in walk(part))
         )
 
     def _keyless(self, loop: ast.comprehension) -> None:

@@ -9,7 +9,6 @@ self.layers.append(Linear(b, c))                ]
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection, Iterator
 
 from mlax_scaffold.conversion.lists.key_loops import (
@@ -30,6 +29,7 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
 )
 from mlax_scaffold.conversion.source.vocabulary import KEYS
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 HOLDERS = ("flax.nnx.List", "flax.nnx.data")
 _STARTS = ("__init__", "setup")
@@ -45,14 +45,14 @@ def with_lists_of_one_class(
     if not isinstance(start, ast.FunctionDef):
         return
     for place in dict.fromkeys(_begun(origin, start)):
-        copied = copy.deepcopy(node)
+        copied = cloned(node)
         body = [m for m in copied.body if getattr(m, "name", "") == start.name]
         assert isinstance(body[0], ast.FunctionDef)
         made = OneClass(origin, copied, body[0], place, layers)
         if made.is_of_one_class() and made.write():
             node.body = copied.body
             start = body[0]
-            ast.fix_missing_locations(node)
+            located(node)
 
 
 def _begun(origin: Origin, start: ast.FunctionDef) -> Iterator[str]:
@@ -169,7 +169,7 @@ class OneClass:
 
     def _names(self, node: ast.AST) -> bool:
         """Whether something reads or binds the list."""
-        found = (p for p in ast.walk(node) if isinstance(p, ast.Name | ast.Attribute))
+        found = (p for p in walk(node) if isinstance(p, ast.Name | ast.Attribute))
         return any(ast.unparse(p) == self.place for p in found)
 
     def _all_filled(self, body: list[ast.stmt]) -> list[Piece] | None:
@@ -225,8 +225,8 @@ class OneClass:
         return any(
             isinstance(part, ast.Call)
             and getattr(part.func, "id", "") in ("zip",)
-            and any(self_attribute(inner) == self.attribute for inner in ast.walk(part))
-            for part in ast.walk(self.owner)
+            and any(self_attribute(inner) == self.attribute for inner in walk(part))
+            for part in walk(self.owner)
         )
 
     def _is_called_whole(self) -> bool:
@@ -235,12 +235,12 @@ class OneClass:
             part
             for method in self.owner.body
             if isinstance(method, ast.FunctionDef) and method is not self.start
-            for part in ast.walk(method)
+            for part in walk(method)
             if self_attribute(part) == self.attribute
         ]
         whole = [
             part.iter
-            for part in ast.walk(self.owner)
+            for part in walk(self.owner)
             if isinstance(part, ast.For) and applied(part)
         ]
         return bool(reads) and all(any(r is w for w in whole) for r in reads)
@@ -281,7 +281,7 @@ class OneClass:
             self._put(piece, made)
         bound: list[ast.expr] = [ast.Name(t, ast.Store()) for t in titles if t]
         target = bound[0] if len(bound) == 1 else ast.Tuple(bound, ast.Store())
-        call = copy.deepcopy(calls[0])
+        call = cloned(calls[0])
         values = [*call.args, *(k.value for k in call.keywords)]
         chosen = [
             ast.Name(t, ast.Load()) if t else v
@@ -315,7 +315,7 @@ class OneClass:
         """Names of the constructor that hold keys."""
         given = {a.arg for a in (*self.start.args.args, *self.start.args.kwonlyargs)}
         keys = given & {*KEYS}
-        for part in ast.walk(self.start):
+        for part in walk(self.start):
             if isinstance(part, ast.Assign) and (
                 holds_keys(self.origin, part.value)
                 or (names(part.value) & keys and "split" in ast.unparse(part.value))
@@ -340,7 +340,7 @@ class OneClass:
     def _changed(self) -> set[str]:
         """Names that loops bind, or that the constructor binds more than once."""
         found: set[str] = set()
-        for part in ast.walk(self.start):
+        for part in walk(self.start):
             if isinstance(part, ast.For | ast.comprehension):
                 found |= set(targets(part.target))
             if isinstance(part, ast.For | ast.If):
@@ -369,7 +369,7 @@ class OneClass:
         loop = ast.comprehension(target, whole, [], 0)
         made = ast.Assign([owner], ast.ListComp(call, [loop]))
         ast.copy_location(made, last)
-        for part in ast.walk(made):
+        for part in walk(made):
             if isinstance(part, ast.expr) and not hasattr(part, "lineno"):
                 ast.copy_location(part, last)
         found: list[ast.stmt] = []

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def with_lists_apart(origin: Origin) -> None:
@@ -33,7 +34,7 @@ def with_lists_apart(origin: Origin) -> None:
 
 def _apart(origin: Origin, node: ast.ClassDef, branch: ast.If) -> None:
     test = ast.unparse(branch.test)
-    taken = {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+    taken = {part.attr for part in walk(node) if isinstance(part, ast.Attribute)}
     for listed, other in (
         (branch.body, branch.orelse),
         (branch.orelse, branch.body),
@@ -60,7 +61,7 @@ def _apart(origin: Origin, node: ast.ClassDef, branch: ast.If) -> None:
 
 def _branches(node: ast.ClassDef, test: str, first: bool) -> Iterator[list[ast.stmt]]:
     """What is run where a condition holds, or where it does not."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.If) and ast.unparse(part.test) == test:
             yield part.body if first else part.orelse
 
@@ -69,7 +70,7 @@ def _reads(
     body: list[ast.stmt] | list[ast.ClassDef], place: str
 ) -> Iterator[ast.Attribute]:
     for statement in body:
-        for part in ast.walk(statement):
+        for part in walk(statement):
             if isinstance(part, ast.Attribute) and self_attribute(part) == place:
                 yield part
 

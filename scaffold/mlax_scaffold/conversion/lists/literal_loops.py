@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.source.trees import (
@@ -12,6 +11,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     with_names,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 _MOST = 8
 """Loops of more passes are not written out."""
@@ -26,7 +26,7 @@ def literal_passes(node: ast.For) -> list[ast.stmt] | None:
     ):
         return None
     ends = (ast.Break, ast.Continue)
-    if node.orelse or any(isinstance(part, ends) for part in ast.walk(node)):
+    if node.orelse or any(isinstance(part, ends) for part in walk(node)):
         return None
     if not isinstance(node.target, ast.Tuple):
         return None
@@ -42,7 +42,7 @@ def literal_passes(node: ast.For) -> list[ast.stmt] | None:
             if not isinstance(one, ast.Name):
                 return None
             parts[one.id] = value
-        body = [with_names(copy.deepcopy(part), parts) for part in node.body]
+        body = [with_names(cloned(part), parts) for part in node.body]
         passes += [_Fresh(len(passes)).visit(part) for part in body]
     return passes
 
@@ -58,7 +58,7 @@ def layer_passes(node: ast.For) -> list[ast.stmt] | None:
     if not isinstance(source, ast.Tuple | ast.List) or not isinstance(target, ast.Name):
         return None
     ends = (ast.Break, ast.Continue)
-    if node.orelse or any(isinstance(part, ends) for part in ast.walk(node)):
+    if node.orelse or any(isinstance(part, ends) for part in walk(node)):
         return None
     if not source.elts or any(_attribute_of(e) is None for e in source.elts):
         return None
@@ -67,7 +67,7 @@ def layer_passes(node: ast.For) -> list[ast.stmt] | None:
         parts = {target.id: layer}
         if isinstance(number, ast.Name):
             parts[number.id] = ast.Constant(at)
-        found += [with_names(copy.deepcopy(part), parts) for part in node.body]
+        found += [with_names(cloned(part), parts) for part in node.body]
     return found
 
 
@@ -78,7 +78,7 @@ def _attribute_of(node: ast.expr) -> str | None:
     return self_attribute(node)
 
 
-class _Fresh(ast.NodeTransformer):
+class _Fresh(NodeTransformer):
     """Sizes that declarations wait for are others in each pass."""
 
     def __init__(self, number: int):

@@ -11,18 +11,19 @@ import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _LIST = "torch.nn.ModuleList"
 
 
 def without_local_lists(origin: Origin) -> None:
     """Write them so, in functions and methods of a file for PyTorch, in place."""
-    for node in ast.walk(origin.tree):
+    for node in walk(origin.tree):
         if isinstance(node, ast.FunctionDef):
-            for part in ast.walk(node):
+            for part in walk(node):
                 if isinstance(part, ast.Assign) and _is_empty(origin, part.value):
                     _write(node, part)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _is_empty(origin: Origin, value: ast.expr) -> bool:
@@ -42,7 +43,7 @@ def _write(function: ast.FunctionDef, begun: ast.Assign) -> None:
     assert isinstance(made, ast.Call)
     ends = [
         part
-        for part in ast.walk(function)
+        for part in walk(function)
         if isinstance(part, ast.Assign | ast.Return)
         and part.value is not None
         and is_name(part.value, local)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from mlax_scaffold.conversion.source.known_values import items_of
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 LONGER = ("append", "extend", "insert", "add_module")
 
@@ -23,7 +24,7 @@ def is_longer(node: ast.AST) -> bool:
 def grown_in(node: ast.AST) -> list[ast.expr]:
     """Where the lists stand that a statement makes longer."""
     found: list[ast.expr] = []
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Call(func=ast.Attribute(value=owner)) if is_longer(part):
                 found.append(owner)

@@ -15,6 +15,7 @@ import ast
 from mlax_scaffold.conversion.lists.joined_lists import merged
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import names, self_attribute, targets
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _OTHERS = (
     "torch.nn.Parameter",
@@ -33,7 +34,7 @@ def with_merged_branches(origin: Origin, node: ast.ClassDef) -> None:
             for part in start.body:
                 _with_equal_sizes(start, part)
             start.body = [s for part in start.body for s in _taken_out(origin, part)]
-            ast.fix_missing_locations(start)
+            located(start)
 
 
 def _with_equal_sizes(start: ast.FunctionDef, node: ast.stmt) -> None:
@@ -47,7 +48,7 @@ def _with_equal_sizes(start: ast.FunctionDef, node: ast.stmt) -> None:
             first, second = sorted((a, b), key=given.index)
             if not {first, second} & bound:
                 for part in node.body:
-                    for name in ast.walk(part):
+                    for name in walk(part):
                         if isinstance(name, ast.Name) and name.id == second:
                             name.id = first
 

@@ -6,7 +6,6 @@ The passes of the loop stand one after the other then, and each sets the attribu
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.source.origin import Origin
@@ -15,6 +14,12 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     replaced,
     self_attribute,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _MOST = 12
@@ -42,7 +47,7 @@ def without_named_attributes(origin: Origin, node: ast.ClassDef) -> None:
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and method is not start:
             _Reads().visit(method)
-    ast.fix_missing_locations(node)
+    located(node)
 
 
 def _passes(loop: ast.For, known: dict[str, ast.expr]) -> list[ast.stmt]:
@@ -66,12 +71,12 @@ def _passes(loop: ast.For, known: dict[str, ast.expr]) -> list[ast.stmt]:
 
 
 def _replaced(node: ast.stmt, bound: dict[str, ast.expr]) -> ast.stmt:
-    class Names(ast.NodeTransformer):
+    class Names(NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             value = bound.get(node.id) if isinstance(node.ctx, ast.Load) else None
-            return copy.deepcopy(value) if value is not None else node
+            return cloned(value) if value is not None else node
 
-    return Names().visit(copy.deepcopy(node))
+    return Names().visit(cloned(node))
 
 
 def _values(node: ast.expr, known: dict[str, ast.expr]) -> list[ast.expr] | None:
@@ -124,7 +129,7 @@ def _items(node: ast.expr, count: int) -> Iterator[ast.expr]:
         ):  # fmt: skip
             node, first = value, at
     for i in range(count):
-        yield ast.Subscript(copy.deepcopy(node), ast.Constant(first + i), ast.Load())
+        yield ast.Subscript(cloned(node), ast.Constant(first + i), ast.Load())
 
 
 def _bound(target: ast.expr, value: ast.expr) -> dict[str, ast.expr] | None:
@@ -173,7 +178,7 @@ def _unread(start: ast.FunctionDef, known: dict[str, ast.expr]) -> None:
     """Leave out lists of names that nothing reads any more."""
     read = {
         p.id
-        for p in ast.walk(start)
+        for p in walk(start)
         if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)
     }
     start.body = [
@@ -199,7 +204,7 @@ def _texts_alone(node: ast.expr) -> bool:
     )
 
 
-class _Reads(ast.NodeTransformer):
+class _Reads(NodeTransformer):
     """`getattr(self, "stage1")` by its name."""
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -214,7 +219,7 @@ class _Reads(ast.NodeTransformer):
         return node
 
 
-class _Texts(ast.NodeTransformer):
+class _Texts(NodeTransformer):
     """Texts that are computed of literals, as literals."""
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:

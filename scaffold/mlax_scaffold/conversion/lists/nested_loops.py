@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, names, targets, with_names
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _MOST = 8
 """Passes of a loop that is written out."""
@@ -20,10 +25,10 @@ def without_nested_loops(
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and method.name == "__call__":
             _Loops(origin, layers).visit(method)
-            ast.fix_missing_locations(method)
+            located(method)
 
 
-class _Loops(ast.NodeTransformer):
+class _Loops(NodeTransformer):
     def __init__(self, origin: Origin, layers: Collection[str]):
         self.origin, self.layers = origin, layers
 
@@ -31,7 +36,7 @@ class _Loops(ast.NodeTransformer):
         if self._makes(node) and (elements := _elements(node)) is not None:
             passes: list[ast.AST] = []
             for parts in elements:
-                body = [with_names(copy.deepcopy(s), parts) for s in node.body]
+                body = [with_names(cloned(s), parts) for s in node.body]
                 for part in body:
                     made = self.visit(part)
                     passes += made if isinstance(made, list) else [made]
@@ -64,7 +69,7 @@ class _Loops(ast.NodeTransformer):
                 self.origin.qualified(part.func) in self.layers
                 or getattr(part.func, "id", "") in self.origin.classes
             )
-            for part in ast.walk(node)
+            for part in walk(node)
         )
 
 
@@ -86,7 +91,7 @@ def _elements(node: ast.For) -> list[dict[str, ast.expr]] | None:
     nested = any(
         isinstance(part, ast.For) and names(part.iter) & bound
         for statement in node.body
-        for part in ast.walk(statement)
+        for part in walk(statement)
     )
     if not nested or node.orelse:
         return None

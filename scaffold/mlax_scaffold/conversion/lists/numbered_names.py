@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 
 _SETS = ("add_module", "register_module")
 
@@ -36,7 +37,7 @@ def without_numbered_names(origin: Origin, node: ast.ClassDef) -> None:
         start.body.insert(start.body.index(loop), ast.copy_location(first, loop))
     if begun:
         _Reads(set(begun)).visit(node)
-        ast.fix_missing_locations(node)
+        located(node)
 
 
 def _set(node: ast.stmt, loop: ast.For) -> tuple[str, ast.expr] | None:
@@ -91,7 +92,7 @@ def _numbered(node: ast.expr) -> tuple[str, ast.expr] | None:
     return (prefix, number) if number is not None and prefix.isidentifier() else None
 
 
-class _Reads(ast.NodeTransformer):
+class _Reads(NodeTransformer):
     """Writes `getattr(self, f"fc{i}")` as `self.fc[i]`."""
 
     def __init__(self, lists: set[str]):

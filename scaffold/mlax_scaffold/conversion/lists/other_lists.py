@@ -11,7 +11,6 @@ filled, `self.blocks.append(block)`, is put there when it is.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mlax_scaffold.conversion.lists.longer_lists import longer, title_of
@@ -25,6 +24,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     with_names,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 def without_other_lists(origin: Origin) -> None:
@@ -34,7 +34,7 @@ def without_other_lists(origin: Origin) -> None:
             for method in node.body:
                 if isinstance(method, ast.FunctionDef):
                     _Written(origin, method).write()
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 class _Written:
@@ -97,7 +97,7 @@ class _Written:
 
     def _set(self) -> Iterator[tuple[ast.expr, ast.expr]]:
         """What is set to what."""
-        for part in ast.walk(self.method):
+        for part in walk(self.method):
             match part:
                 case ast.Assign(targets=[target], value=value):
                     pairs = unpacked(target, value) or {}
@@ -133,7 +133,7 @@ class _Written:
             changed = {n for s in between for n in stored_names(s)}
             if not begun or not later or title in changed:
                 continue
-            if title_of(owner) in {title_of(p) for s in between for p in ast.walk(s)}:
+            if title_of(owner) in {title_of(p) for s in between for p in walk(s)}:
                 continue
             body[at : later[-1] + 1] = [*between, node]
 
@@ -150,7 +150,7 @@ def _written_out(node: ast.For) -> list[ast.stmt] | None:
     )
     if not items or not (grown or begins) or node.orelse:
         return None
-    if any(isinstance(part, ends) for part in ast.walk(node)):
+    if any(isinstance(part, ends) for part in walk(node)):
         return None
     if bound & {n for s in node.body for n in stored_names(s)}:
         return None
@@ -159,7 +159,7 @@ def _written_out(node: ast.For) -> list[ast.stmt] | None:
         pairs = unpacked(node.target, item)
         if pairs is None or not _are_lists(pairs, grown):
             return None
-        found += [with_names(copy.deepcopy(s), pairs) for s in node.body]
+        found += [with_names(cloned(s), pairs) for s in node.body]
     return found
 
 
@@ -169,7 +169,7 @@ def _are_lists(pairs: Mapping[str, ast.expr], grown: Iterable[str]) -> bool:
 
 def _bodies(node: ast.AST) -> Iterator[list[ast.stmt]]:
     """All lists of statements of a method."""
-    for part in ast.walk(node):
+    for part in walk(node):
         for field in ("body", "orelse"):
             inner = getattr(part, field, None)
             if isinstance(inner, list) and not isinstance(part, ast.Lambda):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
 from mlax_scaffold.conversion.source.vocabulary import LISTS
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def without_paired_lists(origin: Origin, node: ast.ClassDef) -> None:
@@ -20,13 +25,13 @@ def without_paired_lists(origin: Origin, node: ast.ClassDef) -> None:
         if count:
             places = [f"{attribute}_{i}" for i in range(count)]
             _Split(origin, attribute, places).visit(node)
-            ast.fix_missing_locations(node)
+            located(node)
 
 
 def _filled(origin: Origin, node: ast.ClassDef) -> list[str]:
     """The attributes that only pairs are appended to, in one place."""
     found: dict[str, list[int]] = {}
-    for part in ast.walk(node):
+    for part in walk(node):
         attribute, given = _appended(part)
         if attribute and given is not None:
             elements = _elements(origin, given)
@@ -51,7 +56,7 @@ def _count(node: ast.ClassDef, attribute: str) -> int:
     """How many each element has, where all loops over the list take them apart; or 0."""
     counts: set[int] = set()
     reads = loops = 0
-    for part in ast.walk(node):
+    for part in walk(node):
         if self_attribute(part) == attribute:
             reads += 1
         if isinstance(part, ast.For) and self_attribute(part.iter) == attribute:
@@ -63,7 +68,7 @@ def _count(node: ast.ClassDef, attribute: str) -> int:
     return counts.pop() if len(counts) == 1 and reads == loops + 2 else 0
 
 
-class _Split(ast.NodeTransformer):
+class _Split(NodeTransformer):
     def __init__(self, origin: Origin, attribute: str, places: list[str]):
         self.origin, self.attribute, self.places = origin, attribute, places
 
@@ -72,7 +77,7 @@ class _Split(ast.NodeTransformer):
             return node
         return [
             ast.copy_location(
-                ast.Assign([_attribute(p, ast.Store())], copy.deepcopy(node.value)),
+                ast.Assign([_attribute(p, ast.Store())], cloned(node.value)),
                 node,
             )
             for p in self.places

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, Row, bind, missing
@@ -13,6 +12,12 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     self_attribute,
     without_docstring,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _SIZES = (
@@ -35,7 +40,7 @@ def without_part_attributes(
             made = _made(method)
             if made:
                 _Reads(origin, layers, made).visit(method)
-                ast.fix_missing_locations(method)
+                located(method)
 
 
 def with_kept_indices(origin: Origin, node: ast.ClassDef) -> None:
@@ -48,7 +53,7 @@ def with_kept_indices(origin: Origin, node: ast.ClassDef) -> None:
         given = [k.value for k in call.keywords if k.arg == _INDEX] or call.args[2:3]
         reads = [
             part
-            for part in ast.walk(node)
+            for part in walk(node)
             if isinstance(part, ast.Attribute)
             and ast.unparse(part) == f"{place}.{_INDEX}"
         ]
@@ -59,15 +64,15 @@ def with_kept_indices(origin: Origin, node: ast.ClassDef) -> None:
         for part in reads:
             part.value, part.attr = ast.Name("self", ast.Load()), kept
         target = ast.Attribute(ast.Name("self", ast.Load()), kept, ast.Store())
-        assign = ast.Assign([target], copy.deepcopy(given[0]))
+        assign = ast.Assign([target], cloned(given[0]))
         start.body.insert(at[0] + 1, ast.copy_location(assign, call))
-    ast.fix_missing_locations(node)
+    located(node)
 
 
 def _made(method: ast.FunctionDef) -> dict[str, ast.Call]:
     """The calls that the constructor assigns, each once, by what is assigned."""
     found: dict[str, list[ast.expr]] = {}
-    for part in ast.walk(method):
+    for part in walk(method):
         if isinstance(part, ast.Assign) and len(part.targets) == 1:
             found.setdefault(ast.unparse(part.targets[0]), []).append(part.value)
     return {
@@ -77,7 +82,7 @@ def _made(method: ast.FunctionDef) -> dict[str, ast.Call]:
     }
 
 
-class _Reads(ast.NodeTransformer):
+class _Reads(NodeTransformer):
     def __init__(
         self, origin: Origin, layers: Mapping[str, Row], made: dict[str, ast.Call]
     ):
@@ -105,7 +110,7 @@ class _Reads(ast.NodeTransformer):
             return None
         if not isinstance(value, ast.expr) or missing(value):
             return None
-        return copy.deepcopy(value)
+        return cloned(value)
 
 
 def _of_class(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr | None:
@@ -131,7 +136,7 @@ def _of_class(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr | 
     for part in without_docstring(start.body):
         if not isinstance(part, ast.Assign) or len(part.targets) != 1:
             continue
-        read = {ast.unparse(n) for n in ast.walk(part) if isinstance(n, ast.expr)}
+        read = {ast.unparse(n) for n in walk(part) if isinstance(n, ast.expr)}
         if read & filled:
             # Which of its values it has then is not told.
             continue
@@ -148,7 +153,7 @@ def _of_class(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr | 
 def _filled(start: ast.FunctionDef) -> set[str]:
     """The locals and attributes of a constructor that it changes after it has set them, or sets in blocks."""
     found: set[str] = set()
-    for part in ast.walk(start):
+    for part in walk(start):
         match part:
             case ast.Call(func=ast.Attribute(value=owner, attr=attr)):
                 found |= {ast.unparse(owner)} if attr in _CHANGES else set()
@@ -158,9 +163,7 @@ def _filled(start: ast.FunctionDef) -> set[str]:
                 found.add(ast.unparse(_root(part)))
     for block in start.body:
         if not isinstance(block, ast.Assign):
-            stores = [
-                p for p in ast.walk(block) if isinstance(p, ast.Name | ast.Attribute)
-            ]
+            stores = [p for p in walk(block) if isinstance(p, ast.Name | ast.Attribute)]
             found |= {ast.unparse(p) for p in stores if isinstance(p.ctx, ast.Store)}
     return found
 
@@ -190,7 +193,7 @@ def _of_fields(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr |
         if not isinstance(part, ast.Assign) or len(part.targets) != 1:
             continue
         own.missed = False
-        value = replaced(own.visit(copy.deepcopy(part.value)), known)
+        value = replaced(own.visit(cloned(part.value)), known)
         target, place = part.targets[0], self_attribute(part.targets[0])
         if own.missed or not _plain(value, free=True):
             continue
@@ -203,7 +206,7 @@ def _of_fields(node: ast.ClassDef, call: ast.Call, attribute: str) -> ast.expr |
     return None
 
 
-class _Own(ast.NodeTransformer):
+class _Own(NodeTransformer):
     """Attributes of the object as what they are."""
 
     def __init__(self, own: Mapping[str, ast.expr]):
@@ -213,7 +216,7 @@ class _Own(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         known = self.own.get(self_attribute(node) or "")
         if known is not None:
-            return copy.deepcopy(known)
+            return cloned(known)
         self.missed = self.missed or self_attribute(node) is not None
         self.generic_visit(node)
         return node
@@ -221,6 +224,6 @@ class _Own(ast.NodeTransformer):
 
 def _plain(node: ast.expr, *, free: bool = False) -> bool:
     """Whether a value is reckoned of numbers: no layer and no array, and nothing that an object holds."""
-    calls = {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
-    held = not free and any(self_attribute(n) for n in ast.walk(node))
+    calls = {ast.unparse(n.func) for n in walk(node) if isinstance(n, ast.Call)}
+    held = not free and any(self_attribute(n) for n in walk(node))
     return not held and calls <= {"int", "round", "max", "min", "len", "tuple", "sum"}

@@ -9,11 +9,16 @@ return self.body(x)                                    return self.body_last(sel
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _SEQUENCE = "torch.nn.Sequential"
 
@@ -32,7 +37,7 @@ def without_parted_sequences(origin: Origin) -> None:
                     attribute = self_attribute(target)
                     if attribute is not None:
                         _Sequence(origin, node, start, part, attribute).run()
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 class _Sequence:
@@ -78,10 +83,10 @@ class _Sequence:
 
     def _assigned(self, title: str, given: list[ast.expr]) -> ast.stmt:
         assert isinstance(self.made.value, ast.Call)
-        func = copy.deepcopy(self.made.value.func)
+        func = cloned(self.made.value.func)
         target = ast.Attribute(ast.Name("self", ast.Load()), title, ast.Store())
         made = ast.Assign([target], ast.Call(func, list(given), []))
-        return ast.fix_missing_locations(ast.copy_location(made, self.made))
+        return located(ast.copy_location(made, self.made))
 
     def _elements(self, given: list[ast.expr]) -> list[ast.expr]:
         """The elements, of which a comprehension stands for several; none where they are not told."""
@@ -100,7 +105,7 @@ class _Sequence:
 
     def _filled(self, local: str) -> list[ast.expr]:
         """What a local list is filled with, line by line."""
-        uses = sum(is_name(p, local) for p in ast.walk(self.start))
+        uses = sum(is_name(p, local) for p in walk(self.start))
         found: list[ast.expr] = []
         lines: list[ast.stmt] = []
         for part in self.start.body:
@@ -136,10 +141,10 @@ class _Sequence:
 
     def _only_called(self) -> bool:
         """Whether nothing but calls reads the attribute."""
-        uses = [p for p in ast.walk(self.node) if self_attribute(p) == self.attribute]
+        uses = [p for p in walk(self.node) if self_attribute(p) == self.attribute]
         calls = [
             p
-            for p in ast.walk(self.node)
+            for p in walk(self.node)
             if isinstance(p, ast.Call)
             and self_attribute(p.func) == self.attribute
             and len(p.args) == 1
@@ -148,7 +153,7 @@ class _Sequence:
         return len(uses) == len(calls) + 1
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, attribute: str, parts: list[str]):
         self.attribute, self.parts = attribute, parts
 
@@ -160,4 +165,4 @@ class _Calls(ast.NodeTransformer):
         for part in self.parts:
             func = ast.Attribute(ast.Name("self", ast.Load()), part, ast.Load())
             made = ast.Call(func, [made], [])
-        return ast.fix_missing_locations(ast.copy_location(made, node))
+        return located(ast.copy_location(made, node))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -32,6 +31,7 @@ from mlax_scaffold.conversion.source.trees import (
     without_docstring,
 )
 from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 MODULE_LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList", "flax.nnx.List")
 _MATHEMATICS: Mapping[str, Callable[..., object]] = {
@@ -111,7 +111,7 @@ class RunCalls:
 
     def need(self, node: ast.expr) -> None:
         """Ask for the parameters that something depends on, where they have values."""
-        held = [self.lists.get(self_attribute(p) or "") for p in ast.walk(node)]
+        held = [self.lists.get(self_attribute(p) or "") for p in walk(node)]
         reads = [node, *(h for h in held if h is not None)]
         found = {n for r in reads for n in names(r)}
         if found := (found | self.behind(found)) & self.available:
@@ -123,7 +123,7 @@ class RunCalls:
 
     def is_structural(self, node: ast.stmt) -> bool:
         """Whether a statement makes lists longer, or binds what is bound before it."""
-        for part in ast.walk(node):
+        for part in walk(node):
             match part:
                 case ast.Call() if is_longer(part):
                     return True
@@ -155,7 +155,7 @@ class RunCalls:
                     self.known.attributes.get(self_attribute(p.func) or "")
                 )
             )
-            for p in ast.walk(node)
+            for p in walk(node)
         )
 
     def _is_class(self, node: ast.expr | None) -> bool:
@@ -183,7 +183,7 @@ class RunCalls:
             return True
         if is_activation(self.origin, node):
             return True
-        if any(isinstance(p, ast.Name) and p.id in self.fresh for p in ast.walk(node)):
+        if any(isinstance(p, ast.Name) and p.id in self.fresh for p in walk(node)):
             return False
         return not any(
             isinstance(p, ast.Call)
@@ -196,7 +196,7 @@ class RunCalls:
                     not in ("math", "numpy")
                 )
             )
-            for p in ast.walk(node)
+            for p in walk(node)
         )
 
     def makes(self, function: ast.FunctionDef) -> bool:
@@ -248,7 +248,7 @@ class RunCalls:
             not isinstance(literal(a), ast.AST)
             for a in (*call.args, *(k.value for k in call.keywords))
         )
-        tries = any(is_trial(self.origin, p) for p in ast.walk(chosen))
+        tries = any(is_trial(self.origin, p) for p in walk(chosen))
         if tries and method is not None and not literals:
             self.need(call)
         own = method is not None and method.name not in ("forward", "__call__")
@@ -388,7 +388,5 @@ def _spaced(args: Sequence[ast.expr]) -> ast.expr | None:
         if isinstance(end, int | float):
             parts.append(ast.Constant(end * share))
         else:
-            parts.append(
-                ast.BinOp(copy.deepcopy(last), ast.Mult(), ast.Constant(share))
-            )
+            parts.append(ast.BinOp(cloned(last), ast.Mult(), ast.Constant(share)))
     return ast.List(parts, ast.Load())

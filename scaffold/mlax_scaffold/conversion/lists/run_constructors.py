@@ -40,6 +40,7 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _IMAGE = "(4, 44, 44)"
 """The shape of an image that nothing else is told of: of four frames, and large enough for a few windows."""
@@ -64,7 +65,7 @@ def with_run_constructors(origin: Origin, thing: str, notes: Notes) -> dict[str,
             given |= found if title == thing else {}
         more = sorted((names(node) & origin.classes.keys()) - seen)
         queue, seen = [*queue, *more], {*seen, *more}
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
     return given
 
 
@@ -147,7 +148,7 @@ def _stored(start: ast.FunctionDef) -> set[str]:
     """The attributes that a constructor sets."""
     return {
         title
-        for part in ast.walk(start)
+        for part in walk(start)
         if (title := self_attribute(part)) and isinstance(part.ctx, ast.Store)  # type: ignore[attr-defined]
     }
 
@@ -163,7 +164,7 @@ def _sets(node: ast.ClassDef, start: ast.FunctionDef, title: str) -> bool:
         self_attribute(part) == title and isinstance(part.ctx, ast.Store)  # type: ignore[attr-defined]
         for method in node.body
         if method is not start
-        for part in ast.walk(method)
+        for part in walk(method)
     )
 
 
@@ -173,7 +174,7 @@ def _short(value: ast.expr) -> str:
 
 
 def _called(node: ast.ClassDef) -> set[str | None]:
-    return {self_attribute(p) for p in ast.walk(node)}
+    return {self_attribute(p) for p in walk(node)}
 
 
 def _read(node: ast.ClassDef, start: ast.FunctionDef, consumed: set[str]) -> set[str]:
@@ -182,7 +183,7 @@ def _read(node: ast.ClassDef, start: ast.FunctionDef, consumed: set[str]) -> set
         str(self_attribute(part))
         for method in node.body
         if method is not start and getattr(method, "name", "") not in consumed
-        for part in ast.walk(method)
+        for part in walk(method)
         if self_attribute(part) is not None
     }
 
@@ -192,10 +193,10 @@ def values_of(
 ) -> Mapping[str, ast.expr]:
     """What parameters are where nobody says otherwise, or all calls say the same."""
     defaults = {k: v for k, v in defaults_of(start.args).items() if _is_known(v)}
-    own = {id(part) for part in ast.walk(node)}
+    own = {id(part) for part in walk(node)}
     calls = [
         part
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if isinstance(part, ast.Call)
         and is_name(part.func, node.name)
         and id(part) not in own
@@ -231,11 +232,11 @@ def _scope(origin: Origin, call: ast.Call) -> Mapping[str, ast.expr]:
     around: dict[str, ast.expr] = {}
     for node in origin.classes.values():
         start = method_of(node, "__init__")
-        if start is not None and any(p is call for p in ast.walk(start)):
+        if start is not None and any(p is call for p in walk(start)):
             around = defaults_of(start.args)
     bodies = [origin.tree.body]
     bodies += [
-        f.body for f in origin.functions.values() if any(p is call for p in ast.walk(f))
+        f.body for f in origin.functions.values() if any(p is call for p in walk(f))
     ]
     return {
         part.targets[0].id: part.value

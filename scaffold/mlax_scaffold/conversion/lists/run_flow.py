@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Sequence
 
 from mlax_scaffold.conversion.lists.longer_lists import (
@@ -20,6 +19,7 @@ from mlax_scaffold.conversion.lists.run_calls import (
 from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.known_values import items_of, truth, unpacked
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 class RunFlow(RunCalls):
@@ -59,7 +59,7 @@ class RunFlow(RunCalls):
                     self.known.names[title] = made
                     return
         ends = (ast.Return, ast.Continue, ast.Break)
-        if any(isinstance(part, ends) for part in ast.walk(node)):
+        if any(isinstance(part, ends) for part in walk(node)):
             self.need(test)
             raise UnknownError
         if self.is_structural(node):
@@ -177,7 +177,7 @@ class RunFlow(RunCalls):
         if self.inside:
             # Its locals are others than the constructor's.
             raise UnknownError
-        for part in ast.walk(node):
+        for part in walk(node):
             grown = part.func.value if is_longer(part) else None  # type: ignore[attr-defined]
             stored = isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
             title = getattr(grown or part, "id", "") if grown or stored else ""
@@ -195,8 +195,8 @@ class RunFlow(RunCalls):
 
     def _repeated(self, node: ast.For, source: ast.expr) -> bool:
         """Whether each pass appends one layer to a list, which is a comprehension then."""
-        bound = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
-        read = {id(p) for p in ast.walk(node) if title_of(p) in longer(node.body)}
+        bound = {n.id for n in walk(node.target) if isinstance(n, ast.Name)}
+        read = {id(p) for p in walk(node) if title_of(p) in longer(node.body)}
         grown = {id(owner) for owner in grown_in(node)}
         if read - grown:
             # What a pass appends is made of what those before it appended.
@@ -218,9 +218,9 @@ class RunFlow(RunCalls):
                 ) if (held := self.list_of(owner)) is not None:
                     found.append((held, self.known.value(given)))
                 case ast.For():
-                    inside = [p.func.value for p in ast.walk(part) if is_longer(p)]  # type: ignore[attr-defined]
+                    inside = [p.func.value for p in walk(part) if is_longer(p)]  # type: ignore[attr-defined]
                     inside += [
-                        p.target for p in ast.walk(part) if isinstance(p, ast.AugAssign)
+                        p.target for p in walk(part) if isinstance(p, ast.AugAssign)
                     ]
                     if any(getattr(p, "id", "") in {"", *saved} for p in inside):
                         # It makes a list longer that is not of this pass.
@@ -244,7 +244,7 @@ class RunFlow(RunCalls):
                 return False
             for one, given in found:
                 generator = ast.comprehension(
-                    copy.deepcopy(node.target), copy.deepcopy(source), [], 0
+                    cloned(node.target), cloned(source), [], 0
                 )
                 made = ast.ListComp(given, [generator])
                 one.elts += self.elements([ast.Starred(made, ast.Load())])
@@ -255,14 +255,14 @@ class RunFlow(RunCalls):
 
 def _is_simple(node: ast.expr) -> bool:
     """Whether what a loop goes over is a number of passes, or a parameter."""
-    calls = [p for p in ast.walk(node) if isinstance(p, ast.Call)]
+    calls = [p for p in walk(node) if isinstance(p, ast.Call)]
     known = ("range", "enumerate", "zip", "len")
     parts = (
         ast.Call | ast.Name | ast.Attribute | ast.BinOp | ast.Constant | ast.operator
     )
     parts |= ast.Subscript | ast.Slice | ast.UnaryOp | ast.unaryop | ast.expr_context
     return all(getattr(c.func, "id", "") in known for c in calls) and all(
-        isinstance(p, parts) for p in ast.walk(node)
+        isinstance(p, parts) for p in walk(node)
     )
 
 

@@ -14,6 +14,7 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def finished(body: list[ast.stmt], fresh: set[str]) -> list[ast.stmt]:
@@ -57,7 +58,7 @@ _MORE = ("ELU", "GELU", "Identity", "LeakyReLU", "Hardtanh")
 
 def is_plain_function(node: ast.FunctionDef) -> bool:
     """Whether a function binds nothing outside of itself, and is called as it is written."""
-    parts = [*ast.walk(node)]
+    parts = [*walk(node)]
     outside = any(isinstance(p, ast.Nonlocal | ast.Global | ast.Yield) for p in parts)
     spread = node.args.vararg or node.args.kwarg or node.decorator_list
     return not outside and not spread
@@ -101,7 +102,7 @@ def _inlined(body: list[ast.stmt], fresh: set[str]) -> list[ast.stmt]:
             reads = [
                 p
                 for s in body
-                for p in ast.walk(s)
+                for p in walk(s)
                 if is_name(p, local) and p is not part.targets[0]
             ]
             if local in fresh and len(reads) == 1:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
@@ -25,6 +24,7 @@ from mlax_scaffold.conversion.source.trees import (
     same,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 Parts = ast.expr | list["Parts"]
 
@@ -90,13 +90,13 @@ def _is_taken(methods: list[ast.FunctionDef], title: str) -> bool:
     plain = {
         id(part.iter)
         for method in methods
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.For) and isinstance(part.target, ast.Name)
     }
     return any(
         self_attribute(part) == title and id(part) not in plain
         for method in methods
-        for part in ast.walk(method)
+        for part in walk(method)
     )
 
 
@@ -104,10 +104,10 @@ def _is_left(methods: list[ast.FunctionDef], title: str) -> bool:
     """Whether a loop over a list has passes that end early, which written out is none of a method."""
     ends = ast.Break | ast.Continue
     return any(
-        any(self_attribute(p) == title for p in ast.walk(part.iter))
-        and (part.orelse or any(isinstance(p, ends) for p in ast.walk(part)))
+        any(self_attribute(p) == title for p in walk(part.iter))
+        and (part.orelse or any(isinstance(p, ends) for p in walk(part)))
         for method in methods
-        for part in ast.walk(method)
+        for part in walk(method)
         if isinstance(part, ast.For)
     )
 
@@ -146,7 +146,7 @@ def _numbered(
 
 def _listed(places: list[Parts]) -> ast.List:
     return ast.List(
-        [_listed(p) if isinstance(p, list) else copy.deepcopy(p) for p in places],
+        [_listed(p) if isinstance(p, list) else cloned(p) for p in places],
         ast.Load(),
     )
 
@@ -165,7 +165,7 @@ class Written:
         """Locals that are ranges where a statement stands."""
 
     def _reads(self, node: ast.AST) -> bool:
-        return any(map(self._reads_one, ast.walk(node)))
+        return any(map(self._reads_one, walk(node)))
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements with the layers of the list in place."""
@@ -203,7 +203,7 @@ class Written:
 
     def _loop(self, node: ast.For) -> list[ast.stmt]:
         if isinstance(node.iter, ast.Name) and node.iter.id in self._ranges:
-            node.iter = copy.deepcopy(self._ranges[node.iter.id])
+            node.iter = cloned(self._ranges[node.iter.id])
         items = items_of(_beside_known(self.known.value(node.iter), node.body))
         if items is None:
             node.body = self.statements(node.body)
@@ -216,7 +216,7 @@ class Written:
             stored = {
                 p.id
                 for s in node.body
-                for p in ast.walk(s)
+                for p in walk(s)
                 if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)
             }
             first = [
@@ -228,7 +228,7 @@ class Written:
                 {k: v for k, v in pairs.items() if k not in stored},
                 self.known.attributes,
             )
-            passed = [bound.visit(copy.deepcopy(s)) for s in node.body]
+            passed = [bound.visit(cloned(s)) for s in node.body]
             made += [*first, *self.statements(_decided(passed))]
         return made
 
@@ -275,13 +275,13 @@ def _places_of(
         ):
             node, turned = inner, True
     title = node.id if isinstance(node, ast.Name) else self_attribute(node)
-    parts = [p for s in body for p in ast.walk(s)]
+    parts = [p for s in body for p in walk(s)]
     grown = [p.value for p in parts if isinstance(p, ast.Attribute)]
     stored = {n for s in body for n in stored_names(s)}
     if title is None or title in stored or any(same(g, node) for g in grown):
         return None
     places = (-1 - i if turned else i for i in range(count))
-    return [ast.Subscript(copy.deepcopy(node), written(i), ast.Load()) for i in places]
+    return [ast.Subscript(cloned(node), written(i), ast.Load()) for i in places]
 
 
 def _decided(body: list[ast.stmt]) -> list[ast.stmt]:

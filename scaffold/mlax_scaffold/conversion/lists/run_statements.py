@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Collection, Mapping, Sequence
 
 from mlax_scaffold.conversion.lists.flattened_classes import START
@@ -41,6 +40,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import SEQUENTIAL
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 class Run(RunFlow):
@@ -59,9 +59,9 @@ class Run(RunFlow):
         given = [a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)]
         self.open = set(given) - set(fixed)
         held = {k: v for k, v in fixed.items() if is_made(origin, v)}
-        self.made = copy.deepcopy(held)
+        self.made = cloned(held)
         """Parameters that are layers which a function of the file makes."""
-        values = {k: copy.deepcopy(v) for k, v in fixed.items() if k not in held}
+        values = {k: cloned(v) for k, v in fixed.items() if k not in held}
         self.shared = shared_lists(node)
         """Lists that the class itself holds, for all its objects."""
         self.known = Known(
@@ -179,15 +179,15 @@ class Run(RunFlow):
             case ast.FunctionDef(name=title):
                 if is_plain_function(node):
                     self.inner[title] = node
-                self.out.append(copy.deepcopy(node))
+                self.out.append(cloned(node))
             case ast.Pass() | ast.Import() | ast.ImportFrom():
-                self.out.append(copy.deepcopy(node))
+                self.out.append(cloned(node))
             case _:
                 self.leave(node)
 
     def leave(self, node: ast.stmt) -> None:
         """Leave a statement as it is, with what is known written in it."""
-        made = copy.deepcopy(node)
+        made = cloned(node)
         bound = set(stored_names(made))
         saved = self.known.names
         self.known.names = {k: v for k, v in saved.items() if k not in bound}
@@ -349,7 +349,7 @@ class Run(RunFlow):
         known = names(call) | {*self.constants}
         if not plain or value is None or not names(value) <= known:
             return None
-        return None if any(self_attribute(p) for p in ast.walk(value)) else value
+        return None if any(self_attribute(p) for p in walk(value)) else value
 
     def _turned(self, owner: ast.expr) -> bool:
         """Whether a list that is a name, and holds no layers, is turned around."""

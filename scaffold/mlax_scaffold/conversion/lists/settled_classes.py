@@ -11,7 +11,6 @@ is read whose classes cannot be told apart from what they are given.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.conversion.lists.flattened_classes import flattened
@@ -42,6 +41,7 @@ from mlax_scaffold.conversion.source.known_values import items_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, names, same
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 _MOST = 64
 """A model of more classes is not written out."""
@@ -96,7 +96,7 @@ class _Settling:
 
     def __init__(self, origin: Origin, notes: Notes, numbers: bool):
         self.origin, self.notes, self.numbers = origin, notes, numbers
-        self.before = {n: copy.deepcopy(c) for n, c in origin.classes.items()}
+        self.before = {n: cloned(c) for n, c in origin.classes.items()}
         self.found: dict[str, list[tuple[str, Mapping[str, ast.expr]]]] = {}
         """What each way to make a class is called, and what it needs not be given."""
         self.queue: list[ast.ClassDef] = []
@@ -174,7 +174,7 @@ class _Settling:
         while self.queue and sum(map(len, self.found.values())) < _MOST:
             node = self.queue.pop(0)
             for method in node.body:
-                for call in ast.walk(method):
+                for call in walk(method):
                     if isinstance(call, ast.Call):
                         self._part(call)
 
@@ -184,7 +184,7 @@ class _Settling:
         known = title in self.origin.copied
         if owner is None or known or not _is_read(self.origin, owner):
             return
-        made = copy.deepcopy(flattened(self.origin, owner))
+        made = cloned(flattened(self.origin, owner))
         start = method_of(made, "__init__")
         bound = given_to(start, call) if start is not None else None
         if start is None or bound is None:
@@ -239,7 +239,7 @@ class _Settling:
             body.append(node)
         for known in ("imports", "classes", "functions", "copied", "assigned"):
             self.origin.__dict__.pop(known, None)
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.Call) and is_name(part.func, "super"):
                 part.args = []
 

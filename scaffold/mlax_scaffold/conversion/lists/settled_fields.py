@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.source.trees import (
     same,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def fields_of(node: ast.ClassDef) -> dict[str, tuple[str, ast.expr | None]]:
@@ -77,7 +78,7 @@ def defaults_known(
     titles = [title for title, _ in fields.values()]
     calls = [
         p
-        for p in ast.walk(origin.tree)
+        for p in walk(origin.tree)
         if isinstance(p, ast.Call) and is_name(p.func, node.name)
     ]
     given = [(str(k.arg), k.value) for c in calls for k in c.keywords]
@@ -109,14 +110,14 @@ def _owner(
 ) -> tuple[ast.ClassDef, str] | None:
     """The class that hands one of its fields on, and the field."""
     for owner in origin.classes.values():
-        if owner is node or not any(part is value for part in ast.walk(owner)):
+        if owner is node or not any(part is value for part in walk(owner)):
             continue
         start = method_of(owner, "__init__")
         title = self_attribute(value) or getattr(value, "id", "")
         fields = fields_of(owner)
         kept = {t: a for a, (t, _) in fields.items()}
         attribute = title if self_attribute(value) else kept.get(title, "")
-        within = start is not None and any(part is value for part in ast.walk(start))
+        within = start is not None and any(part is value for part in walk(start))
         if attribute in fields and (self_attribute(value) or within):
             return owner, attribute
     return None
@@ -128,7 +129,7 @@ def owners_of(
     """The fields of other classes that such fields are handed, and what they are by default."""
     places = [title for title, _ in fields_of(node).values()]
     found: list[tuple[ast.ClassDef, str, ast.expr]] = []
-    for call in ast.walk(origin.tree):
+    for call in walk(origin.tree):
         if not isinstance(call, ast.Call) or not is_name(call.func, node.name):
             continue
         given = {str(k.arg): k.value for k in call.keywords}

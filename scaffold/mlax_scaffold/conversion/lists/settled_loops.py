@@ -19,7 +19,6 @@ layers of one kind.
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.conversion.lists.settled_fields import (
@@ -45,6 +44,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _FRAMEWORKS = ("flax", "haiku")
 _MOST = 12
@@ -73,21 +73,19 @@ def with_settled_loops(
             continue
         fields = fields_of(node)
         defaults = defaults_known(origin, node, fields)
-        loops = [p for p in ast.walk(call) if isinstance(p, ast.For)]
+        loops = [p for p in walk(call) if isinstance(p, ast.For)]
         read = {
             a
             for loop in loops
             if _makes(origin, loop)
-            for part in ast.walk(loop.iter)
+            for part in walk(loop.iter)
             if (a := self_attribute(part))
         }
-        read |= {
-            a for test in joins for p in ast.walk(test) if (a := self_attribute(p))
-        }
+        read |= {a for test in joins for p in walk(test) if (a := self_attribute(p))}
         if _flattened(origin, call, loops):
             # How much windows leave depends on how they are padded, too.
             texts = {f for f, v in defaults.items() if isinstance(literal(v), str)}
-            parts = (p for loop in loops for p in ast.walk(loop))
+            parts = (p for loop in loops for p in walk(loop))
             read |= {a for p in parts if (a := self_attribute(p)) in texts}
         settled = {f: v for f, v in defaults.items() if f in read}
         if not read <= {*settled}:
@@ -107,12 +105,12 @@ def with_settled_loops(
             if owner.name == thing:
                 what = f"`{field}` is always its default, `{ast.unparse(value)}`"
                 notes.remark(owner, what, "write another spec for another one")
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _involved(origin: Origin, call: ast.FunctionDef) -> bool:
     """Whether loops make layers in loops beside others, or take from lists what others have put there."""
-    loops = [p for p in ast.walk(call) if isinstance(p, ast.For) and _makes(origin, p)]
+    loops = [p for p in walk(call) if isinstance(p, ast.For) and _makes(origin, p)]
     nested = any(
         len(loop.body) > 1 and any(isinstance(part, ast.For) for part in loop.body)
         for loop in loops
@@ -121,7 +119,7 @@ def _involved(origin: Origin, call: ast.FunctionDef) -> bool:
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr == "pop"
-        for part in ast.walk(call)
+        for part in walk(call)
     )
     return bool(loops) and (nested or pops or _flattened(origin, call, loops))
 
@@ -140,13 +138,13 @@ def _flattened(origin: Origin, call: ast.FunctionDef, loops: list[ast.For]) -> b
             for k in part.keywords
         )
         for loop in loops
-        for part in ast.walk(loop)
+        for part in walk(loop)
     )
     flat = any(
         isinstance(part, ast.Call)
         and isinstance(part.func, ast.Attribute)
         and part.func.attr in _FLATTENS
-        for part in ast.walk(call)
+        for part in walk(call)
     )
     return strided and flat
 
@@ -154,7 +152,7 @@ def _flattened(origin: Origin, call: ast.FunctionDef, loops: list[ast.For]) -> b
 def _joining(origin: Origin, call: ast.FunctionDef) -> list[ast.expr]:
     """The conditions on passes under which something is joined to what layers are given."""
     found: list[ast.expr] = []
-    for loop in (p for p in ast.walk(call) if isinstance(p, ast.For)):
+    for loop in (p for p in walk(call) if isinstance(p, ast.For)):
         counted = {*targets(loop.target)}
         if _makes(origin, loop):
             found += [
@@ -182,7 +180,7 @@ def _makes(origin: Origin, node: ast.AST) -> bool:
     return any(
         isinstance(part, ast.Call)
         and (_is_class(origin, part.func) or getattr(part.func, "id", "") in made)
-        for part in ast.walk(node)
+        for part in walk(node)
     )
 
 
@@ -197,7 +195,7 @@ def _partial_calls(origin: Origin) -> set[str]:
     """The names of partial calls of classes, `dense = partial(nn.Dense, use_bias=False)`."""
     return {
         part.targets[0].id
-        for part in ast.walk(origin.tree)
+        for part in walk(origin.tree)
         if isinstance(part, ast.Assign)
         and isinstance(part.targets[0], ast.Name)
         and isinstance(part.value, ast.Call)
@@ -223,7 +221,7 @@ class _Writing:
         self, node: ast.stmt, names: Mapping[str, ast.expr]
     ) -> Iterator[ast.stmt]:
         known = Known({**names, **self.counts}, self.settled)
-        node = copy.deepcopy(node)
+        node = cloned(node)
         if self._counts(node, known):
             return
         if isinstance(node, ast.For):
@@ -270,7 +268,7 @@ class _Writing:
 
     def _told(self, node: ast.stmt) -> Iterator[ast.stmt]:
         """What names count before a statement that binds them otherwise: they are not followed then."""
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 value = self.counts.pop(part.id, None)
                 if value is not None:
@@ -279,7 +277,7 @@ class _Writing:
 
     def _passes(self, node: ast.For, known: Known) -> list[dict[str, ast.expr]] | None:
         """What the names of a loop that makes layers are in each pass; None where that is not told."""
-        ends = any(isinstance(p, ast.Break | ast.Continue) for p in ast.walk(node))
+        ends = any(isinstance(p, ast.Break | ast.Continue) for p in walk(node))
         items = items_of(known.value(node.iter))
         if ends or node.orelse or items is None or len(items) > _MOST:
             return None
@@ -300,5 +298,5 @@ def _keeps(node: ast.For) -> bool:
     """Whether passes of a loop put something into lists, or take it out."""
     return any(
         isinstance(part, ast.Attribute) and part.attr in ("append", "pop")
-        for part in ast.walk(node)
+        for part in walk(node)
     )

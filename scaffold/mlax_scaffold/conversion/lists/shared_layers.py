@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.rows.rows import Row
@@ -17,6 +16,7 @@ from mlax_scaffold.conversion.source.trees import (
     with_names,
 )
 from mlax_scaffold.conversion.source.vocabulary import LISTS, SEQUENTIAL
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _STARTS = ("__init__", "setup")
 _HOLDING_NOTHING = ("Dropout", "Identity", "Flatten", "Pool", "Upsample", "Shuffle")
@@ -25,25 +25,25 @@ _AGAIN = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.BinOp)
 
 def with_shared_layers(origin: Origin, node: ast.ClassDef) -> None:
     """Change a class in place: a local that stands for one layer at several places is an attribute."""
-    taken = {a for part in ast.walk(node) if (a := self_attribute(part))}
+    taken = {a for part in walk(node) if (a := self_attribute(part))}
     for start in node.body:
         if isinstance(start, ast.FunctionDef) and start.name in _STARTS:
             given = {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
-            for part in ast.walk(start):
+            for part in walk(start):
                 if isinstance(part, ast.For):
                     for block in _blocks(part):
                         block[:] = _written_out(origin, start, block)
             for local in _shared(origin, start):
                 _as_attribute(start, local, taken | given)
             start.body = [s for part in start.body for s in _repeated(origin, part)]
-            ast.fix_missing_locations(start)
+            located(start)
 
 
 def _shared(origin: Origin, start: ast.FunctionDef) -> list[str]:
     """The locals that are one layer, and that is used more than once."""
     made: dict[str, ast.stmt] = {}
     bound: list[str] = []
-    for part in ast.walk(start):
+    for part in walk(start):
         bound += targets(part) if isinstance(part, ast.stmt) and _simple(part) else []
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=value):
@@ -59,7 +59,7 @@ def _shared(origin: Origin, start: ast.FunctionDef) -> list[str]:
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
     """The lists of statements of a loop, and of the branches in it."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.For | ast.If):
             yield part.body
             yield part.orelse
@@ -76,13 +76,11 @@ def _written_out(
                 pass
             case _:
                 continue
-        reads = [p for p in ast.walk(start) if is_name(p, local)]
+        reads = [p for p in walk(start) if is_name(p, local)]
         at = made.index(part)
         after = made[at + 1 :]
         uses = [
-            i
-            for i, p in enumerate(after)
-            if any(is_name(n, local) for n in ast.walk(p))
+            i for i, p in enumerate(after) if any(is_name(n, local) for n in walk(p))
         ]
         alone = len(reads) == 2 and len(uses) == 1
         if not alone or not _holds_weights(origin, value):
@@ -123,7 +121,7 @@ def _uses(node: ast.AST, local: str, made: ast.stmt) -> Iterator[bool]:
             return
         if is_name(part, local):
             yield again
-        around = isinstance(part, _AGAIN) and not any(p is made for p in ast.walk(part))
+        around = isinstance(part, _AGAIN) and not any(p is made for p in walk(part))
         for child in ast.iter_child_nodes(part):
             yield from inside(child, again or around)
 
@@ -134,7 +132,7 @@ def _as_attribute(start: ast.FunctionDef, local: str, taken: set[str]) -> None:
     """Give the layer the name that the constructor gives it, or that of the local."""
     named = [
         part
-        for part in ast.walk(start)
+        for part in walk(start)
         if isinstance(part, ast.Assign)
         and len(part.targets) == 1
         and self_attribute(part.targets[0])
@@ -145,9 +143,9 @@ def _as_attribute(start: ast.FunctionDef, local: str, taken: set[str]) -> None:
         wanted = self_attribute(named[0].targets[0]) or wanted
         start.body = [part for part in start.body if part is not named[0]]
     place = ast.Attribute(ast.Name("self", ast.Load()), wanted, ast.Load())
-    for part in ast.walk(start):
+    for part in walk(start):
         if isinstance(part, ast.Assign) and is_name(part.targets[0], local):
-            target = copy.deepcopy(place)
+            target = cloned(place)
             target.ctx = ast.Store()
             part.targets = [ast.copy_location(target, part)]
     start.body = [with_names(part, {local: place}) for part in start.body]
@@ -178,10 +176,10 @@ def _repeated(origin: Origin, node: ast.stmt) -> Iterator[ast.stmt]:
         place = ast.Attribute(
             ast.Name("self", ast.Load()), f"{self_attribute(target)}_layer", ast.Load()
         )
-        store = copy.deepcopy(place)
+        store = cloned(place)
         store.ctx = ast.Store()
         made_once = ast.copy_location(ast.Assign([store], element), node)
-        yield ast.fix_missing_locations(made_once)
+        yield located(made_once)
         element = place
     local = f"{self_attribute(target)}_parts"
     whole: ast.expr = ast.Name(local, ast.Load())
@@ -195,10 +193,10 @@ def _repeated(origin: Origin, node: ast.stmt) -> Iterator[ast.stmt]:
         ast.For(variable, source, body, []),
         ast.Assign([target], whole),
     ):
-        for part in ast.walk(made):
+        for part in walk(made):
             if not hasattr(part, "lineno"):
                 ast.copy_location(part, node)
-        yield ast.fix_missing_locations(ast.copy_location(made, node))
+        yield located(ast.copy_location(made, node))
 
 
 def _one(origin: Origin, node: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr] | None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute, targets
 from mlax_scaffold.conversion.source.vocabulary import LISTS
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _SEQUENCE = "torch.nn.Sequential"
 
@@ -23,13 +28,13 @@ def with_stages(
     list of one kind of layer that way, and its elements are called as others are.
     """
     visitor = _Stages(origin, node.name)
-    made = visitor.visit(copy.deepcopy(node))
+    made = visitor.visit(cloned(node))
     if not visitor.found:
         return node, {}
-    return ast.fix_missing_locations(made), visitor.found
+    return located(made), visitor.found
 
 
-class _Stages(ast.NodeTransformer):
+class _Stages(NodeTransformer):
     def __init__(self, origin: Origin, owner: str):
         self.origin, self.owner = origin, owner
         self.found: dict[str, ast.ClassDef] = {}
@@ -70,8 +75,8 @@ class _Stages(ast.NodeTransformer):
         title = self._free(place)
         given: dict[str, ast.expr] = {}
         parameters = Parameters(self.origin, given)
-        layers = [parameters.visit(copy.deepcopy(a)) for a in node.args]
-        sequence = ast.Call(copy.deepcopy(node.func), layers, [])
+        layers = [parameters.visit(cloned(a)) for a in node.args]
+        sequence = ast.Call(cloned(node.func), layers, [])
         self.found[title] = _class(title, place, node, list(given), sequence)
         made = ast.Call(ast.Name(title, ast.Load()), list(given.values()), [])
         return ast.copy_location(made, node)
@@ -87,7 +92,7 @@ class _Stages(ast.NodeTransformer):
         return made
 
 
-class Parameters(ast.NodeTransformer):
+class Parameters(NodeTransformer):
     """What a sequence takes of where it is made: locals, parameters and attributes."""
 
     def __init__(self, origin: Origin, given: dict[str, ast.expr]):
@@ -100,7 +105,7 @@ class Parameters(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         attribute = self_attribute(node)
         if attribute:
-            self.given.setdefault(attribute, copy.deepcopy(node))
+            self.given.setdefault(attribute, cloned(node))
             return ast.copy_location(ast.Name(attribute, ast.Load()), node)
         self.generic_visit(node)
         return node
@@ -127,7 +132,7 @@ class Parameters(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id not in self.known and not node.id.startswith("@"):
-            self.given.setdefault(node.id, copy.deepcopy(node))
+            self.given.setdefault(node.id, cloned(node))
         return node
 
 
@@ -135,7 +140,7 @@ def _class(
     title: str, place: str, node: ast.Call, given: list[str], sequence: ast.Call
 ) -> ast.ClassDef:
     assert isinstance(node.func, ast.Attribute)
-    base = ast.Attribute(copy.deepcopy(node.func.value), "Module", ast.Load())
+    base = ast.Attribute(cloned(node.func.value), "Module", ast.Load())
     lines = [
         f"class {title}:",
         f'    """One of `{place}`."""',
@@ -146,10 +151,10 @@ def _class(
     ]
     [made] = ast.parse("\n".join(lines)).body
     assert isinstance(made, ast.ClassDef)
-    for part in ast.walk(made):
+    for part in walk(made):
         if hasattr(part, "lineno"):
             ast.copy_location(part, node)
         if isinstance(part, ast.Assign):
             part.value = sequence
     made.bases = [base]
-    return ast.fix_missing_locations(ast.copy_location(made, node))
+    return located(ast.copy_location(made, node))

@@ -15,7 +15,6 @@ self.parts_1 = nn.Sequential(norm(dims[0]), nn.Conv2d(dims[0], dims[1], 2))
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.conversion.source.origin import Origin
@@ -24,6 +23,12 @@ from mlax_scaffold.conversion.source.trees import (
     is_name,
     literal,
     self_attribute,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _LISTS = ("torch.nn.ModuleList", "flax.nnx.List")
@@ -41,10 +46,10 @@ def without_unrolled_lists(origin: Origin, node: ast.ClassDef) -> None:
         return
     # Beside one of them all that such loops fill is, as what calls them is written out.
     for title in sorted(begun, key=lambda t: not begun[t]):
-        made = copy.deepcopy(node)
+        made = cloned(node)
         if _written(made, title):
             node.body = made.body
-            ast.fix_missing_locations(node)
+            located(node)
 
 
 def _begun(origin: Origin, start: ast.FunctionDef) -> Iterator[tuple[str, bool]]:
@@ -113,7 +118,7 @@ def _written(node: ast.ClassDef, title: str) -> bool:
             ]
     places = _Places(title, count)
     places.visit(node)
-    return not any(self_attribute(part) == title for part in ast.walk(node))
+    return not any(self_attribute(part) == title for part in walk(node))
 
 
 def _unrolled(node: ast.stmt, title: str) -> list[ast.stmt]:
@@ -124,7 +129,7 @@ def _unrolled(node: ast.stmt, title: str) -> list[ast.stmt]:
     if count is None or not any(_appended(s, title) is not None for s in node.body):
         return [node]
     return [
-        _Numbers({node.target.id: ast.Constant(i)}).visit(copy.deepcopy(part))
+        _Numbers({node.target.id: ast.Constant(i)}).visit(cloned(part))
         for i in range(count)
         for part in _without_locals(node.body, title)
     ]
@@ -143,9 +148,9 @@ def _without_locals(body: list[ast.stmt], title: str) -> list[ast.stmt]:
         given = _appended(part, title)
         if isinstance(given, ast.Name) and given.id in values:
             bound = values[given.id]
-            read = [p for s in body for p in ast.walk(s) if is_name(p, given.id)]
+            read = [p for s in body for p in walk(s) if is_name(p, given.id)]
             if len(read) == 2:
-                one = copy.deepcopy(part)
+                one = cloned(part)
                 one.value.args = [bound.value]  # type: ignore[attr-defined]
                 gone.add(id(bound))
                 made.append(one)
@@ -156,7 +161,7 @@ def _without_locals(body: list[ast.stmt], title: str) -> list[ast.stmt]:
 
 def _called(node: ast.stmt, title: str, count: int) -> list[ast.stmt]:
     """The passes of a loop over the list, or over its places."""
-    reads = any(self_attribute(part) == title for part in ast.walk(node))
+    reads = any(self_attribute(part) == title for part in walk(node))
     if not isinstance(node, ast.For) or not reads:
         return [node]
     if not isinstance(node.target, ast.Name):
@@ -169,7 +174,7 @@ def _called(node: ast.stmt, title: str, count: int) -> list[ast.stmt]:
     if not places:
         return [node]
     return [
-        _Numbers({node.target.id: place}).visit(copy.deepcopy(part))
+        _Numbers({node.target.id: place}).visit(cloned(part))
         for place in places
         for part in node.body
     ]
@@ -179,7 +184,7 @@ def _place(title: str, at: int) -> ast.expr:
     return ast.Attribute(ast.Name("self", ast.Load()), f"{title}_{at}", ast.Load())
 
 
-class _Numbers(ast.NodeTransformer):
+class _Numbers(NodeTransformer):
     """Writes the number of a pass in the place of its name."""
 
     def __init__(self, given: Mapping[str, ast.expr]):
@@ -187,11 +192,11 @@ class _Numbers(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in self.given and isinstance(node.ctx, ast.Load):
-            return copy.deepcopy(self.given[node.id])
+            return cloned(self.given[node.id])
         return node
 
 
-class _Places(ast.NodeTransformer):
+class _Places(NodeTransformer):
     """Writes `self.layers[2]` as the attribute that it is."""
 
     def __init__(self, title: str, count: int):

@@ -9,7 +9,6 @@ self.flattens[i](x)                        becomes    nn.Flatten(start_dim=-2)(x
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.lists.run_calls import MODULE_LISTS
 from mlax_scaffold.conversion.lists.run_leftovers import is_activation
@@ -17,6 +16,12 @@ from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _MORE = ("torch.nn.Flatten",)
 
@@ -29,7 +34,7 @@ def without_weightless_lists(origin: Origin) -> None:
             continue
         begun = {
             title
-            for p in ast.walk(start)
+            for p in walk(start)
             if isinstance(p, ast.Assign)
             and isinstance(p.value, ast.Call)
             and origin.qualified(p.value.func) in MODULE_LISTS
@@ -38,7 +43,7 @@ def without_weightless_lists(origin: Origin) -> None:
         }
         for title in begun:
             _write(origin, node, start, title)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _write(
@@ -46,19 +51,19 @@ def _write(
 ) -> None:
     statements = [
         p
-        for p in ast.walk(start)
+        for p in walk(start)
         if isinstance(p, ast.Assign) and self_attribute(p.targets[0]) == title
     ]
-    grown = [p for p in ast.walk(start) if _appended(p, title) is not None]
+    grown = [p for p in walk(start) if _appended(p, title) is not None]
     calls = [
         p
-        for p in ast.walk(node)
+        for p in walk(node)
         if isinstance(p, ast.Call)
         and isinstance(p.func, ast.Subscript)
         and self_attribute(p.func.value) == title
     ]
     made = {ast.unparse(v): v for p in grown if (v := _appended(p, title)) is not None}
-    read = sum(self_attribute(p) == title for p in ast.walk(node))
+    read = sum(self_attribute(p) == title for p in walk(node))
     told = len(statements) + len(grown) + len(calls)
     if len(made) != 1 or len(statements) != 1 or read != told:
         return
@@ -70,7 +75,7 @@ def _write(
     if not plain or not (full in _MORE or is_activation(origin, layer)):
         return
     for call in calls:
-        call.func = ast.copy_location(copy.deepcopy(layer), call.func)
+        call.func = ast.copy_location(cloned(layer), call.func)
     _Gone([*statements, *grown]).visit(start)
 
 
@@ -87,7 +92,7 @@ def _appended(node: ast.AST, title: str) -> ast.expr | None:
     return None
 
 
-class _Gone(ast.NodeTransformer):
+class _Gone(NodeTransformer):
     def __init__(self, gone: list[ast.AST]):
         self.gone = {id(g) for g in gone}
 

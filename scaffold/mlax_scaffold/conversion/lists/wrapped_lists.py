@@ -13,6 +13,7 @@ import ast
 from mlax_scaffold.conversion.lists.local_lists import without_local_lists
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import AsLocal, names, self_attribute
+from mlax_scaffold.conversion.source.walking import located
 
 _KINDS = ("torch.nn.ModuleList", "torch.nn.Sequential")
 
@@ -27,7 +28,7 @@ def without_wrapped_lists(origin: Origin) -> None:
             if isinstance(method, ast.FunctionDef) and method.name == "__init__":
                 for at, statement in enumerate(method.body):
                     _as_local(origin, method, at, statement)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)
 
 
 def _as_local(

@@ -11,11 +11,11 @@ An argument beside the updates, the state and the weights that is None where nob
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.decided import Decided
 from mlax_scaffold.conversion.source.known_values import Known
 from mlax_scaffold.conversion.source.trees import is_none, names, same, targets
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _GIVEN = "value"
 """The loss, which the optimizers here are given."""
@@ -23,7 +23,7 @@ _GIVEN = "value"
 
 def with_chosen_values(function: ast.FunctionDef) -> ast.FunctionDef:
     """The function, written so."""
-    made = copy.deepcopy(function)
+    made = cloned(function)
     given = made.args
     pairs = zip(given.kwonlyargs, given.kw_defaults, strict=True)
     absent: dict[str, ast.expr] = {
@@ -32,7 +32,7 @@ def with_chosen_values(function: ast.FunctionDef) -> ast.FunctionDef:
     if absent:
         tests = {
             n
-            for part in ast.walk(made)
+            for part in walk(made)
             if isinstance(part, ast.If | ast.IfExp)
             for n in names(part.test) & absent.keys()
         }
@@ -45,7 +45,7 @@ def with_chosen_values(function: ast.FunctionDef) -> ast.FunctionDef:
         body += _chosen(part, there)
         there |= {*targets(part)}
     made.body = body
-    return ast.fix_missing_locations(made)
+    return located(made)
 
 
 def _decided(body: list[ast.stmt], known: Known) -> list[ast.stmt]:
@@ -88,7 +88,7 @@ def _chosen(node: ast.stmt, there: set[str]) -> list[ast.stmt]:
         one, other = (side.get(local, kept) for side in sides_of)
         value = one if same(one, other) else ast.IfExp(node.test, one, other)
         target = ast.Name(local, ast.Store())
-        assign = ast.Assign([target], copy.deepcopy(value), lineno=node.lineno)
+        assign = ast.Assign([target], cloned(value), lineno=node.lineno)
         made.append(ast.copy_location(assign, node))
     return made
 

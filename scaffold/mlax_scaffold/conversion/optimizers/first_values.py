@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -22,6 +21,7 @@ from mlax_scaffold.conversion.source.trees import (
     same,
     visited,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
 _COPIES = ("copy", "array", "asarray", "stop_gradient")
 _ARRAYS = ("zeros", "ones", "full", "asarray", "array", "int32", "float32", "bool_")
@@ -101,7 +101,7 @@ def _array(translator: Translator, value: ast.expr) -> Begun | None:
         case ast.Call(args=[ast.Tuple() | ast.List() | ast.Name() as shape, *_]):
             if any(n in ("params", "p") for n in names(value)):
                 return None
-            flat = copy.deepcopy(value)
+            flat = cloned(value)
             flat.args[0] = ast.Tuple([], ast.Load())
             found = _number(translator, flat)
             shape = (
@@ -125,7 +125,7 @@ def _of_kind(node: ast.expr, value: object) -> Begun | None:
 def _of_leaf(translator: Translator, value: ast.expr) -> ast.expr:
     """What an expression over the tree of weights is for one weight, `param`."""
 
-    class Leaf(ast.NodeTransformer):
+    class Leaf(NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             return name("param") if node.id in ("params", "p") else node
 
@@ -135,7 +135,7 @@ def _of_leaf(translator: Translator, value: ast.expr) -> ast.expr:
         def visit_Call(self, node: ast.Call) -> ast.expr:
             full = translator.origin.qualified(node.func) or ast.unparse(node.func)
             if full in (*TREE_MAPS, "tree_map"):
-                given = [visited(self, copy.deepcopy(a)) for a in node.args[1:]]
+                given = [visited(self, cloned(a)) for a in node.args[1:]]
                 return _applied(translator, node.args[0], given)
             row = of_leaf(full) or of_leaf(f"optax.{full}")
             self.generic_visit(node)
@@ -146,7 +146,7 @@ def _of_leaf(translator: Translator, value: ast.expr) -> ast.expr:
             except MisfitError:
                 return node
 
-    return visited(Leaf(), copy.deepcopy(value))
+    return visited(Leaf(), cloned(value))
 
 
 def _applied(

@@ -18,7 +18,6 @@ updates = out
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable
 
 from mlax_scaffold.conversion.forms.straightened import straightened
@@ -29,6 +28,7 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     targets,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, located
 
 _FLATTEN = ("jax.tree.flatten", "jax.tree_util.tree_flatten", "jax.tree_flatten")
 _LEAVES = ("jax.tree.leaves", "jax.tree_util.tree_leaves", "jax.tree_leaves")
@@ -48,7 +48,7 @@ def over_trees(
     function: ast.FunctionDef, full: Callable[[ast.expr], str]
 ) -> ast.FunctionDef:
     """The function without lists of leaves; itself where it has none, or where they are not followed."""
-    made = copy.deepcopy(function)
+    made = cloned(function)
     try:
         found = _Flattened(full)
         made.body = [s for part in made.body for s in found.statement(part)]
@@ -56,10 +56,10 @@ def over_trees(
         return function
     if not found.flat:
         return function
-    return ast.fix_missing_locations(made)
+    return located(made)
 
 
-class _Flattened(ast.NodeTransformer):
+class _Flattened(NodeTransformer):
     def __init__(self, full: Callable[[ast.expr], str]):
         self.full = full
         self.flat: set[str] = set()
@@ -169,7 +169,7 @@ class _Flattened(ast.NodeTransformer):
         count = {*targets(node.target)} - {*given}
         if any(count & names(part) for part in node.body):
             raise _OtherLoopError
-        body = straightened(copy.deepcopy(node.body), {*given})
+        body = straightened(cloned(node.body), {*given})
         later = {t for part in body for t in targets(part)} - {*given}
         made: list[ast.stmt] = []
         for part in body:
@@ -223,10 +223,10 @@ class _Flattened(ast.NodeTransformer):
 def _mapped(value: ast.expr, given: dict[str, ast.expr]) -> ast.expr:
     """What is computed of each leaf, over all of them."""
     if isinstance(value, ast.Name) and value.id in given:
-        return copy.deepcopy(given[value.id])
+        return cloned(given[value.id])
     read = [local for local in given if local in names(value)] or [*given][:1]
     arguments = ast.arguments([], [ast.arg(r) for r in read], None, [], [], None, [])
-    trees = [copy.deepcopy(given[r]) for r in read]
+    trees = [cloned(given[r]) for r in read]
     return ast.Call(
         expression("jax.tree.map"), [ast.Lambda(arguments, value), *trees], []
     )

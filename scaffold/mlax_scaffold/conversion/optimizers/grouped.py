@@ -10,12 +10,12 @@ optax.chain(optax.masked(a, is_matrix), optax.masked(b, is_other))
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.optimizers.optimizer_chains import mapped_leaf
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import literal, negated
+from mlax_scaffold.conversion.source.walking import cloned, located
 
 _GROUPS = ("optax.multi_transform", "optax.partition", "optax.transforms.partition")
 
@@ -48,14 +48,12 @@ def as_chain(
             return node
         chosen = ast.Lambda(leaf.args, condition)
         whole = ast.Name("params", ast.Load())
-        made = ast.Call(copy.deepcopy(tree_map), [chosen, whole], [])
+        made = ast.Call(cloned(tree_map), [chosen, whole], [])
         mask = ast.Lambda(_one("params"), made)
-        func = ast.Attribute(copy.deepcopy(library), "masked", ast.Load())
+        func = ast.Attribute(cloned(library), "masked", ast.Load())
         parts.append(ast.Call(func, [transformation, mask], []))
-    chain = ast.Attribute(copy.deepcopy(library), "chain", ast.Load())
-    return ast.fix_missing_locations(
-        ast.copy_location(ast.Call(chain, parts, []), node)
-    )
+    chain = ast.Attribute(cloned(library), "chain", ast.Load())
+    return located(ast.copy_location(ast.Call(chain, parts, []), node))
 
 
 def _one(name: str) -> ast.arguments:
@@ -73,12 +71,12 @@ def _is(label: ast.expr, name: object) -> ast.expr | None:
         return None
     known = literal(body), literal(orelse)
     if known == (True, False):
-        return copy.deepcopy(label.test)
+        return cloned(label.test)
     if known == (False, True):
-        return negated(copy.deepcopy(label.test))
+        return negated(cloned(label.test))
     if known in ((True, True), (False, False)):
         return body
-    test, other = copy.deepcopy(label.test), negated(copy.deepcopy(label.test))
+    test, other = cloned(label.test), negated(cloned(label.test))
     match known:
         case (True, _):
             return ast.BoolOp(ast.Or(), [test, orelse])

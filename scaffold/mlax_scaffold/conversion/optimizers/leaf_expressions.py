@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Collection
 
 from mlax_scaffold.conversion.forms.leaf_functions import (
@@ -34,6 +33,7 @@ from mlax_scaffold.conversion.source.trees import (
     visited,
     with_names,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 Nested = Callable[["LeafExpressions", ast.expr, ast.expr], ast.expr]
 
@@ -146,16 +146,16 @@ class LeafExpressions:
     def of(self, node: ast.expr, *, per_leaf: bool) -> ast.expr:
         """An expression, per leaf; or one of numbers that are those of all leaves."""
         before, self.per_leaf = self.per_leaf, per_leaf
-        made = visited(Decided(), visited(_Leaf(self), copy.deepcopy(node)))
+        made = visited(Decided(), visited(_Leaf(self), cloned(node)))
         self.per_leaf = before
         return visited(self.translator, made)
 
-    def mapped(self, node: ast.Call, visitor: ast.NodeTransformer) -> ast.expr:
+    def mapped(self, node: ast.Call, visitor: NodeTransformer) -> ast.expr:
         """What a function that is mapped over trees computes of one leaf."""
         function = node.args[0]
         given = [visitor.visit(a) for a in node.args[1:]]
         if isinstance(function, ast.Name) and function.id in self.known:
-            function = copy.deepcopy(self.known[function.id])
+            function = cloned(self.known[function.id])
         if isinstance(function, ast.Name) and function.id in self.functions:
             made = straight(self.functions[function.id])
             if made is None:
@@ -165,14 +165,12 @@ class LeafExpressions:
             maker = self.functions.get(ast.unparse(function.func))
             function = returned(maker, function) or function
         if isinstance(function, ast.Lambda):
-            visited = visitor.visit(copy.deepcopy(function))
+            visited = visitor.visit(cloned(function))
             parts = dict(zip([a.arg for a in visited.args.args], given, strict=False))
             return replaced(visited.body, parts)
         return ast.Call(visitor.visit(function), given, [])
 
-    def written_out(
-        self, node: ast.Call, visitor: ast.NodeTransformer
-    ) -> ast.expr | None:
+    def written_out(self, node: ast.Call, visitor: NodeTransformer) -> ast.expr | None:
         """What a function of trees computes that is called; None where it is no such function."""
         func = node.func
         if isinstance(func, ast.Lambda):
@@ -197,18 +195,18 @@ class LeafExpressions:
         return made
 
     def _maps(self, function: ast.FunctionDef) -> bool:
-        calls = (p for p in ast.walk(function) if isinstance(p, ast.Call))
+        calls = (p for p in walk(function) if isinstance(p, ast.Call))
         fulls = {self.full(c.func) for c in calls}
         return any(f in TREE_MAPS or of_leaf(f) or of_all(f) for f in fulls)
 
     def _stepped(
-        self, function: Straight, given: list[ast.expr], visitor: ast.NodeTransformer
+        self, function: Straight, given: list[ast.expr], visitor: NodeTransformer
     ) -> ast.expr:
         """What a function of straight lines returns; its steps stand before it."""
         parts = dict(zip(function.given, given, strict=False))
 
         def of_leaf(value: ast.expr) -> ast.expr:
-            made = visitor.visit(function.closed(copy.deepcopy(value)))
+            made = visitor.visit(function.closed(cloned(value)))
             return replaced(made.body, parts)
 
         for local, value in function.steps:
@@ -225,7 +223,7 @@ class LeafExpressions:
         return of_leaf(function.result)
 
     def _called(
-        self, title: str, given: list[ast.expr], visitor: ast.NodeTransformer
+        self, title: str, given: list[ast.expr], visitor: NodeTransformer
     ) -> ast.expr:
         """A local function of several statements stands in the update, and is called."""
         known = {**self.known, **self.scalars}
@@ -238,7 +236,7 @@ class LeafExpressions:
         return ast.Call(name(title), given, [])
 
 
-class _Leaf(ast.NodeTransformer):
+class _Leaf(NodeTransformer):
     """Writes what is read of trees as what it is for one leaf."""
 
     def __init__(self, of: LeafExpressions):
@@ -253,16 +251,16 @@ class _Leaf(ast.NodeTransformer):
             if place is not None and place in of.states.read:
                 if place in of.states.scalars and of.per_leaf:
                     return of.states.before(place, of.hoisted)
-                return copy.deepcopy(of.states.read[place])
+                return cloned(of.states.read[place])
         return super().visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         of = self.of
         for known in (of.leaves, of.scalars):
             if node.id in known:
-                return copy.deepcopy(known[node.id])
+                return cloned(known[node.id])
         if node.id in of.known:
-            return copy.deepcopy(of.known[node.id])
+            return cloned(of.known[node.id])
         if node.id in ("jnp", "lax") and node.id not in of.translator.origin.imports:
             return name(f"@module:{node.id}")
         return node
@@ -314,7 +312,7 @@ class _Leaf(ast.NodeTransformer):
     def _chosen(self, node: ast.Call) -> ast.expr:
         """One function of trees or the other."""
         test, *functions = node.args[:3]
-        sides = [ast.Call(f, copy.deepcopy(node.args[3:]), []) for f in functions]
+        sides = [ast.Call(f, cloned(node.args[3:]), []) for f in functions]
         where = ast.Attribute(name("@module:jnp"), "where", ast.Load())
         return ast.Call(where, [visited(self, p) for p in (test, *sides)], [])
 
@@ -349,7 +347,7 @@ class _Leaf(ast.NodeTransformer):
         return node
 
 
-class _Counted(ast.NodeTransformer):
+class _Counted(NodeTransformer):
     """Writes the number of the step as the integer that indices are."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:

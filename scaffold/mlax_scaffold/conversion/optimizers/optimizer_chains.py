@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.forms.leaf_functions import (
@@ -26,6 +25,12 @@ from mlax_scaffold.conversion.source.trees import (
     same,
     targets,
     with_names,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _RATES = ("learning_rate", "step_size", "step_size_fn", "weight_decay")
@@ -73,9 +78,9 @@ def without_aliases(origin: Origin) -> None:
         p.id
         for part in origin.tree.body
         if isinstance(part, ast.FunctionDef | ast.ClassDef)
-        for p in ast.walk(part)
+        for p in walk(part)
         if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Store)
-    } | {p.arg for p in ast.walk(origin.tree) if isinstance(p, ast.arg)}
+    } | {p.arg for p in walk(origin.tree) if isinstance(p, ast.arg)}
     known = {k: v for k, v in found.items() if k not in bound}
     for part in origin.tree.body if known else ():
         if isinstance(part, ast.FunctionDef):
@@ -110,16 +115,16 @@ def without_lists(node: ast.FunctionDef) -> None:
                 kept.append(part)
             else:
                 elements += more
-        reads = [p for part in kept for p in ast.walk(part) if is_name(p, local)]
+        reads = [p for part in kept for p in walk(part) if is_name(p, local)]
         given = [
             p
             for part in kept
-            for p in ast.walk(part)
+            for p in walk(part)
             if isinstance(p, ast.Starred) and is_name(p.value, local)
         ]
         if len(reads) == len(given) == 1:
             node.body = [_Filled(local, elements).visit(part) for part in kept]
-    ast.fix_missing_locations(node)
+    located(node)
 
 
 def _added(node: ast.stmt, local: str) -> list[ast.expr] | None:
@@ -140,10 +145,10 @@ def _added(node: ast.stmt, local: str) -> list[ast.expr] | None:
             one, other = ([e for part in side if part for e in part] for side in sides)
             if len(one) == len(other):
                 pairs = zip(one, other, strict=True)
-                return [ast.IfExp(copy.deepcopy(test), a, b) for a, b in pairs]
+                return [ast.IfExp(cloned(test), a, b) for a, b in pairs]
             nothing = expression("optax.identity()")
-            made = [ast.IfExp(copy.deepcopy(test), e, nothing) for e in one]
-            return [*made, *(ast.IfExp(copy.deepcopy(test), nothing, e) for e in other)]
+            made = [ast.IfExp(cloned(test), e, nothing) for e in one]
+            return [*made, *(ast.IfExp(cloned(test), nothing, e) for e in other)]
     return None
 
 
@@ -156,12 +161,12 @@ def with_shared_end(node: ast.IfExp, known: Mapping[str, ast.expr]) -> ast.expr:
             )
         ) if same(replaced(last, known), replaced(node.orelse, known)):
             nothing = expression("optax.identity()")
-            parts = [ast.IfExp(copy.deepcopy(node.test), f, nothing) for f in first]
+            parts = [ast.IfExp(cloned(node.test), f, nothing) for f in first]
             return ast.Call(chain, [*parts, last], [])
     return node
 
 
-class _Filled(ast.NodeTransformer):
+class _Filled(NodeTransformer):
     def __init__(self, local: str, elements: list[ast.expr]):
         self.local, self.elements = local, elements
 
@@ -251,7 +256,7 @@ def with_called_schedules(
     bound = bound_by(update.body) | {a.arg for a in update.args.args}
     held = {k: v for k, v in known.items() if k not in bound}
 
-    class Named(ast.NodeTransformer):
+    class Named(NodeTransformer):
         def visit_Call(self, node: ast.Call) -> ast.expr:
             self.generic_visit(node)
             schedule = held.get(getattr(node.func, "id", ""))
@@ -260,11 +265,11 @@ def with_called_schedules(
                 return node if made is None else ast.copy_location(made, node)
             return node
 
-    made = Named().visit(copy.deepcopy(update))
-    return ast.fix_missing_locations(made)
+    made = Named().visit(cloned(update))
+    return located(made)
 
 
-class _Inner(ast.NodeTransformer):
+class _Inner(NodeTransformer):
     """Schedules that are called within another one, `-schedule(count)`."""
 
     def __init__(

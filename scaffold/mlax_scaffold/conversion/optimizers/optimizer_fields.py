@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import dataclass, field
 
 from mlax_scaffold.conversion.declarations.words import word_of
@@ -19,6 +18,12 @@ from mlax_scaffold.conversion.source.trees import (
     name,
     self_attribute,
     targets,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _LEFT_OUT = (
@@ -68,7 +73,7 @@ class Optimizer:
         match test:
             case ast.Compare(ops=[ast.Is() | ast.IsNot()], left=left):
                 if self_attribute(left) in self.required:
-                    test = copy.deepcopy(test)
+                    test = cloned(test)
                     test.left = ast.Constant(1.0)
         return test
 
@@ -85,7 +90,7 @@ class Optimizer:
 def refuse_foreign(made: Optimizer, methods: list[ast.FunctionDef]) -> None:
     """List what is left of optax where updates are computed."""
     for method in methods:
-        for part in ast.walk(method):
+        for part in walk(method):
             if not isinstance(part, ast.Call):
                 continue
             full = made.origin.qualified(part.func)
@@ -188,7 +193,7 @@ def _word(given: str, annotation: ast.expr | None, value: ast.expr | None) -> st
 
 def with_parts(node: ast.FunctionDef) -> ast.FunctionDef:
     """The function with a parameter for each number of a tuple that it takes apart: `b1, b2 = betas`."""
-    made = copy.deepcopy(node)
+    made = cloned(node)
     given = made.args
     late = len(given.args) - len(given.defaults)
     for argument, default in reversed(
@@ -210,7 +215,7 @@ def with_parts(node: ast.FunctionDef) -> ast.FunctionDef:
         given.kw_defaults[at : at + 1] = numbers
         given.kwonlyargs[at : at + 1] = [ast.arg(t) for t in titles]
         made = _InParts(argument.arg, titles).visit(made)
-    return ast.fix_missing_locations(made)
+    return located(made)
 
 
 def _taken_apart(
@@ -225,10 +230,10 @@ def _taken_apart(
 
 def _parts(node: ast.FunctionDef, given: str, count: int) -> list[str] | None:
     """What the numbers of a tuple are called; None where it is used as a whole."""
-    reads = [p for p in ast.walk(node) if is_name(p, given)]
+    reads = [p for p in walk(node) if is_name(p, given)]
     titles = [f"{given}_{i + 1}" for i in range(count)]
     known = 0
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Assign(targets=[ast.Tuple() as places], value=value) if is_name(
                 value, given
@@ -244,7 +249,7 @@ def _parts(node: ast.FunctionDef, given: str, count: int) -> list[str] | None:
     return titles if reads and known == len(reads) else None
 
 
-class _InParts(ast.NodeTransformer):
+class _InParts(NodeTransformer):
     def __init__(self, given: str, titles: list[str]):
         self.given, self.titles = given, titles
 
@@ -264,7 +269,7 @@ class _InParts(ast.NodeTransformer):
 _STATIC = ("bool", "str", "Size", "Sizes", "Count", "int", "Literal")
 
 
-class _Traced(ast.NodeTransformer):
+class _Traced(NodeTransformer):
     """Writes conditions on numbers that are traced as choices of jax."""
 
     def __init__(self, fields: list[Field]):
@@ -303,7 +308,7 @@ def where_given(body: list[ast.stmt], fields: list[Field]) -> list[ast.stmt]:
     for part in body:
         if not isinstance(part, ast.Assign) or isinstance(part.value, ast.IfExp):
             continue
-        read = {self_attribute(p) for p in ast.walk(part.value)} & absent
+        read = {self_attribute(p) for p in walk(part.value)} & absent
         for title in sorted(map(str, read)):
             there = expression("a is not None", a=expression(f"self.{title}"))
             part.value = ast.IfExp(there, part.value, ast.Constant(1.0))
@@ -312,7 +317,7 @@ def where_given(body: list[ast.stmt], fields: list[Field]) -> list[ast.stmt]:
 
 def without_seeds(fields: list[Field], methods: list[ast.FunctionDef]) -> list[Field]:
     """Those that are no seeds, which steps of the library have no use for: they are given a key."""
-    read = {self_attribute(p) for m in methods for p in ast.walk(m)}
+    read = {self_attribute(p) for m in methods for p in walk(m)}
     seeds = ("seed", "key", "rng", "rng_key", "prng_key")
     return [f for f in fields if f.name in read or f.name not in seeds]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -23,6 +22,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import cloned
 
 _OF_KEYS = (
     *("split", "fold_in", "wrap_key_data", "unflatten", "tree_unflatten", "list"),
@@ -106,8 +106,8 @@ class States:
         """What a number of all leaves was before the step, for the updates of leaves."""
         if place not in self._before:
             wanted = f"old_{self.written[place]}"
-            self._before[place] = hoisted(copy.deepcopy(self.read[place]), wanted)
-        return copy.deepcopy(self._before[place])
+            self._before[place] = hoisted(cloned(self.read[place]), wanted)
+        return cloned(self._before[place])
 
 
 def _later(first: int) -> ast.expr:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import os
 
 from mlax_scaffold.conversion.definitions.programs import carried
@@ -62,10 +61,10 @@ from mlax_scaffold.conversion.source.trees import (
     names,
     replaced,
     self_attribute,
-    statement,
     visited,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 from mlax_scaffold.errors import UsageError
 
 
@@ -94,7 +93,7 @@ def optimizer_definition(
     current = _stage(made, translator, node, parameters, name("grad"), [])
     made.update.append(ast.Return(current))
     declared = ast.Module([*made.setup, *made.setup_tree], [])
-    kept = {self_attribute(p) or "" for p in ast.walk(declared)} - {""}
+    kept = {self_attribute(p) or "" for p in walk(declared)} - {""}
     made.prepare, made.update = settled(made.prepare, made.update, kept)
     doc = docstring(node) or f"From {node.name} of {os.path.basename(origin.path)}."
     methods = [
@@ -148,7 +147,7 @@ def _stage(
     path: list[str],
 ) -> ast.expr:
     """Add what a transformation does to the gradient; the update that comes of it."""
-    node = copy.deepcopy(node)
+    node = cloned(node)
     without_lists(node)
     straighten(node)
     functions = {f.name: f for f in node.body if isinstance(f, ast.FunctionDef)}
@@ -262,7 +261,7 @@ def _result(
             given = (made, translator, node, result.args[0], known, functions)
             inner = _result(*given, current, [*path, "masked"])
             test = translator.expression(chosen_)
-            return made.bound(ast.IfExp(test, inner, copy.deepcopy(current)))
+            return made.bound(ast.IfExp(test, inner, cloned(current)))
     local = functions.get(result.func.id) if isinstance(result.func, ast.Name) else None
     own = local or translator.origin.functions.get(last)
     other = own or (transformations().get(last) if full.startswith("optax.") else None)
@@ -393,6 +392,3 @@ def _pair(
     for note in leaf.refused:
         made.notes.refuse(*note)
     return updated if updated is not None else current
-
-
-__all__ = ["copy", "optimizer_definition", "statement"]

@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import walk
 
 
 class PerLeaf(LeafExpressions):
@@ -208,7 +209,7 @@ class PerLeaf(LeafExpressions):
 
     def _first(self, made: ast.expr) -> bool:
         """Whether a number is to be computed before the updates of the leaves."""
-        parts = {ast.unparse(p) for p in ast.walk(made) if isinstance(p, ast.expr)}
+        parts = {ast.unparse(p) for p in walk(made) if isinstance(p, ast.expr)}
         own = {f"self.{self.states.written[p]}" for p in self.states.scalars}
         others = {"self.step", "self.value", "self.key", "grads", "params"}
         return bool(parts & (own | others | {"@word:tree_dot"}))
@@ -319,7 +320,7 @@ class PerLeaf(LeafExpressions):
         made: list[tuple[str, ast.expr]] = []
         for place, value in kept:
             attribute = self.states.written[place]
-            parts = {ast.unparse(n) for n in ast.walk(value) if isinstance(n, ast.expr)}
+            parts = {ast.unparse(n) for n in walk(value) if isinstance(n, ast.expr)}
             scalar = place in self.states.scalars
             before = [p for p, _ in kept if (p in self.states.scalars) == scalar]
             if parts & {f"self.{self.states.written[p]}" for p in before if p != place}:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.trees import name, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 
 def settled(
@@ -17,7 +17,7 @@ def settled(
     self.mean = self.mean_2
     """
     prepare, update = _merged(prepare, update, states)
-    read = {self_attribute(p) for part in update for p in ast.walk(part)}
+    read = {self_attribute(p) for part in update for p in walk(part)}
     for part in prepare:
         attribute = _assigned(part)
         if attribute is not None and attribute not in states | read:
@@ -45,8 +45,8 @@ def _merged(
         renamed = _Renamed(number, new)
         kept = [p for p in prepare if p is not part]
         return _merged(
-            [renamed.visit(copy.deepcopy(p)) for p in kept],
-            [renamed.visit(copy.deepcopy(p)) for p in update],
+            [renamed.visit(cloned(p)) for p in kept],
+            [renamed.visit(cloned(p)) for p in update],
             states,
         )
     return prepare, update
@@ -62,11 +62,11 @@ def _assigned(node: ast.stmt) -> str | None:
 def _reads(node: ast.stmt, attribute: str) -> bool:
     return any(
         isinstance(p, ast.Attribute) and self_attribute(p) == attribute
-        for p in ast.walk(node)
+        for p in walk(node)
     )
 
 
-class _Renamed(ast.NodeTransformer):
+class _Renamed(NodeTransformer):
     def __init__(self, attribute: str, new: ast.Name | ast.Attribute):
         self.attribute, self.new = attribute, new
 
@@ -74,6 +74,6 @@ class _Renamed(ast.NodeTransformer):
         self.generic_visit(node)
         if self_attribute(node) != self.attribute:
             return node
-        made = copy.deepcopy(self.new)
+        made = cloned(self.new)
         made.ctx = node.ctx
         return ast.copy_location(made, node)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.trees import name, self_attribute
+from mlax_scaffold.conversion.source.walking import NodeTransformer
 
 _INVERSE = ("lax.rsqrt", "@module:lax.rsqrt", "jax.lax.rsqrt")
 _ROOTS = ("jnp.sqrt", "@module:jnp.sqrt", "@module:lax.sqrt")
 
 
-class _Divisions(ast.NodeTransformer):
+class _Divisions(NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         if isinstance(node.op, ast.Mult):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from typing import TYPE_CHECKING
 
 from mlax_scaffold.conversion.rows.rows import MisfitError
@@ -17,6 +16,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     visited,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 if TYPE_CHECKING:
     from mlax_scaffold.conversion.optimizers.leaf_expressions import LeafExpressions
@@ -63,11 +63,11 @@ class WholeTrees:
         if last in _AT:
             at = _AT[last]
             tree = self.tree(node.args[at]) if len(node.args) > at else None
-            args = [visited(_Numbers(self.of), copy.deepcopy(a)) for a in node.args]
+            args = [visited(_Numbers(self.of), cloned(a)) for a in node.args]
             if tree is None or given:
                 return None
             args[at] = tree
-            return ast.Call(copy.deepcopy(node.func), args, [])
+            return ast.Call(cloned(node.func), args, [])
         trees = self._trees(node.args)
         if trees is None:
             return None
@@ -127,12 +127,12 @@ class WholeTrees:
         of = self.of
         if isinstance(node, ast.Name):
             if node.id in self.locals:
-                return copy.deepcopy(self.locals[node.id])
+                return cloned(self.locals[node.id])
             return name(self.given[node.id]) if node.id in self.given else None
         place = of.place(node)
         if place is not None:
             kept = place in of.states.written and place not in of.states.scalars
-            return copy.deepcopy(of.states.read[place]) if kept else None
+            return cloned(of.states.read[place]) if kept else None
         if not isinstance(node, ast.Call):
             return None
         if of.full(node.func) in TREE_MAPS and not node.keywords:
@@ -159,7 +159,7 @@ class WholeTrees:
         if made is None:
             return None
         if isinstance(function, ast.Lambda):
-            function = visited(_Numbers(self.of), copy.deepcopy(function))
+            function = visited(_Numbers(self.of), cloned(function))
         elif isinstance(function, ast.Name) and function.id in self.of.functions:
             return None
         given = {f"t{i}": t for i, t in enumerate(made)}
@@ -186,19 +186,17 @@ def whole_tree(
     """
     if is_name(current, "grad"):
         return name("grads")
-    made = _Straight(
-        {self_attribute(p) or "" for part in setup for p in ast.walk(part)}
-    )
+    made = _Straight({self_attribute(p) or "" for part in setup for p in walk(part)})
     for part in update:
         match part:
             case ast.Assign(
                 targets=[ast.Name() | ast.Attribute() as target], value=value
             ):
-                made.known[ast.unparse(target)] = visited(made, copy.deepcopy(value))
+                made.known[ast.unparse(target)] = visited(made, cloned(value))
             case _:
                 return None
-    body = visited(made, copy.deepcopy(current))
-    drawn = any(self_attribute(p) == "key" for p in ast.walk(body))
+    body = visited(made, cloned(current))
+    drawn = any(self_attribute(p) == "key" for p in walk(body))
     if drawn or not made.trees or len(ast.unparse(body)) > _LONGEST:
         return None
     args = [ast.arg(p) for p in made.trees]
@@ -208,7 +206,7 @@ def whole_tree(
     return expression(text, f=function, **_modules(), **given)
 
 
-class _Straight(ast.NodeTransformer):
+class _Straight(NodeTransformer):
     """Writes what is computed for a leaf in terms of its gradient, its weight and its states before."""
 
     def __init__(self, states: set[str]):
@@ -219,19 +217,19 @@ class _Straight(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in ("grad", "param"):
             self.trees[node.id] = f"{node.id}s"
-        return copy.deepcopy(self.known.get(node.id, node))
+        return cloned(self.known.get(node.id, node))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         text, attribute = ast.unparse(node), self_attribute(node)
         if text in self.known:
-            return copy.deepcopy(self.known[text])
+            return cloned(self.known[text])
         if attribute in self.states:
             self.trees[f"own_{attribute}"] = text
             return name(f"own_{attribute}")
         return self.generic_visit(node)
 
 
-class _Numbers(ast.NodeTransformer):
+class _Numbers(NodeTransformer):
     """Writes the numbers that a function of leaves reads beside them."""
 
     def __init__(self, of: LeafExpressions):
@@ -240,7 +238,7 @@ class _Numbers(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> ast.AST:
         place = self.of.place(node) if isinstance(node, ast.expr) else None
         if place is not None and place in self.of.states.read:
-            return copy.deepcopy(self.of.states.read[place])
+            return cloned(self.of.states.read[place])
         return super().visit(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
@@ -253,7 +251,7 @@ class _Numbers(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         for known in (self.of.scalars, self.of.known):
             if node.id in known and node.id not in self.hidden:
-                return copy.deepcopy(known[node.id])
+                return cloned(known[node.id])
         return node
 
 

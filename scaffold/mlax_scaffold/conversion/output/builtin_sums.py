@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from mlax_scaffold.conversion.source.trees import expression, is_name, name
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 
 def without_builtin_sums(parts: Iterable[ast.AST]) -> None:
@@ -14,12 +15,12 @@ def without_builtin_sums(parts: Iterable[ast.AST]) -> None:
     In methods, what is summed may be arrays, which are added one after the other.
     """
     parts = list(parts)
-    if any(is_name(n, "@word:sum") for part in parts for n in ast.walk(part)):
+    if any(is_name(n, "@word:sum") for part in parts for n in walk(part)):
         for part in parts:
             _Sums(isinstance(part, ast.FunctionDef)).visit(part)
 
 
-class _Sums(ast.NodeTransformer):
+class _Sums(NodeTransformer):
     def __init__(self, arrays: bool):
         self.arrays = arrays
         """Whether what is summed may be arrays."""

@@ -7,7 +7,6 @@ What is read declares each of them by itself, under its condition, and calls the
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,6 +19,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     statement,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 def with_choices(spec: SpecText) -> SpecText:
@@ -29,8 +29,8 @@ def with_choices(spec: SpecText) -> SpecText:
 
 
 def _chosen(definition: Described) -> Described:
-    setup = copy.deepcopy([*definition.setup])
-    methods = _with_tails(copy.deepcopy([*definition.methods]))
+    setup = cloned([*definition.setup])
+    methods = _with_tails(cloned([*definition.methods]))
     taken = {f.name for f in definition.fields} | {m.name for m in methods}
     for method in [*methods]:
         title = _merged(method, setup, methods, taken)
@@ -182,12 +182,12 @@ def _all(tests: list[ast.expr]) -> ast.expr:
 
 def _count(nodes: Sequence[ast.AST], title: str) -> int:
     """How often an attribute of self is read or set."""
-    parts = (part for node in nodes for part in ast.walk(node))
+    parts = (part for node in nodes for part in walk(node))
     return sum(self_attribute(part) == title for part in parts)
 
 
 def _renamed(methods: Sequence[ast.FunctionDef], old: str, new: str) -> None:
     for method in methods:
-        for part in ast.walk(method):
+        for part in walk(method):
             if isinstance(part, ast.Attribute) and self_attribute(part) == old:
                 part.attr = new

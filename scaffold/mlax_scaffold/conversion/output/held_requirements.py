@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mlax_scaffold.conversion.output.description import Described, SpecText
 from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.walking import NodeTransformer
 
 
 def without_held_requirements(spec: SpecText) -> SpecText:
@@ -26,7 +27,7 @@ def without_held_requirements(spec: SpecText) -> SpecText:
     return replace(spec, definitions=tuple(found))
 
 
-class _Held(ast.NodeTransformer):
+class _Held(NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         match node.value:
             case ast.Call(func=function, args=[ast.Constant(value=True), _]) if is_name(

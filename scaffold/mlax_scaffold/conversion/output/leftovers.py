@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, is_none, self_attribute
 from mlax_scaffold.conversion.source.vocabulary import CHAINED
+from mlax_scaffold.conversion.source.walking import walk
 from mlax_scaffold.reader.remedies.foreign import LIBRARIES
 
 _ALLOWED = ("jax", "numpy", "math", "functools", "itertools", "operator", "typing")
@@ -65,7 +66,7 @@ def _locals(definition: Described | Function) -> set[str]:
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             yield part.id
         elif isinstance(part, ast.arg):
@@ -81,11 +82,9 @@ def _names(
 ) -> None:
     bound = {*known, *_bound(node)}
     whole = {
-        id(part.value): part
-        for part in ast.walk(node)
-        if isinstance(part, ast.Attribute)
+        id(part.value): part for part in walk(node) if isinstance(part, ast.Attribute)
     }
-    for part in ast.walk(node):
+    for part in walk(node):
         if not isinstance(part, ast.Name) or not isinstance(part.ctx, ast.Load):
             continue
         if part.id.startswith("@") or part.id in ("self", *bound):
@@ -115,7 +114,7 @@ def _changes_classes(
     origin: Origin, notes: Notes, node: ast.AST, told: set[int]
 ) -> None:
     """Attributes of a class that its objects set, `Layer.count += 1`, for all that are made of it."""
-    for part in ast.walk(node):
+    for part in walk(node):
         match part:
             case ast.Attribute(value=ast.Name(id=owner), ctx=ast.Store()):
                 line = getattr(part, "lineno", 0)
@@ -132,7 +131,7 @@ def _changes_classes(
 
 def _marks(notes: Notes, node: ast.AST, told: set[int]) -> None:
     """Layers of a sequence that stand where no sequence is read."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if not isinstance(part, ast.Call):
             continue
         line = getattr(part, "lineno", 0)
@@ -148,7 +147,7 @@ def _marks(notes: Notes, node: ast.AST, told: set[int]) -> None:
 def _calls_nothing(notes: Notes, definition: Described | Function) -> None:
     """Calls of what is None where nothing is given, as a layer that may be handed is."""
     for node in _parts(definition):
-        for part in ast.walk(node):
+        for part in walk(node):
             if isinstance(part, ast.Call) and is_none(part.func):
                 notes.refuse(
                     part,
@@ -160,7 +159,7 @@ def _calls_nothing(notes: Notes, definition: Described | Function) -> None:
 def _changes_in_place(notes: Notes, definition: Described, told: set[int]) -> None:
     """Methods of tensors like `scatter_`: an array is never changed."""
     for method in definition.methods:
-        for part in ast.walk(method):
+        for part in walk(method):
             func = part.func if isinstance(part, ast.Call) else None
             if not isinstance(func, ast.Attribute) or self_attribute(func) is not None:
                 continue
@@ -177,7 +176,7 @@ def _changes_in_place(notes: Notes, definition: Described, told: set[int]) -> No
 def _computed_names(notes: Notes, definition: Described, told: set[int]) -> None:
     """Attributes that are set or read by names that are computed."""
     for node in (*definition.setup, *definition.methods):
-        for part in ast.walk(node):
+        for part in walk(node):
             match part:
                 case ast.Call(
                     func=ast.Name(id="getattr" | "setattr"), args=[o, title, *_]
@@ -202,14 +201,14 @@ def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
         *(n for part in definition.constants for n in _bound(part)),
     }
     for part in definition.setup:
-        known |= {self_attribute(p) or "" for p in ast.walk(part) if _is_set(p)}
+        known |= {self_attribute(p) or "" for p in walk(part) if _is_set(p)}
     steps = {m.name for m in definition.methods} & {"setup", "update", "step"}
     for method in definition.methods if not steps else ():
-        kept = {self_attribute(p) or "" for p in ast.walk(method) if _is_set(p)} - {""}
+        kept = {self_attribute(p) or "" for p in walk(method) if _is_set(p)} - {""}
         for attribute in sorted(kept - known):
             line = next(
                 getattr(p, "lineno", 0)
-                for p in ast.walk(method)
+                for p in walk(method)
                 if _is_set(p) and self_attribute(p) == attribute
             )
             told.add(line)
@@ -219,9 +218,9 @@ def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
                 "declare a `state` of its shape in setup, or compute it in each call",
             )
     for part in definition.methods:
-        known |= {self_attribute(p) or "" for p in ast.walk(part) if _is_set(p)}
+        known |= {self_attribute(p) or "" for p in walk(part) if _is_set(p)}
     for method in definition.methods:
-        for part in ast.walk(method):
+        for part in walk(method):
             attribute = self_attribute(part)
             line = getattr(part, "lineno", 0)
             if attribute is None or attribute in known or line in told or not line:
@@ -242,7 +241,7 @@ def _indexed_sequences(notes: Notes, definition: Described, told: set[int]) -> N
     """Elements of sequences, which are methods here, at places that are not told."""
     methods = {m.name for m in definition.methods if not m.decorator_list}
     for method in definition.methods:
-        for part in ast.walk(method):
+        for part in walk(method):
             held = (
                 part.value
                 if isinstance(part, ast.Subscript)
@@ -266,7 +265,7 @@ def _makes_layers(notes: Notes, node: ast.stmt) -> None:
     """A function beside a class that makes layers, which a class declares in setup."""
     made = [
         part
-        for part in ast.walk(node)
+        for part in walk(node)
         if isinstance(part, ast.Name) and part.id.startswith(("@layer:", "@own:"))
     ]
     if made and isinstance(node, ast.FunctionDef):
@@ -281,7 +280,7 @@ def _parts_of_numbers(notes: Notes, definition: Described, told: set[int]) -> No
     """Attributes of hyperparameters that are numbers: an object of settings that was not followed."""
     numbers = _numbers(definition)
     for node in (*definition.setup, *definition.methods):
-        for part in ast.walk(node):
+        for part in walk(node):
             owner = part.value if isinstance(part, ast.Attribute) else None
             field = self_attribute(owner) if owner is not None else None
             line = getattr(part, "lineno", 0)
@@ -305,7 +304,7 @@ def _given_layers(notes: Notes, definition: Described, told: set[int]) -> None:
     """Hyperparameters that are called: a spec makes its layers itself."""
     numbers = _numbers(definition)
     for method in definition.methods:
-        for part in ast.walk(method):
+        for part in walk(method):
             called = part.func if isinstance(part, ast.Call) else None
             field = self_attribute(called) if called is not None else None
             line = getattr(part, "lineno", 0)

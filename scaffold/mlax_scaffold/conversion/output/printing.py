@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.output.description import (
 )
 from mlax_scaffold.conversion.source.library import layer_place
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import located, walk
 
 _MODULES = {
     "functools": "import functools",
@@ -76,7 +77,7 @@ class Printer:
         except SyntaxError:
             # What could not be carried over is listed.
             return []
-        used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+        used = {n.id for n in walk(tree) if isinstance(n, ast.Name)}
         found = []
         for node in self.origin.tree.body:
             if not isinstance(node, ast.Import | ast.ImportFrom):
@@ -235,7 +236,7 @@ class Printer:
         return f"  {comment[0]}" if comment and not comment[1] else ""
 
     def _text(self, node: ast.AST) -> str:
-        return self._unmarked(ast.unparse(ast.fix_missing_locations(node)))
+        return self._unmarked(ast.unparse(located(node)))
 
     def _expression(self, node: ast.expr | None) -> str:
         return "" if node is None else self._unmarked(ast.unparse(node))
@@ -280,17 +281,17 @@ def renamed_locals(methods: Iterable[ast.FunctionDef]) -> None:
     for method in methods:
         used = {
             n.id.partition(":")[2]
-            for n in ast.walk(method)
+            for n in walk(method)
             if isinstance(n, ast.Name)
             and n.id.startswith(("@word:", "@layer:", "@loss:", "@module:"))
         }
         bound = {
             n.id
-            for n in ast.walk(method)
+            for n in walk(method)
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        } | {a.arg for a in ast.walk(method) if isinstance(a, ast.arg)}
+        } | {a.arg for a in walk(method) if isinstance(a, ast.arg)}
         clash = (used & bound) - set(dir(builtins)) | (used & bound)
-        for node in ast.walk(method):
+        for node in walk(method):
             if isinstance(node, ast.Name) and node.id in clash:
                 node.id = f"{node.id}_"
             elif isinstance(node, ast.arg) and node.arg in clash:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections.abc import Sequence
 
@@ -20,6 +19,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import cloned
 
 
 class ArrayCalculations:
@@ -339,7 +339,7 @@ class ArrayCalculations:
         value = weight if value is None else value
         if condition is None:
             return value
-        return ast.IfExp(copy.deepcopy(condition), value, constant(none))
+        return ast.IfExp(cloned(condition), value, constant(none))
 
     def _affine(self, y: Arg, weight: Arg, bias: Arg) -> Arg:
         if not is_none(weight):

@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.source.trees import (
     folded,
     literal,
 )
+from mlax_scaffold.conversion.source.walking import walk
 
 _ZEROS = ("zeros", "empty", "Tensor", "FloatTensor")
 
@@ -136,7 +137,7 @@ _DRAWN = (
 
 def draws(origin: Origin, value: ast.expr) -> bool:
     """Whether a value is made of random numbers."""
-    called = (p for p in ast.walk(value) if isinstance(p, ast.Call))
+    called = (p for p in walk(value) if isinstance(p, ast.Call))
     names = [origin.qualified(p.func) for p in called]
     return any(
         n in _DRAWN or (n.startswith("jax.random.") and n not in _KEYED) for n in names

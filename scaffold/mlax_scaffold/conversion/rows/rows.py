@@ -9,7 +9,6 @@ argument that was not given: the keyword that it stands for is left out.
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from mlax_scaffold.conversion.source.trees import (
     visited,
 )
 from mlax_scaffold.conversion.source.vocabulary import INFERENCE, TRAINING
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 Bound = Mapping[str, "ast.expr | list[ast.expr]"]
 Calculation = Callable[..., "ast.expr | None"]
@@ -140,7 +140,7 @@ def follows_mode(argument: str, value: ast.expr) -> bool:
     return ast.unparse(_mode(value)) == _MODES[argument]
 
 
-class _Mode(ast.NodeTransformer):
+class _Mode(NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """A flag of the class that hands a layer on."""
         mode = _MODES.get(node.id)
@@ -165,7 +165,7 @@ class _Mode(ast.NodeTransformer):
 
 
 def _mode(value: ast.expr) -> ast.expr:
-    return visited(_Mode(), copy.deepcopy(value))
+    return visited(_Mode(), cloned(value))
 
 
 class Calculating(Protocol):
@@ -235,7 +235,7 @@ class Row:
 
     def fill(self, bound: Bound, calculations: Calculating) -> ast.expr:
         """The expression for these arguments."""
-        node = copy.deepcopy(_expression(self.text))
+        node = cloned(_expression(self.text))
         return _Fill(bound, calculations).visit(node)
 
 
@@ -260,7 +260,7 @@ def default_in(row: Row, title: str) -> ast.expr | None:
 @cache
 def _unused(signature: str, text: str) -> dict[str, ast.expr]:
     """The parameters that nothing is made of here, and the one value that they may have."""
-    used = {n.id for n in ast.walk(_expression(text)) if isinstance(n, ast.Name)}
+    used = {n.id for n in walk(_expression(text)) if isinstance(n, ast.Name)}
     return {
         name: default
         for name, default in _defaults(_parameters(signature))
@@ -343,7 +343,7 @@ def missing(value: object) -> bool:
     return isinstance(value, ast.Name) and value.id == "_"
 
 
-class _Fill(ast.NodeTransformer):
+class _Fill(NodeTransformer):
     def __init__(self, bound: Bound, calculations: Calculating):
         self.bound, self.calculations = bound, calculations
 
@@ -351,7 +351,7 @@ class _Fill(ast.NodeTransformer):
         if node.id in self.bound:
             value = self.bound[node.id]
             assert isinstance(value, ast.expr), node.id
-            return copy.deepcopy(value)
+            return cloned(value)
         if node.id in MODULES:
             return ast.Name(f"@module:{node.id}", ast.Load())
         return node
@@ -371,7 +371,7 @@ class _Fill(ast.NodeTransformer):
             args = [
                 self.bound[a.id]
                 if isinstance(a, ast.Name) and a.id in self.bound
-                else self.visit(copy.deepcopy(a))
+                else self.visit(cloned(a))
                 for a in node.args
             ]
             made = self.calculations[node.func.attr](*args)
@@ -387,7 +387,7 @@ class _Fill(ast.NodeTransformer):
         for arg in args:
             inner = arg.value if isinstance(arg, ast.Starred) else None
             if isinstance(inner, ast.Name) and inner.id in self.bound:
-                value = copy.deepcopy(self.bound[inner.id])
+                value = cloned(self.bound[inner.id])
                 if isinstance(value, ast.Tuple | ast.List):
                     value = value.elts
                 found += (

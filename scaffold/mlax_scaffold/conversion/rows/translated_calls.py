@@ -37,9 +37,10 @@ from mlax_scaffold.conversion.source.vocabulary import (
     SCALARS,
     Surroundings,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 
-class TranslatedCalls(ast.NodeTransformer):
+class TranslatedCalls(NodeTransformer):
     """Calls."""
 
     origin: Origin
@@ -117,7 +118,7 @@ class TranslatedCalls(ast.NodeTransformer):
 
     def _begin(self, layer: ast.Call, given: ast.keyword) -> None:
         """Give a layer the initializer that a function of the file gave its weight."""
-        call = copy.deepcopy(given.value)
+        call = cloned(given.value)
         assert isinstance(call, ast.Call)
         call.args = [self.visit(a) for a in call.args]
         call.keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in call.keywords]
@@ -161,7 +162,7 @@ class TranslatedCalls(ast.NodeTransformer):
             return None
         if not any(
             isinstance(p, ast.Call) and self.origin.qualified(p.func) in LAYERS
-            for p in ast.walk(function)
+            for p in walk(function)
         ):
             return None
         known = defaults_of(function.args)
@@ -284,9 +285,9 @@ def with_argument(maker: ast.Call, node: ast.Call) -> ast.Call:
     """A call of a partial one."""
     keywords = {k.arg: k for k in (*maker.keywords, *node.keywords)}
     made = ast.Call(
-        copy.deepcopy(maker.func),
-        [*copy.deepcopy(maker.args), *node.args],
-        [copy.deepcopy(k) for k in keywords.values()],
+        cloned(maker.func),
+        [*cloned(maker.args), *node.args],
+        [cloned(k) for k in keywords.values()],
     )
     return ast.copy_location(made, node)
 
@@ -304,7 +305,7 @@ def _function_of_x(body: ast.expr) -> ast.expr:
     return ast.Lambda(parameters, body)
 
 
-class OfWeight(ast.NodeTransformer):
+class OfWeight(NodeTransformer):
     """Writes the dtype of what nothing tells the dtype of as that of the weight."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.rows.calculations import Calculations
@@ -41,6 +40,7 @@ from mlax_scaffold.conversion.source.vocabulary import (
     Surroundings,
     dotted_name,
 )
+from mlax_scaffold.conversion.source.walking import cloned, walk
 
 
 class Translator(TranslatedCalls):
@@ -60,13 +60,13 @@ class Translator(TranslatedCalls):
 
     def expression(self, node: ast.expr) -> ast.expr:
         """The expression, translated; the one that is given stays."""
-        return self.visit(copy.deepcopy(node))
+        return self.visit(cloned(node))
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """Statements, translated."""
         found: list[ast.stmt] = []
         for node in body:
-            made = self.visit(copy.deepcopy(node))
+            made = self.visit(cloned(node))
             found += made if isinstance(made, list) else [made] if made else []
         return found
 
@@ -75,7 +75,7 @@ class Translator(TranslatedCalls):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if isinstance(node.ctx, ast.Load):
             if node.id in self.around.locals:
-                return copy.deepcopy(self.around.locals[node.id])
+                return cloned(self.around.locals[node.id])
             made = self._value(node)
             if made is not None:
                 return made
@@ -90,7 +90,7 @@ class Translator(TranslatedCalls):
         # What is set again in a call is no constant; the reader tells what it can be.
         read = isinstance(node.ctx, ast.Load) or isinstance(known, ast.Attribute)
         if known is not None and read:
-            return copy.deepcopy(known)
+            return cloned(known)
         self.generic_visit(node)
         if (
             node.attr in ("value", "data")
@@ -118,7 +118,7 @@ class Translator(TranslatedCalls):
         if owner in self.around.items and isinstance(at, int):
             items = self.around.items[owner]
             if -len(items) <= at < len(items):
-                return copy.deepcopy(items[at])
+                return cloned(items[at])
         if owner in self.around.items and isinstance(node.slice, ast.Slice):
             return node
         self.generic_visit(node)
@@ -328,7 +328,7 @@ class Translator(TranslatedCalls):
         if isinstance(node, ast.Constant):
             return True
         if self.around.static:
-            return not any(self._makes_array(p) for p in ast.walk(node))
+            return not any(self._makes_array(p) for p in walk(node))
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
             return node.value.attr == "shape"
         if isinstance(node, ast.BinOp):
@@ -355,7 +355,7 @@ class Translator(TranslatedCalls):
         known = self.around.held.get(self_attribute(node.left) or "")
         if known is not None and is_none(node.comparators[0]):
             # A sequence is a method here, which is there in any case.
-            there = copy.deepcopy(known)
+            there = cloned(known)
             return there if isinstance(node.ops[0], ast.IsNot) else negated(there)
         return node
 

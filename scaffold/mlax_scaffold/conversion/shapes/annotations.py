@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Each, Record, Several, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
+from mlax_scaffold.conversion.source.walking import walk
 from mlax_scaffold.spelling import did_you_mean
 
 _ALSO = {"height": "rows", "width": "columns", "depth": "slices", "time": "steps"}
@@ -141,7 +142,7 @@ def annotated(
         made = f'@word:{kind}["{shape}"]'
     made = made.replace("@word:", "_word_")
     node = expression(f"{made} | None" if optional or "None" in text else made)
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name) and part.id.startswith("_word_"):
             part.id = "@word:" + part.id[6:]
         if isinstance(part, ast.Name) and part.id == "_module_jax":
@@ -200,7 +201,7 @@ def result_type(
         # All axes that are left are those before what is known of the input.
         shape = shape.replace("*shape", "*batch")
     node = expression(f'_word_["{shape}"]')
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name):
             part.id = "@word:Float"
     return node
@@ -236,7 +237,7 @@ def with_leading_axes(
     given = [a.annotation for a in (*forward.args.args, *forward.args.kwonlyargs)]
     texts = [ast.unparse(a) for a in given if a is not None]
     own = any("*shape" in t for t in texts) and not any("*batch" in t for t in texts)
-    for part in ast.walk(returned) if returned is not None and own else ():
+    for part in walk(returned) if returned is not None and own else ():
         if isinstance(part, ast.Constant) and isinstance(part.value, str):
             part.value = part.value.replace("*batch", "*shape")
     return returned

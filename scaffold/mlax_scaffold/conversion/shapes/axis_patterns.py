@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlax_scaffold.conversion.shapes.size_equations import product
 from mlax_scaffold.conversion.source.trees import expression, name
+from mlax_scaffold.conversion.source.walking import cloned
 
 Groups = Sequence[Sequence[str]]
 _REDUCTIONS = {
@@ -113,7 +113,7 @@ class Pattern:
             func = expression("m.expand_dims", m=name("@module:jnp"))
             made = ast.Call(func, [made, _number(place)], [])
         if any(after[i] != "1" for i in new):
-            sizes = [copy.deepcopy(known[a]) for a in after]
+            sizes = [cloned(known[a]) for a in after]
             shape = ast.Tuple([*others, *sizes], ast.Load())
             func = expression("m.broadcast_to", m=name("@module:jnp"))
             made = ast.Call(func, [made, shape], [])
@@ -210,7 +210,7 @@ def between(
             for part in wanted
         ]
         made = _reshaped(made, [*ones[0], inner, *ones[1]])
-        shape = [[copy.deepcopy(known[a]) for a in part] for part in wanted]
+        shape = [[cloned(known[a]) for a in part] for part in wanted]
         whole = ast.Tuple([*shape[0], inner, *shape[1]], ast.Load())
         func = expression("m.broadcast_to", m=name("@module:jnp"))
         made = ast.Call(func, [made, whole], [])
@@ -261,7 +261,7 @@ def _named(axes: Sequence[str]) -> list[str]:
 def _reshaped(made: ast.expr, sizes: Sequence[ast.expr]) -> ast.expr:
     call = expression("m.reshape()", m=made)
     assert isinstance(call, ast.Call)
-    call.args = [copy.deepcopy(s) for s in sizes]
+    call.args = [cloned(s) for s in sizes]
     return call
 
 

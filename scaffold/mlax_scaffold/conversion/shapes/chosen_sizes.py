@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +14,7 @@ from mlax_scaffold.conversion.source.trees import (
     same,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 from mlax_scaffold.model.arithmetic import COMPARE
 
 
@@ -59,7 +59,7 @@ def is_case_of(
     return all(map(same, found, map(known.size, sizes)))
 
 
-class _Known(ast.NodeTransformer):
+class _Known(NodeTransformer):
     """Writes a number in the place of an expression."""
 
     def __init__(self, known: ast.expr, number: ast.Constant):
@@ -67,7 +67,7 @@ class _Known(ast.NodeTransformer):
 
     def size(self, node: ast.expr) -> ast.expr:
         """A size with the number in it."""
-        return self.visit(copy.deepcopy(node))
+        return self.visit(cloned(node))
 
     def visit(self, node: ast.AST) -> Any:
         alike = isinstance(node, ast.expr) and same(node, self.known)
@@ -80,8 +80,8 @@ def one_number(condition: ast.expr | None, one: Number, other: Number) -> Value:
         return one
     if condition is None:
         return None
-    chosen = ast.IfExp(copy.deepcopy(condition), one.value, other.value)
-    return Number(copy.deepcopy(chosen))
+    chosen = ast.IfExp(cloned(condition), one.value, other.value)
+    return Number(cloned(chosen))
 
 
 def chosen_size(condition: ast.expr, a: ast.expr, b: ast.expr) -> ast.expr:

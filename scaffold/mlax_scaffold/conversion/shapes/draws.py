@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterable
 
 from mlax_scaffold.conversion.source.notes import Notes
@@ -14,6 +13,7 @@ from mlax_scaffold.conversion.source.trees import (
     name,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
 _MEANS = {
     "jax.random.normal": "jnp.zeros(shape, dtype)",
@@ -23,7 +23,7 @@ _MEANS = {
 _BEFORE_SHAPE = {"jax.random.truncated_normal": 3}
 
 
-class Draws(ast.NodeTransformer):
+class Draws(NodeTransformer):
     """Takes the mean where a method draws in inference."""
 
     def __init__(self, notes: Notes, helpers: Iterable[str]):
@@ -98,7 +98,7 @@ class Draws(ast.NodeTransformer):
         )
 
 
-class _Optional(ast.NodeTransformer):
+class _Optional(NodeTransformer):
     """Draws of a function that is given no key in inference."""
 
     def __init__(self, keys: Iterable[str]):
@@ -126,20 +126,20 @@ def mean_of(call: ast.Call) -> ast.expr | None:
     text = _MEANS.get(full)
     first = _BEFORE_SHAPE.get(full, 1)
     if full == "jax.random.categorical" and len(call.args) == 2:
-        logits = copy.deepcopy(call.args[1])
+        logits = cloned(call.args[1])
         return marked("jnp.argmax(logits, axis=-1)", logits=logits)
     if text is None or len(call.args) < first + 2:
         return None
     low, high = (
-        [copy.deepcopy(a) for a in call.args[first + 2 : first + 4]]
+        [cloned(a) for a in call.args[first + 2 : first + 4]]
         if len(call.args) >= first + 4
         else [constant(0.0), constant(1.0)]
     )
     return expression(
         text,
         jnp=name("@module:jnp"),
-        shape=copy.deepcopy(call.args[first]),
-        dtype=copy.deepcopy(call.args[first + 1]),
+        shape=cloned(call.args[first]),
+        dtype=cloned(call.args[first + 1]),
         mean=expression("0.5 * (a + b)", a=low, b=high),
     )
 

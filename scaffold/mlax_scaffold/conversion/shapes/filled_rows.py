@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.trees import expression, literal, same
+from mlax_scaffold.conversion.source.walking import walk
 
 UNTOLD = ast.Name("@untold", ast.Load())
 """A length that the statements do not tell."""
@@ -52,7 +53,7 @@ def _longer(body: list[ast.stmt], node: ast.expr, count: ast.expr) -> ast.expr:
     for part in body:
         grown = [
             p
-            for p in ast.walk(part)
+            for p in walk(part)
             if isinstance(p, ast.Call)
             and isinstance(p.func, ast.Attribute)
             and same(p.func.value, node)

@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Value
 from mlax_scaffold.conversion.source.trees import same
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def with_guessed_sums(symbols: Symbols, env: Mapping[str, Value]) -> None:
@@ -66,7 +67,7 @@ def _owner(symbols: Symbols, env: Mapping[str, Value], symbol: ast.expr) -> str:
 def _alike(title: str, size: ast.expr) -> int:
     """How much of the beginning of an input's name a size has in its own."""
     found = 0
-    for part in ast.walk(size):
+    for part in walk(size):
         name = part.attr if isinstance(part, ast.Attribute) else ""
         words = {*name.lower().split("_")}
         for word in words:

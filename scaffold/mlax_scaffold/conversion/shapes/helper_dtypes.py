@@ -10,6 +10,7 @@ from mlax_scaffold.conversion.output.description import HelperDtypes
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import expression, literal, name
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 _DTYPE = "dtype"
 _ELEMENTWISE = frozenset(
@@ -45,7 +46,7 @@ def without_wide_casts(helper: ast.FunctionDef, array: str) -> ast.FunctionDef:
     """A function that casts to the dtype of an input what it cast to a wide one."""
     given = {a.arg for a in (*helper.args.args, *helper.args.kwonlyargs)}
 
-    class Casts(ast.NodeTransformer):
+    class Casts(NodeTransformer):
         def visit_Call(self, node: ast.Call) -> ast.expr:
             self.generic_visit(node)
             func = node.func
@@ -100,7 +101,7 @@ def in_dtype(helper: ast.FunctionDef, modules: Collection[str]) -> None:
     values = _values(helper)
     floats = [id(part) for part in _returned(helper) if _floats(part, values)]
 
-    class Cast(ast.NodeTransformer):
+    class Cast(NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
             if not isinstance(node, ast.expr) or id(node) not in floats:
                 return self.generic_visit(node)
@@ -108,11 +109,11 @@ def in_dtype(helper: ast.FunctionDef, modules: Collection[str]) -> None:
             return expression(f"j.asarray(a, {_DTYPE})", j=name("@kept"), a=node)
 
     Cast().visit(helper)
-    for part in ast.walk(helper):
+    for part in walk(helper):
         if isinstance(part, ast.Name) and part.id in modules:
             part.id = "@module:jnp"
     helper.body = [numpy_of(part) for part in helper.body]
-    for part in ast.walk(helper):
+    for part in walk(helper):
         if isinstance(part, ast.Name) and part.id == "@kept":
             part.id = "@module:jnp"
     helper.args.kwonlyargs.append(ast.arg(_DTYPE))
@@ -135,7 +136,7 @@ def with_dtype(call: ast.Call, array: str) -> ast.Call:
 def _returned(helper: ast.FunctionDef) -> list[ast.expr]:
     """What a function returns, each element of a tuple by itself."""
     found: list[ast.expr] = []
-    for node in ast.walk(helper):
+    for node in walk(helper):
         if isinstance(node, ast.Return) and node.value is not None:
             value = node.value
             found += value.elts if isinstance(value, ast.Tuple) else [value]
@@ -145,7 +146,7 @@ def _returned(helper: ast.FunctionDef) -> list[ast.expr]:
 def _values(helper: ast.FunctionDef) -> dict[str, ast.expr]:
     """What each local was last assigned, where that is one expression."""
     found: dict[str, ast.expr] = {}
-    for node in ast.walk(helper):
+    for node in walk(helper):
         match node:
             case ast.Assign(targets=[ast.Name(id=local)], value=value):
                 found[local] = value

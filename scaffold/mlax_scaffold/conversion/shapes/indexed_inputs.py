@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.shapes.node_counts import with_nodes
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Value
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 _Methods = Mapping[str, ast.FunctionDef]
 
@@ -28,7 +29,7 @@ def with_indexed_inputs(
         env: the inputs.
     """
     with_nodes(symbols, function, env)
-    own = [m for m in ast.walk(node) if isinstance(m, ast.FunctionDef)]
+    own = [m for m in walk(node) if isinstance(m, ast.FunctionDef)]
     # Those that are called from others have a name of their own by now.
     methods = {title: m for m in own for title in (m.name, f"_{m.name}")}
     for given, value in env.items():
@@ -56,7 +57,7 @@ def _reads(
         return
     seen.add(place)
     known: set[int] = set()
-    for part in ast.walk(function):
+    for part in walk(function):
         match part:
             case ast.Subscript(
                 value=ast.Name(id=name),
@@ -76,6 +77,6 @@ def _reads(
                     if method is not None and is_name(argument, given):
                         known.add(id(argument))
                         yield from _reads(methods, method, title, seen)
-    for part in ast.walk(function):
+    for part in walk(function):
         if is_name(part, given) and id(part) not in known:
             yield None, False

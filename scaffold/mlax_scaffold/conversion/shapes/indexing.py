@@ -24,6 +24,7 @@ from mlax_scaffold.conversion.shapes.values import (
     Value,
 )
 from mlax_scaffold.conversion.source.trees import expression, folded, literal
+from mlax_scaffold.conversion.source.walking import walk
 
 if TYPE_CHECKING:
     pass
@@ -313,7 +314,7 @@ class Indexing(ShapeFunctions):
         if isinstance(known, int):
             return ast.Constant(len(range(low, known, step)))
         parts = folded(expression("a // b", a=axis, b=ast.Constant(step)))
-        whole = not any(isinstance(n, ast.FloorDiv) for n in ast.walk(parts))
+        whole = not any(isinstance(n, ast.FloorDiv) for n in walk(parts))
         if whole or (low == 1 and step == 2):
             return parts
         # What it is put together with tells whether the number is even.

@@ -7,7 +7,6 @@ loops over them are written out. Elsewhere there is any number of them, which ar
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections.abc import Iterable
 
@@ -19,6 +18,12 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     targets,
     with_names,
+)
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
 )
 
 _LISTS = re.compile(
@@ -35,7 +40,7 @@ def listed_inputs(
 ) -> dict[str, Value]:
     """Those of a method of PyTorch, whose loops over them are written out in place."""
     found: dict[str, Value] = {}
-    bound = {t for part in ast.walk(forward) for t in _bound(part)}
+    bound = {t for part in walk(forward) for t in _bound(part)}
     for argument in inputs:
         given = argument.arg
         if given in bound or not _is_listed(forward, argument):
@@ -46,7 +51,7 @@ def listed_inputs(
             continue
         _WrittenOut(given, count).visit(forward)
         found[given] = Several([Array([], True) for _ in range(count)])
-    ast.fix_missing_locations(forward)
+    located(forward)
     return found
 
 
@@ -57,9 +62,9 @@ def keyed_inputs(
     found: dict[str, Value] = {}
     for argument in inputs:
         given = argument.arg
-        parts = [p for p in ast.walk(forward) if isinstance(p, ast.Subscript)]
+        parts = [p for p in walk(forward) if isinstance(p, ast.Subscript)]
         read = {id(p.value): literal(p.slice) for p in parts if is_name(p.value, given)}
-        every = [p for s in forward.body for p in ast.walk(s) if is_name(p, given)]
+        every = [p for s in forward.body for p in walk(s) if is_name(p, given)]
         if every and all(isinstance(read.get(id(p)), str) for p in every):
             found[given] = Record({})
     return found
@@ -79,18 +84,18 @@ def _is_listed(forward: ast.FunctionDef, argument: ast.arg) -> bool:
 
 def _is_gone_through(forward: ast.FunctionDef, given: str) -> bool:
     """Whether an input called as several are is gone through alone, and its elements given to layers."""
-    reads = [p for p in ast.walk(forward) if is_name(p, given)]
+    reads = [p for p in walk(forward) if is_name(p, given)]
     sources: list[ast.AST] = []
-    for part in ast.walk(forward):
+    for part in walk(forward):
         if not isinstance(part, ast.For | ast.comprehension):
             continue
         source = _numbered(part.iter)
         if not is_name(source, given):
             continue
-        names = [n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)]
+        names = [n.id for n in walk(part.target) if isinstance(n, ast.Name)]
         calls = [
             call
-            for call in ast.walk(forward)
+            for call in walk(forward)
             if isinstance(call, ast.Call)
             and self_attribute(call.func)
             and any(is_name(a, n) for a in call.args for n in names)
@@ -110,7 +115,7 @@ def _numbered(node: ast.expr) -> ast.expr:
 def _count(forward: ast.FunctionDef, given: str) -> int | None:
     """How many arrays there are, told by the layers that they are given to; None where nothing tells."""
     counts: set[int] = set()
-    for part in ast.walk(forward):
+    for part in walk(forward):
         match part:
             case ast.Call(func=ast.Subscript(value=layers, slice=at), args=[first, *_]):
                 same = isinstance(at, ast.Name) and _is_element(first, given, at.id)
@@ -121,7 +126,7 @@ def _count(forward: ast.FunctionDef, given: str) -> int | None:
             ) if source is not _numbered(source) and is_name(_numbered(source), given):
                 counts |= {
                     count
-                    for p in ast.walk(part)
+                    for p in walk(part)
                     if isinstance(p, ast.Subscript) and is_name(p.slice, index)
                     if (count := _layers(p.value))
                 }
@@ -144,7 +149,7 @@ def _layers(node: ast.expr) -> int:
     return len(elements) if all(self_attribute(e) for e in elements) else 0
 
 
-class _WrittenOut(ast.NodeTransformer):
+class _WrittenOut(NodeTransformer):
     """Writes out the loops over the arrays of a list, and how many there are."""
 
     def __init__(self, given: str, count: int):
@@ -171,14 +176,12 @@ class _WrittenOut(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
         node.iter = self.visit(node.iter)
         passes = self._passes(node.target, node.iter)
-        ends = any(isinstance(p, ast.Break | ast.Continue) for p in ast.walk(node))
+        ends = any(isinstance(p, ast.Break | ast.Continue) for p in walk(node))
         if passes is None or len(passes) > _MOST or ends or node.orelse:
             self.generic_visit(node)
             return node
         made = [
-            with_names(copy.deepcopy(part), parts)
-            for parts in passes
-            for part in node.body
+            with_names(cloned(part), parts) for parts in passes for part in node.body
         ]
         return [self.visit(part) for part in made]
 
@@ -208,7 +211,7 @@ class _WrittenOut(ast.NodeTransformer):
         if is_name(source, self.given):
             indices = map(ast.Constant, range(self.count))
             name = ast.Name(self.given, ast.Load())
-            return [[ast.Subscript(copy.deepcopy(name), i, ast.Load()) for i in indices]]  # fmt: skip
+            return [[ast.Subscript(cloned(name), i, ast.Load()) for i in indices]]  # fmt: skip
         if _layers(source):
             return [[*source.elts]]  # type: ignore[attr-defined]
         func = getattr(source, "func", None)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Value
+from mlax_scaffold.conversion.source.walking import walk
 
 _SEGMENTS = "segment_"
 
@@ -24,12 +25,12 @@ def with_nodes(
 def _of_nodes(function: ast.FunctionDef) -> set[str]:
     """The inputs whose first axis is counted by the segments of a sum."""
     counts: dict[str, str] = {}
-    for part in ast.walk(function):
+    for part in walk(function):
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=value):
                 counts[local] = _counted(value)
     found: set[str] = set()
-    for part in ast.walk(function):
+    for part in walk(function):
         if not isinstance(part, ast.Call):
             continue
         if not ast.unparse(part.func).rpartition(".")[2].startswith(_SEGMENTS):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.output.description import Described
 from mlax_scaffold.conversion.shapes.set_parts import with_set_parts
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
 from mlax_scaffold.conversion.source.trees import names, reached
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
 _ENDING = "_of_numbers"
 
@@ -30,7 +30,7 @@ def with_numpy_functions(
             with_set_parts(method)
     for node in beside:
         title = getattr(node, "name", "")
-        static = numpy_of(copy.deepcopy(node)) if title in early else None
+        static = numpy_of(cloned(node)) if title in early else None
         if static is None or title in twice:
             made.append(node)
             if isinstance(node, ast.FunctionDef):
@@ -46,7 +46,7 @@ def with_numpy_functions(
     return made
 
 
-class _Renamed(ast.NodeTransformer):
+class _Renamed(NodeTransformer):
     def __init__(self, titles: Mapping[str, str]):
         self.titles = titles
 

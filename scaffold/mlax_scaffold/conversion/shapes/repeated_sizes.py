@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable
 
 from mlax_scaffold.conversion.source.trees import (
@@ -13,6 +12,7 @@ from mlax_scaffold.conversion.source.trees import (
     name,
     same,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
 _TRIED = range(24, 61)
 """Sizes that tell how a pass changes one."""
@@ -50,13 +50,13 @@ _DIVIDED: dict[str, Callable[[int, int], int]] = {
 
 def _result(before: ast.expr, after: ast.expr, size: int) -> int | None:
     """The size after a pass that began with a number; None where it has other sizes, too."""
-    put = ast.Expression(copy.deepcopy(after))
+    put = ast.Expression(cloned(after))
     _Put(before, size).visit(put)
     number = literal(folded(put.body))
     return number if type(number) is int else None
 
 
-class _Put(ast.NodeTransformer):
+class _Put(NodeTransformer):
     """A number in the place of an expression."""
 
     def __init__(self, gone: ast.expr, number: int):

@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.shapes.size_equations import (
 )
 from mlax_scaffold.conversion.shapes.values import Array, Number, Shape, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
+from mlax_scaffold.conversion.source.walking import walk
 
 _PLACES = ("height", "width", "depth", "time")
 
@@ -131,7 +132,7 @@ class Reshaping(Growing):
         elif open_:
             sizes[open_[0]] = None
         known = [s for s in sizes if s is not None]
-        halved = any(isinstance(p, ast.FloorDiv) for s in known for p in ast.walk(s))
+        halved = any(isinstance(p, ast.FloorDiv) for s in known for p in walk(s))
         if halved and not open_ and not array.lead and len(known) == len(sizes):
             # `view(b, c, h // 2, 2, w // 2, 2)`: the image is one that two divides.
             self.symbols.demands.append((product(array.axes), product(known)))
@@ -158,7 +159,7 @@ class Reshaping(Growing):
         last = self.symbols.find(array.axes[-1])
         return len(array.axes) > 2 and any(
             isinstance(part, ast.Name) and hints.get(part.id) in _PLACES
-            for part in ast.walk(last)
+            for part in walk(last)
         )
 
     def _with_new_axes(

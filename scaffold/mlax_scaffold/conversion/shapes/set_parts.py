@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.trees import expression
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 _METHODS = {ast.Add: "add", ast.Mult: "multiply"}
 
@@ -14,7 +19,7 @@ def with_set_parts(function: ast.FunctionDef) -> None:
     """Write `table = table.at[:, 0].set(x)` in place, where a function of arrays makes the table."""
     made = {
         part.targets[0].id
-        for part in ast.walk(function)
+        for part in walk(function)
         if isinstance(part, ast.Assign)
         and isinstance(part.targets[0], ast.Name)
         and isinstance(part.value, ast.Call)
@@ -22,10 +27,10 @@ def with_set_parts(function: ast.FunctionDef) -> None:
     }
     if made:
         _Parts(made).visit(function)
-        ast.fix_missing_locations(function)
+        located(function)
 
 
-class _Parts(ast.NodeTransformer):
+class _Parts(NodeTransformer):
     def __init__(self, made: set[str]):
         self.made = made
 
@@ -49,7 +54,7 @@ class _Parts(ast.NodeTransformer):
     def _set(
         self, node: ast.stmt, local: str, index: ast.expr, how: str, value: ast.expr
     ) -> ast.stmt:
-        part = expression(f"{local}.at[i]", i=copy.deepcopy(index))
+        part = expression(f"{local}.at[i]", i=cloned(index))
         call = ast.Call(ast.Attribute(part, how, ast.Load()), [value], [])
         return ast.copy_location(
             ast.Assign([ast.Name(local, ast.Store())], call, lineno=0), node

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
@@ -11,6 +10,7 @@ from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.substituting import substituted
 from mlax_scaffold.conversion.shapes.values import Array, Prefix, Several, Value
 from mlax_scaffold.conversion.source.trees import replaced
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
 _OF_IMAGES = frozenset({"height", "width", "depth", "time"})
 
@@ -218,12 +218,12 @@ def _fresh(
     renamed: dict[str, ast.expr],
     hints: Mapping[str, str],
 ) -> ast.expr:
-    class Fresh(ast.NodeTransformer):
+    class Fresh(NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             if not is_symbol(node):
                 return node
             if node.id not in renamed:
                 renamed[node.id] = symbols.fresh(hints.get(node.id, "_"))
-            return copy.deepcopy(renamed[node.id])
+            return cloned(renamed[node.id])
 
-    return Fresh().visit(copy.deepcopy(node))
+    return Fresh().visit(cloned(node))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeGuard
 
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
+from mlax_scaffold.conversion.source.walking import walk
 
 _MARKS = ("word", "layer", "loss", "module", "own")
 
@@ -38,7 +39,7 @@ def without_numbers(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr
                 if is_symbol(size) and type(whole) is int and whole > part:
                     return size, ast.Constant(whole - part)
             case ast.BinOp(left=size, op=ast.Sub(), right=ast.Constant(int(part))):
-                if type(whole) is int and any(map(is_symbol, ast.walk(size))):
+                if type(whole) is int and any(map(is_symbol, walk(size))):
                     return without_numbers(size, ast.Constant(whole + part))
             case (
                 ast.BinOp(left=ast.Constant(int(part)), op=ast.Mult(), right=size)
@@ -47,7 +48,7 @@ def without_numbers(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr
                 if is_symbol(size) and type(whole) is int and not whole % (part or 1):
                     return size, ast.Constant(whole // (part or 1))
             case ast.BinOp(left=size, op=ast.FloorDiv(), right=ast.Constant() as part):
-                known = not any(map(is_symbol, ast.walk(other)))
+                known = not any(map(is_symbol, walk(other)))
                 if is_symbol(size) and known:
                     return size, folded(expression("n * a", n=part, a=other))
     return left, right
@@ -69,7 +70,7 @@ def without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]
         case (ast.BinOp() as told, ast.IfExp(body=first)) | (
             ast.IfExp(body=first),
             ast.BinOp() as told,
-        ) if any(map(is_symbol, ast.walk(told))):
+        ) if any(map(is_symbol, walk(told))):
             # Of what is one or the other it is the one that shapes follow.
             return without_common(told, first)
     one, other = _factors(left), _factors(right)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.shapes.array_kinds import (
@@ -27,6 +26,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     same,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 
 class Symbols:
@@ -72,15 +72,15 @@ class Symbols:
             assert isinstance(node, ast.Name)
             known = self.known.get(node.id)
             return node if known is None else self.find(known)
-        if not any(is_symbol(n) for n in ast.walk(node)):
+        if not any(is_symbol(n) for n in walk(node)):
             return node
         symbols = self
 
-        class Known(ast.NodeTransformer):
+        class Known(NodeTransformer):
             def visit_Name(self, node: ast.Name) -> ast.expr:
-                return copy.deepcopy(symbols.find(node)) if is_symbol(node) else node
+                return cloned(symbols.find(node)) if is_symbol(node) else node
 
-        return folded(Known().visit(copy.deepcopy(node)))
+        return folded(Known().visit(cloned(node)))
 
     def equal(self, left: ast.expr, right: ast.expr) -> None:
         """Take two sizes to be the same, where one of them is unknown."""
@@ -112,13 +112,11 @@ class Symbols:
     def _number(self, node: ast.expr) -> ast.expr:
         """A size, with the numbers that the file has names for."""
         if self.constants.keys() & names(node):
-            return folded(replaced(copy.deepcopy(node), self.constants))
+            return folded(replaced(cloned(node), self.constants))
         return node
 
     def _within(self, symbol: ast.Name, node: ast.expr) -> bool:
-        return any(
-            isinstance(n, ast.Name) and n.id == symbol.id for n in ast.walk(node)
-        )
+        return any(isinstance(n, ast.Name) and n.id == symbol.id for n in walk(node))
 
     def axis(self, array: Array, index: int, hint: str = "features") -> ast.expr | None:
         """An axis, from the end where the index is negative; an unknown one begins to be known."""
@@ -364,7 +362,7 @@ class Symbols:
         """Lengths of `x[::2]` that nothing told are those of any number, even or odd."""
         for length, told in self.halves:
             if self.find(length) is length and not any(
-                is_symbol(n) for n in ast.walk(self.find(told))
+                is_symbol(n) for n in walk(self.find(told))
             ):
                 self.known[length.id] = told
 

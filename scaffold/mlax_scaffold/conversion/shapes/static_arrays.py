@@ -19,11 +19,12 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     name,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, walk
 
 Tree = TypeVar("Tree", bound=ast.AST)
 
 
-class _Numpy(ast.NodeTransformer):
+class _Numpy(NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return name("@module:np") if node.id in ("@module:jnp", "jnp") else node
 
@@ -87,7 +88,7 @@ def _is_whole(node: ast.expr) -> bool:
                 map(_is_whole, (left, right))
             )
         case ast.Call(func=ast.Attribute(attr="arange"), args=given):
-            parts = [p for a in given for p in ast.walk(a)]
+            parts = [p for a in given for p in walk(a)]
             return not any(
                 isinstance(p, ast.Div) or isinstance(getattr(p, "value", None), float)
                 for p in parts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.source.trees import (
@@ -13,23 +12,24 @@ from mlax_scaffold.conversion.source.trees import (
     same,
     visited,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
 
 def substituted(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
     """An expression with values in the place of `self.name`."""
 
-    class Fields(ast.NodeTransformer):
+    class Fields(NodeTransformer):
         def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
             self.generic_visit(node)
             if isinstance(node.value, ast.Name) and node.value.id == "self":
                 value = values.get(node.attr)
-                return copy.deepcopy(value) if value is not None else node
+                return cloned(value) if value is not None else node
             return node
 
-    return folded(visited(_Absent(), Fields().visit(copy.deepcopy(node))))
+    return folded(visited(_Absent(), Fields().visit(cloned(node))))
 
 
-class _Absent(ast.NodeTransformer):
+class _Absent(NodeTransformer):
     """Takes what is told: a side of `a if b is None else c`, where b is a number or None, and `[a, b][0]`."""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:

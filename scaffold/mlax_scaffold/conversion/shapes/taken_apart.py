@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import is_none, targets
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def taken_apart(method: ast.FunctionDef) -> dict[str, Several]:
     """The inputs that a method, or a step that it scans them with, takes apart: `obs, done = x`."""
     given = {a.arg: a for a in (*method.args.args, *method.args.kwonlyargs)}
     steps = {p.name: p for p in method.body if isinstance(p, ast.FunctionDef)}
-    bound = {t for part in ast.walk(method) for t in _bound(part)}
+    bound = {t for part in walk(method) for t in _bound(part)}
     before: set[str] = set()
     found: dict[str, Several] = {}
     for part in [p for s in method.body for p in _where_there(s)]:
@@ -26,12 +27,12 @@ def taken_apart(method: ast.FunctionDef) -> dict[str, Several]:
                 made = _structure(target)
                 if first and local in given and made and not _is_array(given[local]):
                     found.setdefault(local, made)
-        for call in ast.walk(part):
+        for call in walk(part):
             if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("scan"):
                 for local, made in _scanned(call, steps).items():
                     if local in given and local not in bound:
                         found.setdefault(local, made)
-        before |= {t for inner in ast.walk(part) for t in _bound(inner)}
+        before |= {t for inner in walk(part) for t in _bound(inner)}
     return found
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def with_definitions(
@@ -17,11 +18,11 @@ def with_definitions(
     """
     for text in texts:
         [node] = ast.parse(text).body
-        for part in ast.walk(node):
+        for part in walk(node):
             if hasattr(part, "lineno"):
                 part.lineno = part.end_lineno = line  # type: ignore[attr-defined]
         origin.tree.body.append(node)
     origin.tree.body[:0] = ast.parse(f"import torch as {torch}").body
     for known in ("imports", "classes", "functions"):
         origin.__dict__.pop(known, None)
-    ast.fix_missing_locations(origin.tree)
+    located(origin.tree)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Container, Iterator, Mapping, Set
 
 from mlax_scaffold.conversion.source.trees import is_name
 from mlax_scaffold.conversion.source.vocabulary import KEYS
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 
 def method_of(node: ast.ClassDef, title: str) -> ast.FunctionDef | None:
@@ -84,7 +84,7 @@ def without_parameters(
     """Take parameters out of a constructor, and out of all calls of its class, in place."""
     places = [a.arg for a in start.args.args[1:]]
     without_arguments(start.args, gone)
-    for call in ast.walk(tree):
+    for call in walk(tree):
         if isinstance(call, ast.Call) and is_name(call.func, node.name):
             call.keywords = [k for k in call.keywords if k.arg not in gone]
             for place in reversed(range(min(len(places), len(call.args)))):
@@ -95,24 +95,24 @@ def without_parameters(
 def with_values(node: ast.stmt, values: Mapping[str, ast.expr]) -> ast.stmt:
     """A statement with values in the place of names that are read, changed in place."""
     made = _Values(values).visit(node)
-    for part in ast.walk(made):
+    for part in walk(made):
         if isinstance(part, ast.expr) and not hasattr(part, "lineno"):
             ast.copy_location(part, node)
     return made
 
 
-class _Values(ast.NodeTransformer):
+class _Values(NodeTransformer):
     def __init__(self, values: Mapping[str, ast.expr]):
         self.values = values
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         value = self.values.get(node.id) if isinstance(node.ctx, ast.Load) else None
-        return copy.deepcopy(value) if value is not None else node
+        return cloned(value) if value is not None else node
 
 
 def stored_names(node: ast.stmt) -> Iterator[str]:
     """The names that a statement binds."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             yield part.id
 

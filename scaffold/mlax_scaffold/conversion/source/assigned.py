@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 _MAKERS = ("__init__", "setup")
 
@@ -15,7 +16,7 @@ def assigned_in_calls(node: ast.AST) -> set[str]:
         attribute
         for method in getattr(node, "body", [])
         if isinstance(method, ast.FunctionDef) and method.name not in _MAKERS
-        for part in ast.walk(method)
+        for part in walk(method)
         if (attribute := _assigned(part))
     }
 

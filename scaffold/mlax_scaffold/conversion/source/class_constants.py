@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.source.trees import literal
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 
 def without_class_constants(tree: ast.Module) -> None:
     """Write them where they are read, in place; what is read by the class of an object is the object's."""
     stored = {
         part.attr
-        for part in ast.walk(tree)
+        for part in walk(tree)
         if isinstance(part, ast.Attribute)
         if _of_class(part.value) and not isinstance(part.ctx, ast.Load)
     }
@@ -24,7 +24,7 @@ def without_class_constants(tree: ast.Module) -> None:
         if isinstance(node, ast.ClassDef)
         for place, value in constants_of(node).items()
     }
-    changed = {place for part in ast.walk(tree) if (place := _changed(part))}
+    changed = {place for part in walk(tree) if (place := _changed(part))}
     known = {place: value for place, value in known.items() if place not in changed}
     if known:
         _Reads(known).visit(tree)
@@ -44,13 +44,13 @@ def _in_defaults(tree: ast.Module, known: Mapping[tuple[str, str], ast.expr]) ->
                 given.kw_defaults = [d and names.visit(d) for d in given.kw_defaults]
 
 
-class _Names(ast.NodeTransformer):
+class _Names(NodeTransformer):
     def __init__(self, known: Mapping[str, ast.expr]):
         self.known = known
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         value = self.known.get(node.id)
-        return ast.copy_location(copy.deepcopy(value), node) if value else node
+        return ast.copy_location(cloned(value), node) if value else node
 
 
 def _changed(node: ast.AST) -> tuple[str, str] | None:
@@ -79,7 +79,7 @@ def _of_class(node: ast.expr) -> bool:
     return ast.unparse(node) in ("type(self)", "self.__class__")
 
 
-class _Own(ast.NodeTransformer):
+class _Own(NodeTransformer):
     """Reads `type(self).scale` as `self.scale`, unless some line sets it for all objects."""
 
     def __init__(self, stored: set[str]):
@@ -93,7 +93,7 @@ class _Own(ast.NodeTransformer):
         return node
 
 
-class _Reads(ast.NodeTransformer):
+class _Reads(NodeTransformer):
     def __init__(self, known: Mapping[tuple[str, str], ast.expr]):
         self.known = known
 
@@ -103,4 +103,4 @@ class _Reads(ast.NodeTransformer):
         value = self.known.get((owner, node.attr))
         if value is None or not isinstance(node.ctx, ast.Load):
             return node
-        return ast.copy_location(copy.deepcopy(value), node)
+        return ast.copy_location(cloned(value), node)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ from mlax_scaffold.conversion.source.trees import (
     self_attribute,
     without_docstring,
 )
+from mlax_scaffold.conversion.source.walking import cloned
 
 
 @dataclass
@@ -91,7 +91,7 @@ def properties_of(origin: Origin, kind: str) -> dict[str, ast.expr]:
         parts = {k: expression(f"self.{k}") for k in known}
         for attribute, value in _kept(start):
             if attribute not in known and names(value) <= {*known, "int", "float"}:
-                found[attribute] = replaced(copy.deepcopy(value), parts)
+                found[attribute] = replaced(cloned(value), parts)
     for part in node.body if node is not None else ():
         if not isinstance(part, ast.FunctionDef):
             continue

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.walking import walk
+
 _TAKES = frozenset(
     (
         *("range", "arange", "zeros", "ones", "eye", "linspace", "empty", "full"),
@@ -15,7 +17,7 @@ _TAKES = frozenset(
 def counts(function: ast.FunctionDef, argument: str) -> bool:
     """Whether an argument is a number: a size of arrays is made of it, and nothing of it is read."""
     found = False
-    for part in ast.walk(function):
+    for part in walk(function):
         match part:
             case (
                 ast.Attribute(value=ast.Name(id=title))
@@ -48,7 +50,7 @@ def _numbers(node: ast.expr) -> list[str]:
 
 def indexes(function: ast.FunctionDef, argument: str) -> bool:
     """Whether an argument holds indices: elements of something else are taken at its places."""
-    return any(_takes_at(part, argument) for part in ast.walk(function))
+    return any(_takes_at(part, argument) for part in walk(function))
 
 
 def _takes_at(node: ast.AST, argument: str) -> bool:

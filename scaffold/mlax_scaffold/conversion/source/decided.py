@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.known_values import Known, truth
+from mlax_scaffold.conversion.source.walking import NodeTransformer
 
 
-class Decided(ast.NodeTransformer):
+class Decided(NodeTransformer):
     """Statements with what is known in place, and without what is not reached then."""
 
     def __init__(self, known: Known):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
+
 
 def without_deletions(tree: ast.Module) -> None:
     """Take `del name` out of the functions of a file, in place."""
-    for function in ast.walk(tree):
+    for function in walk(tree):
         if isinstance(function, ast.FunctionDef):
-            for part in ast.walk(function):
+            for part in walk(function):
                 for field in ("body", "orelse", "finalbody"):
                     body = getattr(part, field, None)
                     if isinstance(body, list) and any(map(_deletes, body)):
@@ -21,12 +23,12 @@ def without_deletions(tree: ast.Module) -> None:
 
 def without_annotations(tree: ast.Module) -> None:
     """Write `grid: torch.Tensor = self.grid` of a function without its annotation, in place."""
-    for function in ast.walk(tree):
+    for function in walk(tree):
         if isinstance(function, ast.FunctionDef):
             function.body = [_Plain().visit(part) for part in function.body]
 
 
-class _Plain(ast.NodeTransformer):
+class _Plain(NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
         return node
 
@@ -40,10 +42,10 @@ class _Plain(ast.NodeTransformer):
 def without_reversals(tree: ast.Module) -> None:
     """Write `sizes.reverse()` as `sizes = sizes[::-1]`, in place."""
     _Reversals().visit(tree)
-    ast.fix_missing_locations(tree)
+    located(tree)
 
 
-class _Reversals(ast.NodeTransformer):
+class _Reversals(NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         match node.value:
             case ast.Call(
@@ -56,7 +58,7 @@ class _Reversals(ast.NodeTransformer):
 
 def without_tuple_statements(tree: ast.Module) -> None:
     """Write `a.append(x), b.append(y)`, `self.a, self.b = a, b` and the like as several statements."""
-    for part in ast.walk(tree):
+    for part in walk(tree):
         for field in ("body", "orelse"):
             body = getattr(part, field, None)
             if isinstance(body, list):

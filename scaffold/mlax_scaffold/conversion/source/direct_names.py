@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.trees import is_name, literal
+from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _BUILTIN = {
     "__getattr__": "getattr",
@@ -28,11 +29,11 @@ def _without_hasattr(node: ast.ClassDef) -> None:
     """Tell whether an object has an attribute: always, or under a condition, where it is None otherwise."""
     methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
     start = methods.get("__init__")
-    calls = [p for p in ast.walk(node) if isinstance(p, ast.Call)]
+    calls = [p for p in walk(node) if isinstance(p, ast.Call)]
     if start is None or any(map(_adds, calls)):
         return
     always = {_set(t) for s in start.body for t in getattr(s, "targets", [])}
-    inside = {_set(p) for p in ast.walk(start)}
+    inside = {_set(p) for p in walk(start)}
     if not node.bases or any(is_name(b, "object") for b in node.bases):
         return
     for method in methods.values():
@@ -56,7 +57,7 @@ def _adds(call: ast.Call) -> bool:
 _ADDS = ("register_buffer", "register_parameter", "add_module", "setattr", "update")
 
 
-class _Has(ast.NodeTransformer):
+class _Has(NodeTransformer):
     def __init__(self, always: set[str], inside: set[str]):
         self.always, self.inside = always, inside
 
@@ -72,7 +73,7 @@ class _Has(ast.NodeTransformer):
                 if said in self.inside:
                     own = ast.Attribute(ast.Name("self", ast.Load()), said, ast.Load())
                     made = ast.Compare(own, [ast.IsNot()], [ast.Constant(None)])
-                    return ast.fix_missing_locations(ast.copy_location(made, node))
+                    return located(ast.copy_location(made, node))
         return node
 
 
@@ -86,7 +87,7 @@ def attribute_named(node: ast.expr) -> ast.Attribute | None:
     return None
 
 
-class _Names(ast.NodeTransformer):
+class _Names(NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         match node.func:
@@ -107,7 +108,7 @@ class _Names(ast.NodeTransformer):
                     read = ast.Name("getattr", ast.Load())
                     made = ast.Call(read, [owner, node.slice], [])
                     named = attribute_named(made) or made
-                    return ast.fix_missing_locations(ast.copy_location(named, node))
+                    return located(ast.copy_location(named, node))
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
@@ -121,5 +122,5 @@ class _Names(ast.NodeTransformer):
                     owner = ast.Name("self", ast.Load())
                     target = ast.Attribute(owner, said, ast.Store())
                     made = ast.copy_location(ast.Assign([target], value), node)
-                    return ast.fix_missing_locations(made)
+                    return located(made)
         return node

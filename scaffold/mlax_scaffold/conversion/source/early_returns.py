@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.walking import located, walk
+
 
 def without_early_returns(tree: ast.Module) -> None:
     """Write them so, in place."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == "__init__":
             node.body = _straight(node.body) or [ast.Pass()]
-    ast.fix_missing_locations(tree)
+    located(tree)
 
 
 def _straight(body: list[ast.stmt]) -> list[ast.stmt]:

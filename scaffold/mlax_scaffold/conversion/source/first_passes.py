@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Mapping, Sequence
 
 from mlax_scaffold.conversion.source.trees import (
@@ -17,6 +16,7 @@ from mlax_scaffold.conversion.source.trees import (
     targets,
     visited,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
 
 def first_pass(
@@ -123,10 +123,10 @@ def _locals(setup: Sequence[ast.stmt]) -> dict[str, ast.expr]:
 
 def with_elements(node: ast.expr, before: Mapping[str, ast.expr]) -> ast.expr:
     """An expression with the elements that lists begin with in the place of their indices: `dims[0]`."""
-    return visited(_Elements(before), copy.deepcopy(node))
+    return visited(_Elements(before), cloned(node))
 
 
-class _Elements(ast.NodeTransformer):
+class _Elements(NodeTransformer):
     def __init__(self, before: Mapping[str, ast.expr]):
         self.before = before
 
@@ -141,7 +141,7 @@ class _Elements(ast.NodeTransformer):
             first = of_comprehension(listed.generators)
             return folded(replaced(listed.elt, first)) if first else node
         if isinstance(at, int) and 0 <= at < len(elements):
-            return copy.deepcopy(elements[at])
+            return cloned(elements[at])
         return node
 
 
@@ -201,7 +201,7 @@ def _either(
     return ast.IfExp(test, one, other)
 
 
-class _Decide(ast.NodeTransformer):
+class _Decide(NodeTransformer):
     """Takes the side of a choice that literals decide."""
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:

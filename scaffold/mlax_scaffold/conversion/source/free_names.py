@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from mlax_scaffold.conversion.source.walking import walk
+
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
@@ -19,13 +21,13 @@ def free_names(node: ast.AST) -> set[str]:
         else:
             outside += node.decorator_list
             inside, bound = _free(node.body), bound_by(node.body)
-        bound |= {a.arg for a in ast.walk(given) if isinstance(a, ast.arg)}
+        bound |= {a.arg for a in walk(given) if isinstance(a, ast.arg)}
         return _free(outside) | (inside - bound)
     if isinstance(node, _COMPREHENSIONS):
         bound = {
             part.id
             for generator in node.generators
-            for part in ast.walk(generator.target)
+            for part in walk(generator.target)
             if isinstance(part, ast.Name)
         }
         # The first source stands outside: `[x for x in x]`.

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute, targets
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def calls_of(
@@ -24,7 +25,7 @@ def calls_of(
             if not isinstance(method, ast.FunctionDef) or method.name in gone:
                 continue
             known = held | {*_locals(method, held, title)}
-            for part in ast.walk(method):
+            for part in walk(method):
                 if isinstance(part, ast.Call) and _is_of(part.func, known, title):
                     yield method, part
 
@@ -40,27 +41,27 @@ def given_at(part: ast.Call, call: ast.FunctionDef, parameter: str) -> ast.expr 
 
 def _held(owner: ast.ClassDef, title: str) -> Iterator[str]:
     """The attributes that hold what the class makes, as they are read."""
-    for part in ast.walk(owner):
+    for part in walk(owner):
         match part:
             case ast.Assign(targets=[target], value=value) if (
                 attribute := self_attribute(target)
             ):
-                if any(is_name(p, title) for p in ast.walk(value)):
+                if any(is_name(p, title) for p in walk(value)):
                     yield f"self.{attribute}"
             case ast.Call(func=ast.Attribute(value=filled, attr="append"), args=[one]):
-                if any(is_name(p, title) for p in ast.walk(one)):
+                if any(is_name(p, title) for p in walk(one)):
                     yield ast.unparse(filled)
 
 
 def _locals(method: ast.FunctionDef, held: set[str], title: str) -> Iterator[str]:
     """The names under which a method has such layers."""
-    for part in ast.walk(method):
+    for part in walk(method):
         match part:
             case (
                 ast.For(target=target, iter=source)
                 | ast.comprehension(target=target, iter=source)
             ):
-                parts = (p for p in ast.walk(source) if isinstance(p, ast.expr))
+                parts = (p for p in walk(source) if isinstance(p, ast.expr))
                 if {ast.unparse(p) for p in parts} & held:
                     yield from targets(target)
             case ast.Assign(targets=[ast.Name(id=local)], value=ast.Call() as value):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from mlax_scaffold.conversion.source.trees import (
     replaced,
     self_attribute,
 )
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 from mlax_scaffold.model.arithmetic import BINARY, COMPARE
 
 MOST = 256
@@ -28,7 +28,7 @@ _COMPUTED: Mapping[str, Callable[..., object]] = {
 _KINDS = {"int": int, "float": float, "str": str, "list": list, "tuple": tuple}
 
 
-class Known(ast.NodeTransformer):
+class Known(NodeTransformer):
     """Writes what is known in place."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Known(ast.NodeTransformer):
 
     def value(self, node: ast.expr) -> ast.expr:
         """The expression with all that is known written in it."""
-        made = self.visit(copy.deepcopy(node))
+        made = self.visit(cloned(node))
         return ast.copy_location(made, node)
 
     # Names.
@@ -55,12 +55,12 @@ class Known(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         known = self.names.get(node.id) if isinstance(node.ctx, ast.Load) else None
-        return copy.deepcopy(known) if known is not None else node
+        return cloned(known) if known is not None else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         known = self.attributes.get(self_attribute(node) or "")
         if known is not None and isinstance(node.ctx, ast.Load):
-            return copy.deepcopy(known)
+            return cloned(known)
         self.generic_visit(node)
         known = self.read(node) if isinstance(node.ctx, ast.Load) else None
         return known if known is not None else node
@@ -85,9 +85,7 @@ class Known(ast.NodeTransformer):
             return ast.List([*left, *right], ast.Load())
         count = literal(node.right)
         if isinstance(node.op, ast.Mult) and left is not None and type(count) is int:
-            return ast.List(
-                [copy.deepcopy(e) for _ in range(count) for e in left], ast.Load()
-            )
+            return ast.List([cloned(e) for _ in range(count) for e in left], ast.Load())
         operate = BINARY.get(type(node.op))
         return computed(operate, [node.left, node.right]) or folded(node)
 
@@ -219,7 +217,7 @@ class Known(ast.NodeTransformer):
                     bound_here = {
                         n.id
                         for g in node.generators
-                        for n in ast.walk(g.target)
+                        for n in walk(g.target)
                         if isinstance(n, ast.Name)
                     }
                     self._without(bound_here, node)
@@ -320,9 +318,7 @@ class Known(ast.NodeTransformer):
             case "len" if whole:
                 return ast.Constant(len(known[0]))
             case "map" if len(given) == 2 and given[1] is not None:
-                calls = [
-                    ast.Call(copy.deepcopy(node.args[0]), [e], []) for e in given[1]
-                ]
+                calls = [ast.Call(cloned(node.args[0]), [e], []) for e in given[1]]
                 return ast.List([self.visit(c) for c in calls], ast.Load())
             case "callable" if len(node.args) == 1:
                 number = isinstance(

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.trees import (
     expression,
     is_name,
 )
+from mlax_scaffold.conversion.source.walking import cloned
 
 
 def iterated_over(node: ast.For, last: ast.expr) -> ast.expr | None:
     """What a loop goes over, where an expression is its element."""
     if is_name(last, ast.unparse(node.target)):
-        return copy.deepcopy(node.iter)
+        return cloned(node.iter)
     if (
         isinstance(node.iter, ast.Call)
         and is_name(node.iter.func, "enumerate")
         and isinstance(node.target, ast.Tuple)
         and is_name(last, ast.unparse(node.target.elts[1]))
     ):
-        return copy.deepcopy(node.iter.args[0])
+        return cloned(node.iter.args[0])
     return None
 
 

@@ -8,6 +8,7 @@ from mlax_scaffold.conversion.source.arguments_of import given_to
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import reached, self_attribute
+from mlax_scaffold.conversion.source.walking import walk
 
 
 def used_by(origin: Origin, thing: str) -> set[str]:
@@ -52,11 +53,11 @@ def uncalled(origin: Origin, of: ast.ClassDef | None = None) -> set[str]:
     others |= _misfits(origin, methods)
     while True:
         inside = others | {
-            id(p) for m in methods if m.name in found for p in ast.walk(m) if p is not m
+            id(p) for m in methods if m.name in found for p in walk(m) if p is not m
         }
         read = {
             p.attr
-            for p in ast.walk(origin.tree)
+            for p in walk(origin.tree)
             if isinstance(p, ast.Attribute) and id(p) not in inside
         }
         # Calls that are read already have the names that methods of a spec have.
@@ -74,7 +75,7 @@ def _misfits(origin: Origin, methods: list[ast.FunctionDef]) -> set[int]:
         plain.setdefault(method.name, []).append(method)
     calls = [
         p
-        for p in ast.walk(origin.tree)
+        for p in walk(origin.tree)
         if isinstance(p, ast.Call)
         and isinstance(p.func, ast.Attribute)
         and p.func.attr in plain
@@ -103,7 +104,7 @@ def _other_reads(origin: Origin, of: ast.ClassDef) -> set[int]:
         for method in node.body:
             if not isinstance(method, ast.FunctionDef):
                 continue
-            for part in ast.walk(method):
+            for part in walk(method):
                 apart = not related and self_attribute(part) is not None
                 again = isinstance(part, ast.Attribute) and part.attr == method.name
                 found |= {id(part)} if apart or again else set()

@@ -21,6 +21,7 @@ from mlax_scaffold.conversion.source.direct_names import without_direct_names
 from mlax_scaffold.conversion.source.early_returns import without_early_returns
 from mlax_scaffold.conversion.source.skipped_passes import without_skipped_passes
 from mlax_scaffold.conversion.source.spread_keywords import without_spread_keywords
+from mlax_scaffold.conversion.source.walking import walk
 from mlax_scaffold.errors import UsageError
 from mlax_scaffold.spelling import did_you_mean
 
@@ -85,7 +86,7 @@ class Origin:
     def imports(self) -> Mapping[str, str]:
         """What each imported name stands for, in full."""
         found: dict[str, str] = {}
-        for node in ast.walk(self.tree):
+        for node in walk(self.tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     top = alias.name.partition(".")[0]
@@ -162,7 +163,7 @@ class Origin:
         if start is None or call is None:
             return False
         given = [a.arg for a in start.args.args[1:]]
-        used = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
+        used = {n.id for n in walk(call) if isinstance(n, ast.Name)}
         bodies = [call, *(self.functions[f] for f in used if f in self.functions)]
         text = "\n".join(map(ast.unparse, bodies))
         draws = ".bernoulli_(" in text or "torch.rand(" in text

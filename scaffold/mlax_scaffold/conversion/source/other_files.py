@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from mlax_scaffold.conversion.source.walking import walk
 from mlax_scaffold.reader.remedies.foreign import LIBRARIES
 
 _DEPTH = 6
@@ -104,7 +105,7 @@ class _File:
         """The imports of the file, those in functions and conditions as well."""
         return [
             _Import(node, alias, self._file(node))
-            for node in ast.walk(self.tree)
+            for node in walk(self.tree)
             if isinstance(node, ast.Import | ast.ImportFrom)
             for alias in node.names
         ]
@@ -156,7 +157,7 @@ def _bound(node: ast.stmt) -> Iterator[str]:
             yield title
         case ast.Assign(targets=targets):
             for target in targets:
-                yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+                yield from (n.id for n in walk(target) if isinstance(n, ast.Name))
         case ast.AnnAssign(target=ast.Name(id=title)):
             yield title
 
@@ -189,7 +190,7 @@ class _Reach:
             taken = {*self.main.defined, *self.imports, *self.found.values()}
             self.doubtful |= here in taken or here != title
         for node in file.defined.get(title, ()):
-            for part in ast.walk(node):
+            for part in walk(node):
                 if isinstance(part, ast.Name):
                     self._name(file, part.id)
         if not own:

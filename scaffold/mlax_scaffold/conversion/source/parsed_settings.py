@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from mlax_scaffold.conversion.source.config_classes import Setting
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal
+from mlax_scaffold.conversion.source.walking import walk
 
 _HOLDERS = ("Namespace", "SimpleNamespace", "EasyDict", "edict", "AttrDict", "Munch")
 _CALLED = re.compile(
@@ -27,7 +28,7 @@ _TYPES = ("int", "float", "str", "bool")
 def parsed_settings(origin: Origin) -> dict[str, Setting]:
     """The settings that a file parses, or that an object of no class of its own holds, in order."""
     found: dict[str, Setting] = {}
-    for part in ast.walk(origin.tree):
+    for part in walk(origin.tree):
         if not isinstance(part, ast.Call):
             continue
         last = getattr(part.func, "attr", getattr(part.func, "id", ""))
@@ -67,7 +68,7 @@ def entries_of(node: ast.expr | None) -> dict[str, ast.expr]:
 
 def _asked(origin: Origin) -> Iterator[tuple[str, ast.expr]]:
     """The settings that are compared with texts, `args.norm == "batch"`, in the order of the file."""
-    parts = [p for p in ast.walk(origin.tree) if isinstance(p, ast.Compare)]
+    parts = [p for p in walk(origin.tree) if isinstance(p, ast.Compare)]
     for part in sorted(parts, key=lambda p: (p.lineno, p.col_offset)):
         match part:
             case ast.Compare(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.trees import literal, negated
+from mlax_scaffold.conversion.source.walking import located
 
 
 def refusal(raised: ast.Raise, test: ast.expr) -> ast.Raise:
@@ -14,7 +15,7 @@ def refusal(raised: ast.Raise, test: ast.expr) -> ast.Raise:
     """
     message = _message(raised.exc) or ast.Constant(told_test(_contrary(test)))
     call = ast.Call(ast.Name("ValueError", ast.Load()), [message], [])
-    return ast.fix_missing_locations(ast.copy_location(ast.Raise(call), raised))
+    return located(ast.copy_location(ast.Raise(call), raised))
 
 
 def _message(error: ast.expr | None) -> ast.expr | None:

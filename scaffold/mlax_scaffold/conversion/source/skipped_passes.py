@@ -6,22 +6,22 @@ So is a `break` in the last pass of a loop over `range(n)` or `enumerate(sizes)`
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.trees import negated
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _CALLS = ("forward", "__call__", "call", "apply")
 
 
 def without_skipped_passes(tree: ast.Module) -> None:
     """Write them so, in place."""
-    for owner in ast.walk(tree):
+    for owner in walk(tree):
         for node in owner.body if isinstance(owner, ast.ClassDef) else ():
             if isinstance(node, ast.FunctionDef) and node.name not in _CALLS:
-                for part in ast.walk(node):
+                for part in walk(node):
                     if isinstance(part, ast.For):
                         part.body = _straight(part, part.body) or [ast.Pass()]
-    ast.fix_missing_locations(tree)
+    located(tree)
 
 
 def _straight(loop: ast.For, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -57,7 +57,7 @@ def _ends_last(loop: ast.For, test: ast.expr, end: ast.stmt) -> bool:
             ast.Tuple(elts=[ast.Name(id=index), _]),
             ast.Call(func=ast.Name(id="enumerate"), args=[over]),
         ):
-            count = ast.Call(ast.Name("len", ast.Load()), [copy.deepcopy(over)], [])
+            count = ast.Call(ast.Name("len", ast.Load()), [cloned(over)], [])
         case _:
             return False
     match test:

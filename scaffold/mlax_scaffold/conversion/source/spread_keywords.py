@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.source.trees import literal
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def without_spread_keywords(tree: ast.Module) -> None:
     """Write the keywords into the calls, in place; what a dictionary is else used for stays."""
     outer = _dictionaries(tree.body)
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    functions = [n for n in walk(tree) if isinstance(n, ast.FunctionDef)]
     for function in functions:
-        own = _dictionaries(list(ast.walk(function)))
+        own = _dictionaries(list(walk(function)))
         hidden = _stored(function) - set(own)
         known = {k: v for k, v in outer.items() if k not in hidden} | own
         if not known:
@@ -23,7 +28,7 @@ def without_spread_keywords(tree: ast.Module) -> None:
         for place in own:
             if not _read(function, place):
                 _without(function, place)
-    ast.fix_missing_locations(tree)
+    located(tree)
 
 
 def _dictionaries(nodes: list[ast.stmt] | list[ast.AST]) -> dict[str, ast.Dict]:
@@ -58,7 +63,7 @@ def _dictionary(node: ast.expr) -> ast.Dict | None:
     return node if all(isinstance(t, str) and t.isidentifier() for t in texts) else None
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(NodeTransformer):
     def __init__(self, known: Mapping[str, ast.Dict]):
         self.known = known
 
@@ -72,7 +77,7 @@ class _Calls(ast.NodeTransformer):
                 keywords.append(keyword)
                 continue
             for key, value in zip(held.keys, held.values, strict=True):
-                made = ast.keyword(str(literal(key)), copy.deepcopy(value))
+                made = ast.keyword(str(literal(key)), cloned(value))
                 keywords.append(ast.copy_location(made, keyword))
         node.keywords = keywords
         return node
@@ -82,7 +87,7 @@ def _stored(function: ast.FunctionDef) -> set[str]:
     given = (*function.args.args, *function.args.kwonlyargs)
     return {a.arg for a in given} | {
         n.id
-        for n in ast.walk(function)
+        for n in walk(function)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
 
@@ -90,12 +95,12 @@ def _stored(function: ast.FunctionDef) -> set[str]:
 def _read(function: ast.FunctionDef, place: str) -> bool:
     return any(
         isinstance(n, ast.Name) and n.id == place and isinstance(n.ctx, ast.Load)
-        for n in ast.walk(function)
+        for n in walk(function)
     )
 
 
 def _without(function: ast.FunctionDef, place: str) -> None:
-    for part in ast.walk(function):
+    for part in walk(function):
         for field in ("body", "orelse"):
             body = getattr(part, field, None)
             if not isinstance(body, list):

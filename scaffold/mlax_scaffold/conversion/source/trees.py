@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    NodeVisitor,
+    cloned,
+    walk,
+)
 from mlax_scaffold.model.arithmetic import COMPARE
 
 ARRAY = "_array_"
@@ -32,7 +37,7 @@ def marked(text: str, **parts: ast.expr) -> ast.expr:
     """The expression of a text whose modules, and whose words `word_...`, are marked as such."""
     words = {
         n.id: name("@word:" + n.id.removeprefix("word_"))
-        for n in ast.walk(ast.parse(text))
+        for n in walk(ast.parse(text))
         if isinstance(n, ast.Name) and n.id.startswith("word_")
     }
     return expression(text, **{**_MODULES, **words, **parts})
@@ -48,7 +53,7 @@ _MODULES = {
 }
 
 
-def visited(visitor: ast.NodeVisitor, node: ast.expr) -> ast.expr:
+def visited(visitor: NodeVisitor, node: ast.expr) -> ast.expr:
     """What a visitor makes of an expression, which is one, too."""
     made = visitor.visit(node)
     assert isinstance(made, ast.expr)
@@ -57,14 +62,14 @@ def visited(visitor: ast.NodeVisitor, node: ast.expr) -> ast.expr:
 
 def replaced(node: ast.expr, parts: Mapping[str, ast.expr]) -> ast.expr:
     """An expression with others in the place of names."""
-    return Names(parts).visit(copy.deepcopy(node))
+    return Names(parts).visit(cloned(node))
 
 
 def with_names(node: ast.stmt, parts: Mapping[str, ast.expr]) -> ast.stmt:
     """A statement with expressions in the place of names; calls of functions are written out."""
     made = Names(parts).visit(node)
 
-    class Reduce(ast.NodeTransformer):
+    class Reduce(NodeTransformer):
         def visit_Call(self, node: ast.Call) -> ast.expr:
             self.generic_visit(node)
             func = node.func
@@ -78,7 +83,7 @@ def with_names(node: ast.stmt, parts: Mapping[str, ast.expr]) -> ast.stmt:
     return Reduce().visit(made)
 
 
-class Names(ast.NodeTransformer):
+class Names(NodeTransformer):
     """Puts expressions in the place of names; keywords of calls stay."""
 
     def __init__(self, parts: Mapping[str, ast.expr]):
@@ -88,7 +93,7 @@ class Names(ast.NodeTransformer):
         part = self.parts.get(node.id)
         if part is None:
             return node
-        made = copy.deepcopy(part)
+        made = cloned(part)
         if isinstance(made, ast.Name):
             made.ctx = node.ctx
             if hasattr(node, "rank"):
@@ -97,7 +102,7 @@ class Names(ast.NodeTransformer):
         return made
 
 
-class Removing(ast.NodeTransformer):
+class Removing(NodeTransformer):
     """Takes out what its methods return None for; a block that nothing is left of is `pass`."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
@@ -151,7 +156,7 @@ def literal(node: ast.AST | list[ast.expr] | None) -> object:
 
 def names(node: ast.AST) -> set[str]:
     """The names that are read or bound in a tree."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def reached(known: Mapping[str, ast.AST], start: Iterable[str]) -> set[str]:
@@ -173,7 +178,7 @@ def same(left: ast.AST, right: ast.AST) -> bool:
 
 def targets(node: ast.AST) -> Iterator[str]:
     """The names that a target of an assignment binds."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
             yield part.id
 
@@ -203,7 +208,7 @@ def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
 def folded(node: ast.expr) -> ast.expr:
     """Arithmetic of literals, computed; and what multiplying by one or adding zero leaves."""
 
-    class Fold(ast.NodeTransformer):
+    class Fold(NodeTransformer):
         def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
             self.generic_visit(node)
             left, right = literal(node.left), literal(node.right)
@@ -252,7 +257,7 @@ def folded(node: ast.expr) -> ast.expr:
                 return constant(-value)
             return node
 
-    return Fold().visit(copy.deepcopy(node))
+    return Fold().visit(cloned(node))
 
 
 def _multiplies(node: ast.expr, by: ast.expr) -> bool:
@@ -330,7 +335,7 @@ def both(left: ast.expr | None, right: ast.expr | None) -> ast.expr | None:
     parts = left.values if _is_and(left) else [left]  # type: ignore[attr-defined]
     if any(same(part, right) for part in parts):
         return left
-    return ast.BoolOp(ast.And(), [copy.deepcopy(left), copy.deepcopy(right)])
+    return ast.BoolOp(ast.And(), [cloned(left), cloned(right)])
 
 
 def _is_and(node: ast.expr) -> bool:
@@ -344,7 +349,7 @@ def is_layer(call: ast.Call) -> bool:
     )
 
 
-class AsLocal(ast.NodeTransformer):
+class AsLocal(NodeTransformer):
     """Reads an attribute of self as a local."""
 
     def __init__(self, attribute: str, local: str):

@@ -11,6 +11,7 @@ from mlax_scaffold.conversion.source.trees import (
     name,
     negated,
 )
+from mlax_scaffold.conversion.source.walking import walk
 
 TRAINING = (
     *("train", "training", "is_training", "is_train", "enable_dropout", "update_stats"),
@@ -54,7 +55,7 @@ def is_key(function: ast.FunctionDef, given: str) -> bool:
     """Whether a parameter holds a PRNG key: by its name, and unless it is reckoned with."""
     if given not in KEYS:
         return False
-    for part in ast.walk(function):
+    for part in walk(function):
         sides: list[ast.AST] = []
         if isinstance(part, ast.BinOp):
             sides = [part.left, part.right]

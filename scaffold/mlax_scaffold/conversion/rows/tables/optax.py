@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.rows.rows import Row
 from mlax_scaffold.conversion.rows.tables.optax_adaptive import ADAPTIVE
 from mlax_scaffold.conversion.rows.tables.optax_aliases import ALIASES
 from mlax_scaffold.conversion.rows.tables.optax_transformations import TRANSFORMATIONS
+from mlax_scaffold.conversion.source.walking import walk
 
 
 @cache
@@ -18,7 +19,7 @@ def transformations() -> dict[str, ast.FunctionDef]:
     for node in ast.parse(TRANSFORMATIONS + ADAPTIVE + ALIASES).body:
         assert isinstance(node, ast.FunctionDef)
         # They stand in no file of the person's, and have no comments there.
-        for part in ast.walk(node):
+        for part in walk(node):
             if hasattr(part, "lineno"):
                 part.lineno = part.end_lineno = 0  # type: ignore[attr-defined]
             if isinstance(part, ast.Name) and part.id.startswith("word_"):
