@@ -291,6 +291,17 @@ def test_alignments_that_do_not_exist_have_infinite_losses_and_no_gradient():
     np.testing.assert_allclose(one, 2 * np.log(3.0), rtol=1e-12)
 
 
+def test_ctc_of_no_time_is_certain_of_no_symbol() -> None:
+    logits, labels = jnp.zeros((2, 0, 5)), jnp.ones((2, 3), int)
+    given = loss.ctc_loss(logits, labels, None, jnp.array([0, 1]))
+    np.testing.assert_array_equal(given, [0.0, jnp.inf])
+    # The same where all time is beyond the lengths.
+    late = loss.ctc_loss(
+        jnp.zeros((2, 4, 5)), labels, jnp.zeros(2, int), jnp.array([0, 1])
+    )
+    np.testing.assert_array_equal(late, given)
+
+
 _REGIONS = np.eye(4)[_RANDOM.integers(0, 4, size=(3, 6, 5))]
 _MAPS = _RANDOM.normal(size=(3, 6, 5, 4))
 

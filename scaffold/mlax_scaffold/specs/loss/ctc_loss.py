@@ -65,11 +65,9 @@ def ctc_loss(
 
     # Before the first position it is as if a blank had been left.
     places = jnp.arange(path.shape[1])
-    first = jnp.where(places < 2, logs[..., 0], -jnp.inf)
-    start = jnp.full_like(first, -jnp.inf).at[:, 0].set(0.0)
-    alphas = jnp.where(logit_lengths[:, None] > 0, first, start)
-    times = jnp.arange(1, logits.shape[1])
-    alphas, _ = scan(step, alphas, (times, jnp.moveaxis(logs, 2, 0)[1:]))
+    alphas = jnp.full_like(logs, -jnp.inf, shape=path.shape).at[:, 0].set(0.0)
+    times = jnp.arange(logits.shape[1])
+    alphas, _ = scan(step, alphas, (times, jnp.moveaxis(logs, 2, 0)))
     ends = (places - 2 * label_lengths[:, None] <= 0) & (
         places - 2 * label_lengths[:, None] >= -1
     )
