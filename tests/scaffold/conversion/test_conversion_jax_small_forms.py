@@ -473,6 +473,131 @@ class Thing(nn.Module):
     assert "pass" not in text
 
 
+def test_numbers_of_passes_that_nothing_reads_are_left_out():
+    code = """\
+class Thing(hk.Module):
+    def __init__(self, hidden: Sequence[int]):
+        super().__init__()
+        self.hidden = hidden
+
+    def __call__(self, x):
+        for i, size in enumerate(self.hidden):
+            x = hk.Linear(size, name=f"fc{i}")(x)
+        return x
+"""
+    text = converted(code, HAIKU).text
+    assert (
+        "for width, size in zip((self.in_features, *self.hidden), self.hidden)" in text
+    )
+
+
+def test_weights_of_layers_that_are_taken_apart_are_parts_of_the_list():
+    code = """\
+def thing(sizes):
+    def init(key):
+        keys = jax.random.split(key, len(sizes) - 1)
+        return [
+            {"w": jax.random.normal(k, (m, n)), "b": jnp.zeros(n)}
+            for k, m, n in zip(keys, sizes[:-1], sizes[1:])
+        ]
+
+    def apply(params, x):
+        *hidden, last = params
+        for layer in hidden:
+            x = jnp.tanh(x @ layer["w"] + layer["b"])
+        return x @ last["w"] + last["b"]
+
+    return init, apply
+"""
+    text = convert("thing.py", PLAIN + code, "thing", "FromThing").text
+    assert "hidden = self.layers[:-1]\n        last = self.layers[-1]" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "size"),
+    [
+        ("[]", "", "len(self.rates) * self.filters"),
+        ("[]", "outs.append(x)", "len(self.rates) * self.filters + self.in_channels"),
+        ("[x]", "", "len(self.rates) * self.filters + self.in_channels"),
+        (
+            "[]",
+            "outs.append(jnp.broadcast_to(pool, outs[0].shape))",
+            "len(self.rates) * self.filters + self.filters",
+        ),
+        ("[]", "if wide: outs.append(x)", "self.in_features"),
+    ],
+)
+def test_arrays_beside_those_that_a_loop_appends_are_joined_with_them(
+    before: str, after: str, size: str
+):
+    code = f"""\
+class Thing(nn.Module):
+    filters: int
+    rates: Sequence[int]
+
+    @nn.compact
+    def __call__(self, x, wide: bool = False):
+        pool = nn.Conv(self.filters, (1, 1))(jnp.mean(x, (1, 2), keepdims=True))
+        outs = {before}
+        for rate in self.rates:
+            outs.append(nn.Conv(self.filters, (3, 3), kernel_dilation=rate)(x))
+        {after}
+        y = jnp.concatenate(outs, axis=-1)
+        return nn.Dense(self.filters, name="project")(y)
+"""
+    text = converted(code, LINEN).text
+    assert f"self.project = Linear({size}, self.filters)" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("framework", ["linen", "nnx", "haiku"])
+def test_lists_of_sequences_are_lists_of_a_class_of_their_own(framework: str):
+    code, imports = {
+        "linen": (_LINEN_SEQUENCES, LINEN),
+        "nnx": (_NNX_SEQUENCES, NNX),
+        "haiku": (_HAIKU_SEQUENCES, HAIKU),
+    }[framework]
+    text = converted(code, imports).text
+    assert "class ThingHead(Layer):" in text
+    assert "ThingHead(self.dim" in text
+
+
+_LINEN_SEQUENCES = """\
+class Thing(nn.Module):
+    dim: int
+    sizes: Sequence[int]
+
+    def setup(self):
+        self.inner = nn.Dense(self.dim)
+        self.heads = [nn.Sequential([nn.Dense(self.dim), nn.relu, nn.Dense(s)]) for s in self.sizes]
+
+    def __call__(self, x):
+        x = self.inner(x)
+        return jnp.concatenate([head(x) for head in self.heads], axis=-1)
+"""
+_NNX_SEQUENCES = """\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, sizes: Sequence[int], *, rngs: nnx.Rngs):
+        self.heads = nnx.List([
+            nnx.Sequential(nnx.Linear(dim, dim, rngs=rngs), nnx.relu, nnx.Linear(dim, s, rngs=rngs))
+            for s in sizes
+        ])
+
+    def __call__(self, x):
+        return jnp.concatenate([head(x) for head in self.heads], axis=-1)
+"""
+_HAIKU_SEQUENCES = """\
+class Thing(hk.Module):
+    def __init__(self, dim: int, sizes: Sequence[int]):
+        super().__init__()
+        self.inner = hk.Linear(dim)
+        self.heads = [hk.Sequential([hk.Linear(dim), jax.nn.relu, hk.Linear(s)]) for s in sizes]
+
+    def __call__(self, x):
+        x = self.inner(x)
+        return jnp.concatenate([head(x) for head in self.heads], axis=-1)
+"""
+
+
 def test_an_input_whose_parts_are_read_by_their_names_is_a_dictionary():
     code = """\
 class Thing(nn.Module):

@@ -21,6 +21,7 @@ from mlax_scaffold.conversion.shapes.chosen_sizes import (
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.values import (
     Array,
+    Filled,
     Module,
     Number,
     Several,
@@ -79,20 +80,21 @@ class Bodies(Asserting):
                 ),
             ):
                 before = self.env.get(local)
-                begun = isinstance(before, Several) and not before.items
                 straight = self.loop is None and not self.conditions
                 if isinstance(before, Several) and straight and attr == "append":
                     self.env[local] = Several([*before.items, given])
                     return
                 self.filled.add(local)
                 self.env[local] = None
-                self.appended.pop(local, None)
-                if self.loop is not None and attr == "append" and given is not None:
-                    self.appended[local] = cloned(self.loop), given
-                    if begun:
-                        self.begun.add(local)
-                if not begun:
-                    self.begun.discard(local)
+                known = self.appended.pop(local, None)
+                if attr != "append" or given is None:
+                    return
+                if self.loop is not None:
+                    first = before.items if isinstance(before, Several) else None
+                    self.appended[local] = Filled(cloned(self.loop), given, first)
+                elif known is not None and straight:
+                    known.after.append(given)
+                    self.appended[local] = known
 
     def _expression(self, node: ast.Expr) -> list[ast.stmt]:
         """A statement that is a call, such as one that appends to a list."""

@@ -85,8 +85,11 @@ class Calling(Helping):
                 node.elts = [m for m, _ in made]
                 return node, Several([v for _, v in made])
             case ast.Subscript():
+                local = node.value.id if isinstance(node.value, ast.Name) else ""
                 node.value, value = self.value(node.value)
                 node.slice, index = self.value(node.slice)
+                if value is None and local in self.appended:
+                    return node, self.filled_item(local, literal(node.slice))
                 weight = self._is_weight(node.value)
                 named = isinstance(node.slice, ast.Name) and isinstance(value, Array)
                 if isinstance(index, Array) and (weight or named):

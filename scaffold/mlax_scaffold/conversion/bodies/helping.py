@@ -15,7 +15,14 @@ from mlax_scaffold.conversion.shapes.helper_dtypes import (
     with_dtype,
 )
 from mlax_scaffold.conversion.shapes.repeated_sizes import passes
-from mlax_scaffold.conversion.shapes.values import Array, Loop, Module, Number, Value
+from mlax_scaffold.conversion.shapes.values import (
+    Array,
+    Each,
+    Loop,
+    Module,
+    Number,
+    Value,
+)
 from mlax_scaffold.conversion.source.arguments_of import defaults_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.trees import (
@@ -209,33 +216,59 @@ class Helping(Applying):
         return None if names(made) & self.env.keys() else made
 
     def joined(self, node: ast.Call) -> Value:
-        """What joins the arrays of a list that one loop has filled, along an axis; None for all else."""
+        """What joins the arrays of a list that a loop has filled, along an axis; None for all else."""
         last = ast.unparse(node.func).rpartition(".")[2]
         if last not in ("concatenate", "stack") or not node.args:
             return None
         [first, *rest] = node.args
         local = first.id if isinstance(first, ast.Name) else ""
-        if local not in self.begun or local not in self.appended:
+        filled = self.appended.get(local)
+        if filled is None or filled.before is None:
             return None
-        loop, value = self.appended[local]
+        loop, value = filled.loop, filled.value
         count = self._count_told(passes(loop))
         places = [k.value for k in node.keywords if k.arg == "axis"] + rest
         at = literal(places[0]) if places else 0
         if not isinstance(value, Array) or count is None or not isinstance(at, int):
             return None
-        bound = {*targets(loop.target)}
-        if any(names(self.symbols.find(axis)) & bound for axis in value.axes):
+        if self._depends(value, loop):
             return None
+        beside = [*filled.before, *filled.after]
         axes = list(value.axes)
         if last == "stack":
             if value.lead:
                 return None
-            axes.insert(at if at >= 0 else len(axes) + 1 + at, count)
+            total = expression("n + b", n=count, b=ast.Constant(len(beside)))
+            axes.insert(at if at >= 0 else len(axes) + 1 + at, folded(total))
             return value.like(axes)
         if not -len(axes) <= at < (0 if value.lead else len(axes)):
             return None
+        sizes = [
+            self.symbols.axis(b, at) if isinstance(b, Array) else None for b in beside
+        ]
         axes[at] = folded(expression("n * a", n=count, a=axes[at]))
+        for size in sizes:
+            if size is None:
+                return None
+            axes[at] = folded(expression("a + b", a=axes[at], b=size))
         return value.like(axes)
+
+    def filled_item(self, local: str, place: object) -> Value:
+        """What stands at a place of a list that a loop has filled."""
+        filled = self.appended.get(local)
+        if filled is None or not isinstance(filled.value, Array):
+            return None
+        if filled.before and isinstance(place, int) and 0 <= place < len(filled.before):
+            return filled.before[place]
+        if filled.before or filled.after:
+            return None
+        alike = not self._depends(filled.value, filled.loop)
+        return Each(filled.value, alike=alike).other
+
+    def _depends(self, value: Array, loop: ast.For) -> bool:
+        """Whether the sizes of what a loop makes differ from pass to pass."""
+        bound = {*targets(loop.target)}
+        return any(names(self.symbols.find(axis)) & bound for axis in value.axes)
 
 
 def _by_default(function: ast.FunctionDef) -> dict[str, Value]:

@@ -235,9 +235,9 @@ class Looping(Repeating):
     def popped(self, local: str) -> Value:
         """What a loop takes off a list that another one filled, the last first."""
         before = self.appended.get(local)
-        if before is None or self.loop is None:
+        if before is None or before.after or self.loop is None:
             return None
-        filling, value = before
+        filling, value = before.loop, before.value
         turned = expression("reversed(s)", s=filling.iter)
         if not isinstance(value, Array) or not same(turned, self.loop.iter):
             return None

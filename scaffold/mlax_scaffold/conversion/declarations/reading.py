@@ -13,7 +13,7 @@ from mlax_scaffold.conversion.shapes.layer_shapes import LayerShapes
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.substituting import substituted
-from mlax_scaffold.conversion.shapes.values import Value
+from mlax_scaffold.conversion.shapes.values import Filled, Value
 
 Environment = dict[str, Value]
 
@@ -42,10 +42,8 @@ class Reading:
         self.counts: dict[str, int] = {}
         self.filled: set[str] = set()
         """Lists that the body appends to."""
-        self.appended: dict[str, tuple[ast.For, Value]] = {}
-        self.begun: set[str] = set()
-        """Lists that were empty before a loop filled them."""
-        """What a loop appends to a list, in each pass."""
+        self.appended: dict[str, Filled] = {}
+        """What loops append to lists."""
         self.depth = 0
         self.steps: dict[str, ast.FunctionDef] = {}
         """Functions that bodies define, until they are read."""

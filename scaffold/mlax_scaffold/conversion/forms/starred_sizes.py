@@ -1,4 +1,4 @@
-"""Several sizes that are taken apart, as parts of what they are taken from.
+"""Several sizes, or weights of several layers, that are taken apart, as parts of what they are taken from.
 
 *hidden, last = self.sizes
 for size in hidden:                becomes         for size in self.sizes[:-1]:
@@ -9,6 +9,7 @@ return nn.Dense(last)(x)                           return nn.Dense(self.sizes[-1
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
@@ -22,9 +23,12 @@ from mlax_scaffold.conversion.source.walking import located, walk
 
 
 def without_starred_sizes(origin: Origin) -> None:
-    """Write them so, in place: of fields of a class, and of what its constructor is given."""
+    """Write them so, in place: of fields of a class, and of what a constructor or a function is given."""
     if not origin.uses("jax"):
         return
+    for function in _functions(origin.tree):
+        taken = {a.arg for a in [*function.args.posonlyargs, *function.args.args]}
+        function.body = [s for p in function.body for s in _apart(p, set(), taken)]
     for node in origin.classes.values():
         start = method_of(node, "__init__")
         fields = {
@@ -47,6 +51,15 @@ def without_starred_sizes(origin: Origin) -> None:
                         made = [s for p in body for s in _apart(p, kept, named)]
                         setattr(part, field, _written(method, made) if kept else made)
     located(origin.tree)
+
+
+def _functions(node: ast.AST) -> Iterator[ast.FunctionDef]:
+    """The functions below a node that are methods of no class."""
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.FunctionDef):
+            yield part
+        if not isinstance(part, ast.ClassDef):
+            yield from _functions(part)
 
 
 def _written(method: ast.FunctionDef, body: list[ast.stmt]) -> list[ast.stmt]:

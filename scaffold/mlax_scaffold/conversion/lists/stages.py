@@ -7,7 +7,12 @@ import builtins
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import self_attribute, targets
+from mlax_scaffold.conversion.source.trees import (
+    expression,
+    replaced,
+    self_attribute,
+    targets,
+)
 from mlax_scaffold.conversion.source.vocabulary import LISTS
 from mlax_scaffold.conversion.source.walking import (
     NodeTransformer,
@@ -16,7 +21,14 @@ from mlax_scaffold.conversion.source.walking import (
     walk,
 )
 
-_SEQUENCE = "torch.nn.Sequential"
+_LINEN = "flax.linen.Sequential"
+_SEQUENCES = {
+    "torch.nn.Sequential": "forward",
+    "flax.nnx.Sequential": "__call__",
+    "haiku.Sequential": "__call__",
+    _LINEN: "__call__",
+}
+"""How each framework names a sequence of layers, and what calls a class of it."""
 
 
 def with_stages(
@@ -44,6 +56,8 @@ class _Stages(NodeTransformer):
         target = node.targets[0]
         place = self_attribute(target) or getattr(target, "id", "")
         self.place, before = place or self.place, self.place
+        if isinstance(node.value, ast.ListComp) and self.place:
+            node.value.elt = self._stage(node.value.elt, self.place)
         self.generic_visit(node)
         self.place = before
         return node
@@ -66,7 +80,7 @@ class _Stages(NodeTransformer):
         """The call of the class that stands for a sequence; anything else as it is."""
         if (
             not isinstance(node, ast.Call)
-            or self.origin.qualified(node.func) != _SEQUENCE
+            or (full := self.origin.qualified(node.func)) not in _SEQUENCES
             or not isinstance(node.func, ast.Attribute)
             or node.keywords
             or any(isinstance(a, ast.Starred) for a in node.args)
@@ -77,7 +91,10 @@ class _Stages(NodeTransformer):
         parameters = Parameters(self.origin, given)
         layers = [parameters.visit(cloned(a)) for a in node.args]
         sequence = ast.Call(cloned(node.func), layers, [])
-        self.found[title] = _class(title, place, node, list(given), sequence)
+        if full == _LINEN:
+            fields = {g: expression(f"self.{g}") for g in given}
+            sequence = replaced(sequence, fields)
+        self.found[title] = _class(title, place, node, full, list(given), sequence)
         made = ast.Call(ast.Name(title, ast.Load()), list(given.values()), [])
         return ast.copy_location(made, node)
 
@@ -137,16 +154,27 @@ class Parameters(NodeTransformer):
 
 
 def _class(
-    title: str, place: str, node: ast.Call, given: list[str], sequence: ast.Call
+    title: str,
+    place: str,
+    node: ast.Call,
+    full: str,
+    given: list[str],
+    sequence: ast.expr,
 ) -> ast.ClassDef:
     assert isinstance(node.func, ast.Attribute)
     base = ast.Attribute(cloned(node.func.value), "Module", ast.Load())
+    parameters = [f"    {field}: Any" for field in given]
+    begins = ["    def setup(self):"]
+    if full != _LINEN:
+        parameters = []
+        begins = [f"    def __init__({', '.join(['self', *given])}):"]
     lines = [
         f"class {title}:",
         f'    """One of `{place}`."""',
-        f"    def __init__({', '.join(['self', *given])}):",
+        *parameters,
+        *begins,
         "        self.layers = None",
-        "    def forward(self, x):",
+        f"    def {_SEQUENCES[full]}(self, x):",
         "        return self.layers(x)",
     ]
     [made] = ast.parse("\n".join(lines)).body

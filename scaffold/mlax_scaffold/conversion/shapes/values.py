@@ -214,6 +214,19 @@ class Each:
 
 
 @dataclass
+class Filled:
+    """A list that a loop fills."""
+
+    loop: ast.For
+    value: Value
+    """What each pass appends."""
+    before: list[Value] | None
+    """What stands before it; None where that is not known."""
+    after: list[Value] = field(default_factory=list)
+    """What is appended later, one by one."""
+
+
+@dataclass
 class Shape:
     """The shape of an array."""
 

@@ -27,17 +27,33 @@ def iterated_over(node: ast.For, last: ast.expr) -> ast.expr | None:
 
 def unnumbered(generator: ast.comprehension, used: set[str]) -> None:
     """A loop without the number of the pass, and without a name, where nothing uses it."""
-    source, target = generator.iter, generator.target
+    target = generator.target
     if isinstance(target, ast.Name) and target.id not in used:
         generator.target = ast.Name("_", ast.Store())
-    if (
-        isinstance(source, ast.Call)
-        and is_name(source.func, "enumerate")
-        and isinstance(target, ast.Tuple)
-        and isinstance(target.elts[0], ast.Name)
-        and target.elts[0].id not in used
-    ):
-        generator.iter, generator.target = source.args[0], target.elts[1]
+    match target, generator.iter:
+        case ast.Tuple(elts=targets), ast.Call(
+            func=ast.Name(id="zip"), args=sources
+        ) as zipped if len(targets) == len(sources):
+            both = [
+                _uncounted(*pair, used) for pair in zip(targets, sources, strict=True)
+            ]
+            target.elts, zipped.args = [t for t, _ in both], [s for _, s in both]
+        case _:
+            generator.target, generator.iter = _uncounted(
+                generator.target, generator.iter, used
+            )
+
+
+def _uncounted(
+    target: ast.expr, source: ast.expr, used: set[str]
+) -> tuple[ast.expr, ast.expr]:
+    """What a loop binds, and goes over, without a number that nothing uses."""
+    match target, source:
+        case ast.Tuple(elts=[ast.Name(id=number), inner]), ast.Call(
+            func=ast.Name(id="enumerate"), args=[over, *_]
+        ) if number not in used:
+            return inner, over
+    return target, source
 
 
 def stride_of(larger: ast.expr, size: ast.expr) -> ast.expr | None:
