@@ -94,7 +94,8 @@ class HelperReader:
             self.source.report(node, f"the constant `{target.id}` is too long")
             return
         annotation = node.annotation if isinstance(node, ast.AnnAssign) else None
-        given = self.known
+        given = {n: Import(n, HERE, n, is_tuple=True) for n in self.becoming}
+        given |= self.known
         if not check_constant(self.source, target.id, value, annotation, given):
             # What is wrong with it is one finding, not one for each of its uses.
             value = ast.Constant(None)
@@ -184,7 +185,6 @@ class HelperReader:
             for name, h in self.helpers.items()
             if name not in self.constants
         }
-        own |= {n: Import(n, HERE, n, is_tuple=True) for n in self.becoming}
         return {**self.imports, **own}
 
     def _add(self, node: ast.stmt, helper: Helper) -> None:

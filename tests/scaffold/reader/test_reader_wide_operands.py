@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
+from mlax_scaffold.reader.axes.sizes import hyperparameters
 from mlax_scaffold.reader.remedies.widening import (
-    hyperparameters,
     narrowed,
     wide_operand,
 )
@@ -62,7 +62,7 @@ def test_a_hyperparameter_is_not_wide(place: int):
     products = [n for n in ast.walk(source.tree) if isinstance(n, ast.BinOp)]
     assert len(products) == 2
     for node in products:
-        found = wide_operand(node, place, hyperparameters(source, node))
+        found = wide_operand(node, place, hyperparameters(source.tree, node))
         assert found is not None
         assert ast.unparse(found) == "layer(x)"
 

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix
-from mlax_scaffold.reader.axes.sizes import fields_of
 from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.checks.given_dtype import handed_dtype
 from mlax_scaffold.reader.checks.likeness import exact_arguments
@@ -38,18 +37,6 @@ def wide_operand(
     others = [o for o in operands if not _is_number(o, numbers)]
     number = _is_number(operands[place], numbers) and len(others) == 1
     return others[0] if number else operands[place]
-
-
-def hyperparameters(source: Source, node: ast.AST) -> set[str]:
-    """What a definition calls its hyperparameters where a node of it stands."""
-    for statement in source.tree.body:
-        if not any(part is node for part in ast.walk(statement)):
-            continue
-        if isinstance(statement, ast.ClassDef):
-            return {f"self.{name}" for name in fields_of(statement)}
-        if isinstance(statement, ast.FunctionDef):
-            return {a.arg for a in statement.args.kwonlyargs}
-    return set()
 
 
 def _is_number(node: ast.expr, numbers: Collection[str]) -> bool:
