@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -151,37 +151,38 @@ def check_value(node: ast.expr, meanings: Mapping[str, str]) -> Any:
     return _value(node, meanings)
 
 
-def check_constant(node: ast.expr, meanings: Mapping[str, str]) -> None:
-    """The same for the constant of a module, which may be a list or a dictionary.
+def check_constant(
+    node: ast.expr, meanings: Mapping[str, str], tuples: Collection[str] = ()
+) -> None:
+    """The same for the constant of a module: a list, a dictionary, or one of its `tuples`, too.
 
     Raises:
         Refused: at the first part that is something else.
     """
+    items: Iterable[ast.expr] = ()
     match node:
         case ast.List(elts=items) | ast.Tuple(elts=items):
-            for item in items:
-                check_constant(item, meanings)
+            pass
         case ast.BinOp(
-            left=ast.List() | ast.Tuple() as items,
+            left=ast.List() | ast.Tuple() as repeated,
             op=ast.Mult(),
             right=ast.Constant(value=int(count)),
-        ) if len(items.elts) * count <= MAX_ELEMENTS:
-            check_constant(items, meanings)
+        ) if len(repeated.elts) * count <= MAX_ELEMENTS:
+            items = [repeated]
         case ast.Dict(keys=keys, values=values) if None not in keys:
-            for item in (*filter(None, keys), *values):
-                check_constant(item, meanings)
+            items = (*filter(None, keys), *values)
         case ast.Lambda(args=given):
             # Its body is code of the module like that of a function: no import runs it.
-            for item in filter(None, (*given.defaults, *given.kw_defaults)):
-                check_constant(item, meanings)
-        case ast.Call(func=function, args=args, keywords=keywords) if (
-            meaning(function, meanings) in _ARRAYS
+            items = filter(None, (*given.defaults, *given.kw_defaults))
+        case ast.Call(func=made) if (
+            meaning(made, meanings) in _ARRAYS or unparsed(made) in tuples
         ):
-            for item in (*args, *(keyword.value for keyword in keywords)):
-                check_constant(item, meanings)
-            _check_size(node, meaning(function, meanings) or "", args)
+            items = [*node.args, *(keyword.value for keyword in node.keywords)]
+            _check_size(node, meaning(made, meanings) or "", node.args)
         case _:
             _value(node, meanings)
+    for item in items:
+        check_constant(item, meanings, tuples)
 
 
 def check_member(node: ast.expr, meanings: Mapping[str, str]) -> None:
@@ -200,7 +201,7 @@ def check_member(node: ast.expr, meanings: Mapping[str, str]) -> None:
 
 def _check_size(node: ast.Call, path: str, args: list[ast.expr]) -> None:
     """Refuse an array that would be large: its sizes are literals of at most `MAX_ELEMENTS`."""
-    if path in _OF_NESTED:
+    if path in _OF_NESTED or path not in _ARRAYS:
         return
     total = 1
     for number in (n for a in args for n in ast.walk(a)):

@@ -243,6 +243,8 @@ class Import:
     """Of an enumeration beside the definition: the names of its members."""
     array: ArrayType | None = None
     """Of a small class beside the definition: the tree of the arrays of its fields, where all are such."""
+    is_tuple: bool = False
+    """Whether it is a NamedTuple beside the definition, or what is edited becomes one."""
     location: Location | None = field(default=None, compare=False)
 
     @property

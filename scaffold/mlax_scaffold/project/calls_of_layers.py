@@ -10,6 +10,7 @@ from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.project.trial_failures import Failure
 from mlax_scaffold.reader.remedies.channels import FIELD, channels_last, made_of
+from mlax_scaffold.reader.remedies.named_order import in_named_order
 from mlax_scaffold.reader.remedies.single_sizes import in_sequences
 from mlax_scaffold.reader.source import Source
 
@@ -18,6 +19,8 @@ _REFUSED = re.compile(
     r"with .*channels=(?P<size>\d+).*, got \((?:\d+, )*(?P<last>\d+)\)"
 )
 """What a layer says of an input with other axes than its own, and what it is part of."""
+_OF_ONE = re.compile(r"(?P<layer>\w+): ")
+"""What refuses the defaults of what it is part of."""
 _ONE = re.compile(r"(?P<layer>\w+): \w+ must be a sequence of .*, got -?\d+$")
 """What a layer says of one number in the place of several."""
 
@@ -86,6 +89,27 @@ def with_sequences(
         source.report(
             fix.edits[0].line,
             f"`{refused['layer']}` is given one number, and takes several",
+            failure.message.strip().split("\n")[0],
+            fix=fix,
+        )
+    return source.diagnostics
+
+
+def by_names(
+    library: Library, traced: Definition, failure: Failure
+) -> list[Diagnostic]:
+    """What to write where the names of arguments tell that they stand in another order; nothing else."""
+    refused = _OF_ONE.search(failure.message)
+    layers = _layers(library, traced)
+    if not failure.default or refused is None or refused["layer"] not in layers:
+        return []
+    source = Source(traced.source, traced.text)
+    name = refused["layer"]
+    fields = [h.name for h in layers[name].hyperparameters]
+    for call, fix in in_named_order(source, traced.name, name, fields):
+        source.report(
+            call,
+            f"`{name}` takes {', '.join(fields[: len(call.args)])} in this order",
             failure.message.strip().split("\n")[0],
             fix=fix,
         )

@@ -11,6 +11,7 @@ from mlax_scaffold.errors import Diagnostic, Fix
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.open_axes import with_shapes, with_sizes
 from mlax_scaffold.project.trial_failures import Failure, Frame
+from mlax_scaffold.reader.axes.sizes import hyperparameters
 from mlax_scaffold.reader.checks.scatters import report_scatter
 from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
@@ -22,7 +23,6 @@ from mlax_scaffold.reader.remedies.traced_math import traced_math
 from mlax_scaffold.reader.remedies.widening import (
     as_floating,
     by_numpy,
-    hyperparameters,
     narrowed,
     of_one_dtype,
     wide_operand,
@@ -159,7 +159,7 @@ def _widened(
     operand = (
         node
         if whole or part
-        else wide_operand(node, failure.wide, hyperparameters(source, node))
+        else wide_operand(node, failure.wide, hyperparameters(source.tree, node))
     )
     met = node if failure.meets else None
     fix = by_numpy(source, node)

@@ -10,7 +10,11 @@ from typing import Any
 from mlax_scaffold.errors import Diagnostic, FindingsError, SpecError
 from mlax_scaffold.model.definition import Definition, Kind
 from mlax_scaffold.model.library import Library
-from mlax_scaffold.project.calls_of_layers import with_last_channels, with_sequences
+from mlax_scaffold.project.calls_of_layers import (
+    by_names,
+    with_last_channels,
+    with_sequences,
+)
 from mlax_scaffold.project.missing_names import explained_name
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.settings import import_root
@@ -192,6 +196,13 @@ def _name(definition: Definition) -> str:
     return f"{definition.source}:{definition.name}"
 
 
+def _made_into(path: str, library: Library, one: Definition) -> Definition:
+    """The definition of a spec, of which there is one, that a module follows from."""
+    stem = path.rpartition("/")[2].removesuffix(".py").lstrip("_")
+    found = (d for d in library if d.source == one.source and d.module == stem)
+    return next(found, one)
+
+
 def _findings(made: Generation, failures: Iterable[Failure]) -> list[Diagnostic]:
     outputs = {output.path: output for output in made.outputs}
     definitions = {definition.source: definition for definition in made.library}
@@ -207,9 +218,10 @@ def _findings(made: Generation, failures: Iterable[Failure]) -> list[Diagnostic]
             found += explained_step(traced[failure.definition])
             continue
         own = [
-            (frame, definitions[outputs[frame.path].source])
+            (frame, _made_into(frame.path, made.library, definitions[source]))
             for frame in failure.frames
-            if frame.path in outputs and outputs[frame.path].source in definitions
+            if frame.path in outputs
+            and (source := outputs[frame.path].source) in definitions
         ]
         if own:
             frame, definition = own[-1]
@@ -217,11 +229,14 @@ def _findings(made: Generation, failures: Iterable[Failure]) -> list[Diagnostic]
                 continue
             mine = traced.get(failure.definition, definition)
             given = made.library, mine, failure
-            if told := with_last_channels(*given) or with_sequences(*given):
+            told = with_last_channels(*given) or with_sequences(*given)
+            if told := told or by_names(*given):
                 found += told
                 continue
             apart = definition.source != mine.source
-            if failure.always and apart and not mine.structural():
+            # What a block is given may be at fault, but not where the defaults are refused.
+            own_fault = failure.default or not mine.structural()
+            if failure.always and apart and own_fault:
                 # What it is built on refuses all that it is given: the caller is at fault.
                 calls = [(f, d) for f, d in own if d.source == mine.source]
                 frame, definition = calls[-1] if calls else own[-1]

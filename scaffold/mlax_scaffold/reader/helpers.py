@@ -33,7 +33,9 @@ from mlax_scaffold.reader.named_dtypes import named_dtypes
 from mlax_scaffold.reader.plain_types import plain_type
 from mlax_scaffold.reader.remedies.aliases import is_type, spelled_out
 from mlax_scaffold.reader.remedies.bodies import one_by_one
+from mlax_scaffold.reader.remedies.configurations import as_fields
 from mlax_scaffold.reader.remedies.helpers import helper_named
+from mlax_scaffold.reader.remedies.trees import named_tuple
 from mlax_scaffold.reader.resolution import HERE, Scope
 from mlax_scaffold.reader.small_classes import read_small_class
 from mlax_scaffold.reader.source import Source, dotted
@@ -59,6 +61,8 @@ class HelperReader:
     functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
     wrapped: dict[str, str] = field(default_factory=dict)
     """Those with derivatives of their own, with `jax.custom_jvp` or `jax.custom_vjp`."""
+    becoming: set[str] = field(default_factory=set)
+    """Classes of no kind that a spec holds, of which an edit makes NamedTuples."""
 
     def constant(self, node: ast.Assign | ast.AnnAssign) -> None:
         """Read `NAME = value`."""
@@ -90,7 +94,8 @@ class HelperReader:
             self.source.report(node, f"the constant `{target.id}` is too long")
             return
         annotation = node.annotation if isinstance(node, ast.AnnAssign) else None
-        given = self.known
+        given = {n: Import(n, HERE, n, is_tuple=True) for n in self.becoming}
+        given |= self.known
         if not check_constant(self.source, target.id, value, annotation, given):
             # What is wrong with it is one finding, not one for each of its uses.
             value = ast.Constant(None)
@@ -152,6 +157,19 @@ class HelperReader:
         """Read a NamedTuple or an enumeration."""
         self._add(node, read_small_class(self.source, node, self.known))
 
+    def other_class(self, node: ast.ClassDef, definition: str) -> None:
+        """Report a class that is of no kind that a spec holds."""
+        becomes = named_tuple(self.source, node)
+        if becomes is not None:
+            self.becoming.add(node.name)
+        self.source.report(
+            node,
+            f"a class, `{node.name}`, beside {definition}",
+            "A class beside it is a layer, a NamedTuple, a TypedDict or an Enum; others "
+            "are written as functions.",
+            fix=as_fields(self.source, node) or becomes,
+        )
+
     @property
     def known(self) -> dict[str, Import]:
         """What names of the module stand for: its imports, and what is defined in it so far."""
@@ -162,6 +180,7 @@ class HelperReader:
                 name,
                 members=h.members if h.kind == "Enum" else (),
                 array=h.array,
+                is_tuple=h.kind == "NamedTuple",
             )
             for name, h in self.helpers.items()
             if name not in self.constants

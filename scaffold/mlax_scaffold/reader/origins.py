@@ -76,7 +76,7 @@ def origin(
         source, module = tree or _parsed(spec), _parsed(generated)
     except (SyntaxError, RecursionError):
         return None
-    units = list(_units(source))
+    units = list(_units(_followed(source, module)))
     made = list(_units(module))
     at = _at_line(made, line)
     if at is None or not units:
@@ -96,6 +96,20 @@ def origin(
         if node is not None:
             return Origin(unit.statement, node)
     return Origin(units[found].statement, units[found].parts[0])
+
+
+def _followed(spec: ast.Module, module: ast.Module) -> ast.Module:
+    """What a module may follow from: of several definitions its own, and those that it is based on."""
+    classes = {s.name: s for s in spec.body if isinstance(s, ast.ClassDef)}
+    made = {s.name for s in module.body if isinstance(s, ast.ClassDef)}
+    pending = [n for n in classes if {n, f"{n}Hyperparams"} & made]
+    found: set[str] = set()
+    while pending:
+        found.add(name := pending.pop())
+        bases = [b.id for b in classes[name].bases if isinstance(b, ast.Name)]
+        pending += [b for b in bases if b in classes and b not in found]
+    others = [c for name, c in classes.items() if found and name not in found]
+    return ast.Module([s for s in spec.body if s not in others], [])
 
 
 def _parsed(text: str) -> ast.Module:

@@ -52,9 +52,7 @@ from mlax_scaffold.reader.kinds import SPECIAL
 from mlax_scaffold.reader.methods import check_returns, docstring, names_of
 from mlax_scaffold.reader.plain_types import read_result_type
 from mlax_scaffold.reader.remedies.bodies import removed
-from mlax_scaffold.reader.remedies.configurations import as_fields
 from mlax_scaffold.reader.remedies.docstrings import documented
-from mlax_scaffold.reader.remedies.trees import named_tuple
 from mlax_scaffold.reader.requirements import requirements_of
 from mlax_scaffold.reader.resolution import Scope
 from mlax_scaffold.reader.small_classes import kind_of
@@ -223,15 +221,8 @@ class _Reader:
                 self.helpers.constant(statement)
             case ast.ClassDef() if kind_of(statement, self.reader.imports):
                 self.helpers.small_class(statement)
-            case ast.ClassDef(name=name):
-                self.source.report(
-                    statement,
-                    f"a class, `{name}`, beside {definition}",
-                    "A class beside it is a layer, a NamedTuple, a TypedDict or an Enum; "
-                    "others are written as functions.",
-                    fix=as_fields(self.source, statement)
-                    or named_tuple(self.source, statement),
-                )
+            case ast.ClassDef():
+                self.helpers.other_class(statement, definition)
             case _ if self.helpers.rule(statement):
                 pass
             case _:

@@ -365,10 +365,10 @@ class Layer(Holder, Threads):
             if name in OFFERED:
                 self._hide_(name)
             known = declarations(type(self)).get(name)
-            if isinstance(value, Declaration):
-                self._declared_[name] = value
-            elif isinstance(known, Several):
+            if isinstance(known, Several):
                 self._lists_[name] = value
+            elif isinstance(value, Declaration) and not isinstance(known, Tree):
+                self._declared_[name] = value
             elif isinstance(value, Layer) and known is not None:
                 self._layers_[name] = value
             elif not isinstance(known, str | type):

@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 from cli_projects import ProjectFolder
 
+from mlax_scaffold.reader.remedies.applying import edited
+from mlax_scaffold.reader.remedies.named_order import in_named_order
+from mlax_scaffold.reader.source import Source
+
 HEAD = '''\
 import math
 
@@ -1087,12 +1091,12 @@ class Swapped(Layer):
     """A spec of a test."""
 
     in_features: Size
-    features: Size = 8
-    heads: Size = 2
+    size: Size = 8
+    parts: Size = 2
 
     def setup(self):
-        self.inner = Linear(self.in_features, self.features)
-        self.attend = MultiHeadAttention(self.heads, self.features)
+        self.inner = Linear(self.in_features, self.size)
+        self.attend = MultiHeadAttention(self.parts, self.size)
 
     def forward(self, x: Float["batch time in_features"]):
         return self.attend(self.inner(x))
@@ -1104,11 +1108,32 @@ def test_what_refuses_the_defaults(project: ProjectFolder):
     told = "this refuses the defaults of Swapped, whatever else is given: MultiHeadAtt"
     assert error["message"].startswith(told)
     line = SWAPPED.split("\n")[error["line"] - 1]
-    assert "MultiHeadAttention(self.heads, self.features)" in line
+    assert "MultiHeadAttention(self.parts, self.size)" in line
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("self.heads, self.width", "heads=self.heads, features=self.width"),
+        ("self.num_heads, 8", "heads=self.num_heads, features=8"),
+        ("self.width, self.heads", None),
+        ("self.size, self.parts", None),
+        ("self.heads, features=self.width", None),
+        ("self.parts, self.kv_heads", None),
+        ("self.heads, self.features, self.heads", None),
+    ],
+)
+def test_names_tell_the_order_of_arguments(written: str, meant: str | None):
+    text = SWAPPED.replace("self.parts, self.size", written)
+    source = Source("specs/nn/swapped.py", text)
+    fields = ["features", "heads", "kv_heads"]
+    calls = in_named_order(source, "Swapped", "MultiHeadAttention", fields)
+    mended = [edited(text, fix.edits) for _, fix in calls]
+    assert mended == ([text.replace(written, meant)] if meant else [])
 
 
 def test_what_fits_without_the_defaults_is_taken(project: ProjectFolder):
-    text = SWAPPED.replace("self.heads, self.features)", "self.features, self.heads)")
+    text = SWAPPED.replace("self.parts, self.size)", "self.size, self.parts)")
     project.write("specs/nn/swapped.py", text.replace("Size = 8", "Size"))
     assert project.run("generate", trial=True).exit_code == 0
 

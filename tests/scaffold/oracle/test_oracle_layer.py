@@ -110,6 +110,25 @@ def test_a_declaration_that_is_not_made_keeps_its_key():
     assert without.trainables["bias"] is None
 
 
+def test_a_weight_that_is_declared_in_two_ways_is_made(written):
+    text = """class Example(Layer):
+    wide: bool = False
+
+    def setup(self):
+        self.first = trainable(ones, (3,))
+        self.map = trainable(ones, (3, 2)) if self.wide else trainable(zeros, (3,))
+
+    def forward(self, x: Float['3']):
+        return x @ self.map
+"""
+    definition = written("Float, Layer, ones, trainable, zeros", text)
+    for wide, shape in ((True, (3, 2)), (False, (3,))):
+        layer = definition(wide=wide)
+        layer.initialize(KEY)
+        assert layer.trainables["map"].shape == shape
+        assert layer(jnp.ones(3)).shape == shape[1:]
+
+
 def test_a_single_declaration_takes_the_key_itself():
     layer = spec("nn/embed")(5, 2)
     layer.initialize(KEY, jnp.float16)

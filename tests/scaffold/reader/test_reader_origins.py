@@ -118,3 +118,34 @@ def test_the_call_of_a_method_in_a_line_of_its_own_is_found_whole():
     found = origin(spec, made, 5, (9, 5, 15))
     assert found is not None
     assert ast.unparse(found.node) == "jnp.zeros(3, x.dtype).at[at].add(x)"
+
+
+SEVERAL = """
+class First(Layer):
+    def setup(self):
+        self.norm = GroupNorm(self.groups, self.width)
+
+class Second(Layer):
+    def setup(self):
+        self.other = Linear(self.width, 3)
+        self.norm = GroupNorm(self.groups, self.channels)
+
+class Third(Second):
+    extra: Size
+"""
+
+
+@pytest.mark.parametrize("name", ["Second", "Third"])
+def test_a_module_follows_from_its_own_class(name: str):
+    generated = f"""
+class {name}Hyperparams(OfLayer):
+    groups: int
+
+def init(key, groups, width):
+    norm = GroupNorm.init(groups, width)
+"""
+    found = origin(SEVERAL, generated, 6)
+    assert found is not None
+    assert ast.unparse(found.node) == (
+        "self.norm = GroupNorm(self.groups, self.channels)"
+    )

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
+from mlax_scaffold.reader.axes.sizes import hyperparameters
 from mlax_scaffold.reader.remedies.widening import (
-    hyperparameters,
     narrowed,
     wide_operand,
 )
@@ -24,6 +24,11 @@ from mlax_scaffold.reader.source import Source
         ("2 * 3", 0, "2"),
         ("einsum('ij', a, b)", 1, "b"),
         ("where(c, 1.0, b)", 1, "1.0"),
+        ("pad(x, [(0, 0)] * (x.ndim - 1) + [(1, 1)], constant_values=edge)", 1, "edge"),
+        ("pad(x, ((0, 1), (k, 0)), constant_values=edge)", 1, "edge"),
+        ("where(c, x, other=y, axis=0)", 2, "y"),
+        ("concatenate([a, b])", 0, "[a, b]"),
+        ("f([0.5, 1.0], x)", 1, "x"),
         ("a + b", None, None),
         ("f(*a)", 0, None),
     ],
@@ -57,7 +62,7 @@ def test_a_hyperparameter_is_not_wide(place: int):
     products = [n for n in ast.walk(source.tree) if isinstance(n, ast.BinOp)]
     assert len(products) == 2
     for node in products:
-        found = wide_operand(node, place, hyperparameters(source, node))
+        found = wide_operand(node, place, hyperparameters(source.tree, node))
         assert found is not None
         assert ast.unparse(found) == "layer(x)"
 

@@ -221,3 +221,43 @@ def test_the_fault_says_where(files: tuple[Rendered, ...]):
     assert str(error.value) == (
         f"gated/nn/example.py:{line}: `open(3)` may not run at import"
     )
+
+
+TUPLE = '''class Row(NamedTuple):
+    """A row of a table."""
+
+    width: int
+    deep: bool = False
+
+
+def row(width):
+    """No class."""
+    return width
+
+
+ROWS = {value}
+
+
+'''
+
+
+@pytest.mark.parametrize("value", ["[Row(4), Row(width=2**3, deep=True)]", "Row((1,))"])
+def test_constants_of_the_modules_own_tuples(files: tuple[Rendered, ...], value: str):
+    check_import(_with_rows(files[0], value), PROJECT.package, constants=["ROWS"])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("Row(open('x'))", "[Row(4), row(4)]", "Row(*open('x'))", "Row(**open('x'))"),
+        *("Row._make([1])", "Row(1).width", "ExampleHyperparams(1)", "Rows(1)"),
+    ],
+)
+def test_constants_of_nothing_else(files: tuple[Rendered, ...], value: str):
+    with pytest.raises(GateFault, match="may not run at import"):
+        check_import(_with_rows(files[0], value), PROJECT.package, constants=["ROWS"])
+
+
+def _with_rows(file: Rendered, value: str) -> Rendered:
+    first = "class ExampleHyperparams("
+    return changed(file, first, TUPLE.format(value=value) + first)

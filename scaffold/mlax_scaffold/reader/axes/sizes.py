@@ -178,6 +178,18 @@ def fields_of(owner: ast.ClassDef) -> dict[str, ast.expr | None]:
     return fields if fields or constructor is None else _parameters(constructor.args)
 
 
+def hyperparameters(tree: ast.Module, node: ast.AST) -> set[str]:
+    """What a definition calls its hyperparameters where a node of it stands."""
+    for statement in tree.body:
+        if not any(part is node for part in ast.walk(statement)):
+            continue
+        if isinstance(statement, ast.ClassDef):
+            return {f"self.{name}" for name in fields_of(statement)}
+        if isinstance(statement, ast.FunctionDef):
+            return {a.arg for a in statement.args.kwonlyargs}
+    return set()
+
+
 def _parameters(given: ast.arguments) -> dict[str, ast.expr | None]:
     """Parameters without the first, with their defaults."""
     plain = [*given.posonlyargs, *given.args]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mlax_scaffold.errors import Diagnostic, Fix
 from mlax_scaffold.model.definition import Definition, Kind, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.axes.sizes import functions_in
 from mlax_scaffold.reader.axes.spatial import axes_of_layers
 from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.remedies.channels import FIELD, by_place_of_channels
@@ -64,7 +65,7 @@ def check_layer_arguments(definition: Definition, library: Library) -> list[Diag
                 _check_called(source, call, called)
     own = _in_functions(definition, made)
     told = {d.message for d in own}
-    # What a function beside the class makes is read where it is called, and is mended in the function.
+    # What another function makes is read where it is called, and is mended in the function.
     found = [d for d in source.diagnostics if d.fix or d.message not in told]
     return [*own, *found]
 
@@ -72,13 +73,24 @@ def check_layer_arguments(definition: Definition, library: Library) -> list[Diag
 def _in_functions(
     definition: Definition, made: Mapping[str, Definition]
 ) -> list[Diagnostic]:
-    """What is found in functions beside the class, as they stand there."""
+    """What is found in functions beside the class, and in methods that `setup` calls, as they stand there."""
     source = Source(definition.source, definition.text)
-    for node in source.tree.body if definition.resolved is not None else ():
-        if isinstance(node, ast.FunctionDef):
-            for call in (n for n in walk(node) if isinstance(n, ast.Call)):
-                _check_made(source, call, made, node, _spatial_axes(definition))
+    for node in _makers(source.tree, definition) if definition.resolved else ():
+        for call in (n for n in walk(node) if isinstance(n, ast.Call)):
+            _check_made(source, call, made, node, _spatial_axes(definition))
     return source.diagnostics
+
+
+def _makers(tree: ast.Module, definition: Definition) -> Iterator[ast.FunctionDef]:
+    """The functions that may make layers of a class."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node
+        if isinstance(node, ast.ClassDef) and node.name == definition.name:
+            methods = functions_in(node)
+            calls = walk(methods["setup"]) if "setup" in methods else ()
+            called = {self_attribute(c.func) for c in calls if isinstance(c, ast.Call)}
+            yield from (m for name, m in methods.items() if name in called)
 
 
 def _methods(definition: Definition) -> list[ast.FunctionDef]:

@@ -28,8 +28,8 @@ _RESERVED = frozenset(["checks"])
 
 _CONSTANTS = (
     "A constant is a number, a text, a name of jax, arithmetic with functions of math, a "
-    "lambda, a small array of NumPy, or a tuple, a list or a dictionary of them. Make an "
-    "array of jax in a function."
+    "lambda, a small array of NumPy, or a tuple, a list, a dictionary or a NamedTuple of "
+    "them. Make an array of jax in a function."
 )
 
 
@@ -65,8 +65,9 @@ def check_constant(
             )
             return False
     meanings = {n: imported.meaning for n, imported in imports.items()}
+    tuples = {n for n, imported in imports.items() if imported.is_tuple}
     try:
-        import_time.check_constant(value, meanings)
+        import_time.check_constant(value, meanings, tuples)
     except Refused as refused:
         node, reason = refused.node, str(refused)
         if isinstance(node, ast.Name) and node.id not in imports:
@@ -123,11 +124,12 @@ def as_function(name: str, node: ast.Lambda) -> ast.FunctionDef:
 
 
 def is_plain(value: ast.expr, imports: Mapping[str, Import]) -> bool:
-    """Whether pages and signatures show a constant by its value: no function, and no array."""
-    roots = (p.id for p in ast.walk(value) if isinstance(p, ast.Name))
-    modules = {imports[name].module for name in roots if name in imports}
+    """Whether pages and signatures show a constant by its value: no function, no array, and no NamedTuple."""
+    roots = {p.id for p in ast.walk(value) if isinstance(p, ast.Name)}
+    known = [imports[name] for name in roots if name in imports]
     made = any(isinstance(part, ast.Call) for part in ast.walk(value))
-    return not any(_lambdas(value)) and not (made and "numpy" in modules)
+    of_others = any(i.is_tuple or i.module == "numpy" for i in known)
+    return not any(_lambdas(value)) and not (made and of_others)
 
 
 def _lambdas(value: ast.expr) -> Iterator[ast.Lambda]:

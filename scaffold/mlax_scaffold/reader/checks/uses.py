@@ -180,10 +180,11 @@ class UseChecker(Sequences):
         elif what in ("key", "keys", "value_and_gradients") and not called:
             if what == "value_and_gradients" and compares_with_none(parent):
                 return
+            remedy = {"key": bodies.called, "value_and_gradients": bodies.as_lambda}
             self.source.report(
                 node,
                 f"`self.{name}` is called: `self.{name}(...)`",
-                fix=bodies.called(self.source, node) if name == "key" else None,
+                fix=remedy[what](self.source, node) if what in remedy else None,
             )
 
     def _one_of_several(self, node: ast.expr, what: str) -> Fix | None:

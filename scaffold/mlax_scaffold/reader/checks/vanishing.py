@@ -39,9 +39,11 @@ def check_vanishing(
         return
     update = method.name == "update"
     for function in (method, *(_called(source.tree, method) if update else ())):
-        dtype = "grad.dtype" if function is method else computed_dtype(source, function)
-        for divisor, constant in _divisors(function):
+        known = "grad.dtype" if function is method else computed_dtype(source, function)
+        for divisor, constant in _divisors(function, _negative(source.tree, function)):
             text = source.text_of(divisor)
+            # What a constant keeps from zero is an array of the dtype, if it has a name.
+            dtype = known or next((f"{n}.dtype" for n in _kept(divisor)), None)
             jnp = of_jax(source, "jnp").bound
             written = f"{jnp}.maximum({text}, {jnp}.finfo({dtype}).tiny)"
             if not update:
@@ -73,6 +75,13 @@ def check_vanishing(
             )
 
 
+def _kept(divisor: ast.expr) -> Iterator[str]:
+    """The name of what a constant is added to, or is less than."""
+    match divisor:
+        case ast.BinOp(left=ast.Name(id=name)) | ast.Call(args=[ast.Name(id=name), _]):
+            yield name
+
+
 def _called(tree: ast.Module, method: ast.FunctionDef) -> Iterator[ast.FunctionDef]:
     """The functions beside the definition that a method calls."""
     named = {n.func.id for n in walk(method) if _is_named_call(n)}  # type: ignore[attr-defined]
@@ -85,7 +94,34 @@ def _is_named_call(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
-def _divisors(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _negative(tree: ast.Module, function: ast.FunctionDef) -> set[str]:
+    """The parameters of a function that calls of the file give negative numbers."""
+    names = [a.arg for a in function.args.args]
+    calls = (c for c in walk(tree) if _is_named_call(c) and c.func.id == function.name)  # type: ignore[attr-defined]
+    return {
+        name
+        for call in calls
+        for name, value in (
+            *zip(names, call.args, strict=False),  # type: ignore[attr-defined]
+            *((k.arg, k.value) for k in call.keywords),  # type: ignore[attr-defined]
+        )
+        if name and _is_negative(value, set())
+    }
+
+
+def _is_negative(node: ast.expr, names: set[str]) -> bool:
+    """Whether an exponent has a minus before it, or is one of these names."""
+    match node:
+        case ast.UnaryOp(op=ast.USub()):
+            return True
+        case ast.BinOp(left=left, op=ast.Div() | ast.Mult()):
+            return _is_negative(left, names)
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def _divisors(
+    function: ast.FunctionDef, negative: set[str]
+) -> Iterator[tuple[ast.expr, ast.expr]]:
     """What is divided by, where it is a sum with a small constant or no less than it, and the constant."""
     arguments = function.args
     defaults = {
@@ -97,7 +133,7 @@ def _divisors(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
     bounded = {id(n) for c in walk(function) if _calls(c, _BOUNDS) for n in walk(c)}
     chosen = [c for c in walk(function) if _calls(c, _CHOOSES)]
     for node in walk(function):
-        for numerator, whole in _quotient(node, function):
+        for numerator, whole in _quotient(node, function, negative):
             divisor = _under_root(whole)
             match divisor:
                 case (
@@ -123,18 +159,17 @@ def _divisors(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def _quotient(
-    node: ast.AST, function: ast.FunctionDef
+    node: ast.AST, function: ast.FunctionDef, negative: set[str]
 ) -> Iterator[tuple[ast.expr, ast.expr]]:
     """What is divided, and by what, which may be a local: `g / d`, `d ** -0.5`, `lax.rsqrt(d)`."""
     match node:
         case ast.BinOp(left=numerator, op=ast.Div(), right=divisor):
             pass
-        case ast.BinOp(
-            left=divisor,
-            op=ast.Pow(),
-            right=ast.UnaryOp(op=ast.USub(), operand=numerator),
+        case ast.BinOp(left=divisor, op=ast.Pow(), right=numerator) if _is_negative(
+            numerator, negative
         ):
-            pass
+            if isinstance(numerator, ast.UnaryOp):
+                numerator = numerator.operand
         case ast.Call(func=ast.Attribute(attr="rsqrt"), args=[divisor]):
             numerator = ast.Constant(1.0)
         case _:

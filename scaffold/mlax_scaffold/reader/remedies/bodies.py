@@ -262,6 +262,12 @@ def called(source: Source, node: ast.expr) -> Fix:
     return Fix((source.replace(end, end, "()"),))
 
 
+def as_lambda(source: Source, node: ast.expr) -> Fix:
+    """`self.value_and_gradients` as a function that calls it."""
+    text = f"lambda params: {source.text_of(node)}(params)"
+    return Fix((source.edit(node, text),))
+
+
 def required(source: Source, node: ast.Assert) -> Fix:
     """`assert condition, message` as a requirement."""
     condition = source.text_of(node.test)

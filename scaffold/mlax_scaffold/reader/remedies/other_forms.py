@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.remedies.names import word as import_of
+from mlax_scaffold.reader.remedies.schedules import defaults_of
 from mlax_scaffold.reader.source import Source, dotted
 
 
@@ -127,8 +128,24 @@ def _weighted(call: _Call, word: Needed) -> _Made:
     x, weights = (_operand(call, name) for name in ("x", "weights"))
     rest = call.rest("axis", "keepdims")
     total = f"{added.bound}({call.text('weights')}{rest})"
-    quotient = f"{added.bound}({x} * {weights}{rest}) / {total}"
-    return f"({quotient})" if _is_operand(call) else quotient, (added,)
+    made = f"{added.bound}({x} * {weights}{rest}) / {total}"
+    needed: tuple[Needed, ...] = (added,)
+    if _may_be_missing(call.source, call.given["weights"]):
+        mean = f"{word.bound}({call.text('x')}{rest})"
+        made = f"{mean} if {call.text('weights')} is None else {made}"
+        needed = (word, added)
+    return f"({made})" if _is_operand(call) else made, needed
+
+
+def _may_be_missing(source: Source, node: ast.expr) -> bool:
+    """Whether it is an argument of a function around it that is None where none is given."""
+    return isinstance(node, ast.Name) and any(
+        isinstance(default := defaults_of(function.args).get(node.id), ast.Constant)
+        and default.value is None
+        for function in ast.walk(source.tree)
+        if isinstance(function, ast.FunctionDef)
+        and any(part is node for part in ast.walk(function))
+    )
 
 
 def _is_operand(call: _Call) -> bool:

@@ -67,12 +67,13 @@ def parameters_named(
     stored = {n.id for n in read if isinstance(n.ctx, ast.Store)}
     stored |= {a.arg for a in inner} | of_module(source)
     taken = (names & {*new.values()}) | (stored & {*added})
-    if taken or any(a.arg in new for a in inner):
+    if taken:
         return None
+    hidden = _of_inner_functions(method, {*new})
     edits = [
         source.edit(node, new[node.id])
         for node in ast.walk(method)
-        if isinstance(node, ast.Name) and node.id in new
+        if isinstance(node, ast.Name) and node.id in new and node not in hidden
     ]
     for argument, name in zip(given, expected, strict=False):
         line, column = source.start(argument)
@@ -85,6 +86,18 @@ def parameters_named(
     # What other edits read would have the name of before.
     lines = source.start(method)[0], source.end(method)[0]
     return Fix(tuple(edits), alone=lines if new else (0, 0))
+
+
+def _of_inner_functions(method: ast.FunctionDef, names: set[str]) -> set[ast.Name]:
+    """The uses of these names that stand for parameters of functions inside of a method."""
+    found: set[ast.Name] = set()
+    for function in ast.walk(method):
+        if isinstance(function, ast.Lambda | ast.FunctionDef) and function != method:
+            own = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+            body = function.body if isinstance(function.body, list) else [function.body]
+            parts = (n for part in body for n in ast.walk(part))
+            found |= {n for n in parts if isinstance(n, ast.Name) and n.id in own}
+    return {n for n in found if n.id in names}
 
 
 def _without_unread(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 
 from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.arrays import KINDS
@@ -11,6 +12,7 @@ from mlax_scaffold.model.hyper_types import row_elements
 from mlax_scaffold.model.shapes import ShapeError, parse_shape
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.words import WORDS
+from mlax_scaffold.reader.axes.sizes import hyperparameters
 from mlax_scaffold.reader.remedies.names import SPEC
 from mlax_scaffold.reader.remedies.types_of_defaults import of_default, of_rows
 from mlax_scaffold.reader.source import Source, dotted, is_none
@@ -108,10 +110,11 @@ def shape_text(source: Source, node: ast.Constant) -> Fix | None:
     """A shape in another grammar: with commas, in parentheses, with spaces in a product."""
     text = str(node.value)
     plain = " ".join(re.sub(r"[,()\[\]]", " ", text).split())
+    fields = {n.removeprefix("self.") for n in hyperparameters(source.tree, node)}
     for other in (
         plain,
         re.sub(r"\.\.\.(?=\w)", "*", plain),
-        re.sub(r"\*\s+(?=[A-Za-z_])", "*", plain),
+        _joined(plain, fields),
         re.sub(r"\s*(\*|\+|-|//)\s*", r"\1", plain),
     ):
         try:
@@ -120,6 +123,19 @@ def shape_text(source: Source, node: ast.Constant) -> Fix | None:
             continue
         return Fix((source.edit(node, f'"{other}"'),))
     return None
+
+
+def _joined(text: str, fields: Collection[str]) -> str:
+    """A star with the name behind it: of a product, or of any number of axes; before a size, by itself."""
+
+    def written(found: re.Match[str]) -> str:
+        before, name = found.groups()
+        if before and {before, name} & {*fields}:
+            return f"{before}*{name}"
+        star = f"... {name}" if name in fields else f"*{name}"
+        return f"{before} {star}" if before else star
+
+    return re.sub(r"(?:(\w+) )?\* ([A-Za-z_]\w*)", written, text)
 
 
 def or_none(source: Source, annotation: ast.expr) -> Fix:

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix
-from mlax_scaffold.reader.axes.sizes import fields_of
 from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.checks.given_dtype import handed_dtype
 from mlax_scaffold.reader.checks.likeness import exact_arguments
@@ -19,7 +18,7 @@ from mlax_scaffold.reader.source import Source, dotted, self_attribute
 def wide_operand(
     node: ast.AST, place: int | None, numbers: Collection[str] = ()
 ) -> ast.expr | None:
-    """The operand at a place of an expression, counted among what is no text; None where there is none.
+    """The operand at a place of an expression, counted among what may be arrays; None where there is none.
 
     `numbers` are the texts of what is a number as a constant is: hyperparameters.
     """
@@ -27,7 +26,9 @@ def wide_operand(
         case ast.BinOp(left=left, right=right):
             operands = [left, right]
         case ast.Call(args=args) if not any(isinstance(a, ast.Starred) for a in args):
-            operands = [a for a in args if not _is_text(a)]
+            operands = [a for a in args if not _is_setting(a)]
+            given = [k.value for k in node.keywords]
+            operands += [v for v in given if not isinstance(v, ast.Constant)]
         case _:
             return None
     if place is None or place >= len(operands):
@@ -38,24 +39,29 @@ def wide_operand(
     return others[0] if number else operands[place]
 
 
-def hyperparameters(source: Source, node: ast.AST) -> set[str]:
-    """What a definition calls its hyperparameters where a node of it stands."""
-    for statement in source.tree.body:
-        if not any(part is node for part in ast.walk(statement)):
-            continue
-        if isinstance(statement, ast.ClassDef):
-            return {f"self.{name}" for name in fields_of(statement)}
-        if isinstance(statement, ast.FunctionDef):
-            return {a.arg for a in statement.args.kwonlyargs}
-    return set()
-
-
 def _is_number(node: ast.expr, numbers: Collection[str]) -> bool:
     return isinstance(node, ast.Constant) or dotted(node) in numbers
 
 
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def _is_setting(node: ast.expr) -> bool:
+    """Whether it is a text, or lists of integers, such as widths of a padding: what is no array."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, str)
+        case ast.List() | ast.Tuple():
+            return not any(
+                isinstance(part, ast.Constant) and isinstance(part.value, float)
+                for part in ast.walk(node)
+            ) and all(isinstance(e, _LISTED) for e in node.elts)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+            # Arrays of jax are neither added to a list, nor multiplied by one.
+            lists = ast.List | ast.Tuple | ast.BinOp
+            return any(isinstance(s, lists) and _is_setting(s) for s in (left, right))
+    return False
+
+
+_LISTED = ast.List | ast.Tuple | ast.Constant
+"""What stands in a list of settings: their rows, or numbers."""
 
 
 def narrowed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from mlax_scaffold.errors import MlaxScaffoldError
 from mlax_scaffold.model.import_time import (
@@ -103,6 +104,8 @@ class _Gate:
     """Functions of the module with decorators of `WRAPPERS`."""
     constants: dict[str, ast.expr] = field(default_factory=dict)
     """Values of the module's constants so far, with no other constant in them."""
+    tuples: set[str] = field(default_factory=set)
+    """The NamedTuples of the module so far."""
 
     def check(self) -> None:
         for node in parsed(self.file).body:
@@ -155,9 +158,12 @@ class _Gate:
     def _constant(self, node: ast.stmt, name: str, value: ast.expr) -> None:
         """A constant of the spec. Those before it stand in it as their values."""
         value = inlined(value, self.constants)
-        self._let(lambda part: check_constant(part, self.meanings), value)
+        self._let(self._constant_of(self.meanings), value)
         self._bind(node, name, f".here.{name}")
         self.constants[name] = value
+
+    def _constant_of(self, scope: Mapping[str, str]) -> Callable[[ast.expr], None]:
+        return partial(check_constant, meanings=scope, tuples=self.tuples)
 
     def _module(self, node: ast.stmt, module: str) -> None:
         top, *parts = module.split(".")
@@ -187,6 +193,8 @@ class _Gate:
         enumeration = bool(bases & set(ENUMERATIONS))
         # Python calls methods of these, such as `_missing_`, where it makes the class.
         small = enumeration or NAMED_TUPLE in bases
+        if NAMED_TUPLE in bases:
+            self.tuples.add(node.name)
         scope = dict(self.meanings)
         for item in node.body:
             match item:
@@ -205,7 +213,7 @@ class _Gate:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
                     name in self.expected
                 ):
-                    self._let(lambda part: check_constant(part, scope), value)
+                    self._let(self._constant_of(scope), value)
                     scope[name] = f".here.{node.name}.{name}"
                 case ast.FunctionDef(name=name) if name[0] != "_" or not small:
                     self._function(item, scope, _OF_METHODS)
