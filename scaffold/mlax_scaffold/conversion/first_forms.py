@@ -51,6 +51,7 @@ from mlax_scaffold.conversion.forms.named_values import without_named_values
 from mlax_scaffold.conversion.forms.never_given_flags import without_never_given_flags
 from mlax_scaffold.conversion.forms.number_kinds import with_number_kinds
 from mlax_scaffold.conversion.forms.outside_methods import without_outside_methods
+from mlax_scaffold.conversion.forms.other_call_names import without_other_call_names
 from mlax_scaffold.conversion.forms.overwritten_inputs import (
     without_overwritten_inputs,
 )
@@ -126,6 +127,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     without_sized_tensors(origin)
     with_placed_inputs(origin)
     with_classes_of_makers(origin, thing)
+    without_other_call_names(origin, thing)
     without_masks_of_calls(origin)
     with_number_kinds(origin)
     with_field_types(origin)

@@ -235,3 +235,30 @@ def test_what_is_given_by_name_is_given_so_when_it_is_compared():
 
     placed, named = by_name(called, (1, 2, 3))
     assert called(*placed, **named) == (1, 2, 3)
+
+
+PRIOR = """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+        self.loc = nn.Parameter(torch.zeros(dim))
+        self.scale = nn.Parameter(torch.ones(dim))
+
+    @property
+    def prior(self):
+        return torch.distributions.Normal(self.loc, self.scale)
+
+    def forward(self, x):
+        z = self.fc(x)
+        y = torch.distributions.Normal(z, 2.0).log_prob(x)
+        return self.prior.log_prob(z).sum(-1) + y.sum(-1)
+"""
+
+
+def test_a_distribution_is_the_arrays_that_it_is_made_of_where_it_is_read():
+    made = converted(PRIOR)
+    assert made.whole, made.notes
+    assert "distributions" not in made.text
+    assert "distribution2_scale = self.scale" in made.text
+    assert "def _prior" not in made.text

@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.handed.config_mappings import as_attributes, teste
 from mlax_scaffold.conversion.handed.config_names import (
     configuration_names,
     is_configuration,
+    with_names_apart,
 )
 from mlax_scaffold.conversion.handed.config_uses import Configured, Uses
 from mlax_scaffold.conversion.handed.configured_bases import (
@@ -39,6 +40,7 @@ def with_settings(origin: Origin) -> dict[str, Configured]:
     found: dict[str, Configured] = {}
     others = configuration_names(origin)
     without_configured_bases(origin, others)
+    with_names_apart(origin)
     for node in origin.classes.values():
         if is_layer_class(origin, node) and (made := _configured(origin, node, others)):
             made.optional |= as_attributes(node, made.parameter, made.place)
