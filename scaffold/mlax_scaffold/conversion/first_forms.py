@@ -50,8 +50,8 @@ from mlax_scaffold.conversion.forms.named_methods import without_named_methods
 from mlax_scaffold.conversion.forms.named_values import without_named_values
 from mlax_scaffold.conversion.forms.never_given_flags import without_never_given_flags
 from mlax_scaffold.conversion.forms.number_kinds import with_number_kinds
-from mlax_scaffold.conversion.forms.outside_methods import without_outside_methods
 from mlax_scaffold.conversion.forms.other_call_names import without_other_call_names
+from mlax_scaffold.conversion.forms.outside_methods import without_outside_methods
 from mlax_scaffold.conversion.forms.overwritten_inputs import (
     without_overwritten_inputs,
 )

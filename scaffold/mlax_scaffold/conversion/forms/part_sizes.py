@@ -4,8 +4,8 @@ class Seq2Seq(nn.Module):
     def __init__(self, vocab):
         self.decoder = Decoder(vocab, 8)     keeps `self.output_dim = vocab`
 
-`self.decoder.output_dim` of a method is `self.vocab`, which the constructor keeps, too. Of a tuple that it was made
-with, `self.proj.shape[1]` is the element, also where that is a setting of a configuration.
+`self.decoder.output_dim` of a method is `self.vocab`, which the constructor keeps, too. Of a tuple that it was
+made with, `self.proj.shape[1]` is the element, also where that is a setting of a configuration.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from mlax_scaffold.conversion.source.arguments_of import given_to, method_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
-
 
 _KINDS = ("torch", "nnx", "equinox")
 
