@@ -262,3 +262,97 @@ def test_a_distribution_is_the_arrays_that_it_is_made_of_where_it_is_read():
     assert "distributions" not in made.text
     assert "distribution2_scale = self.scale" in made.text
     assert "def _prior" not in made.text
+
+
+RATES = """\
+class Pool(nn.Module):
+    def __init__(self, dim, rates):
+        super().__init__()
+        first, second, third = tuple(rates)
+        self.a = nn.Conv2d(dim, dim, 3, padding=first, dilation=first)
+        self.b = nn.Conv2d(dim, dim, 3, padding=second, dilation=second)
+        self.c = nn.Conv2d(dim, dim, 3, padding=third, dilation=third)
+
+    def forward(self, x):
+        return self.a(x) + self.b(x) + self.c(x)
+
+
+class Head(nn.Module):
+    def __init__(self, dim, rates=[12, 24, 36]):
+        super().__init__()
+        self.pool = Pool(dim, rates)
+
+    def forward(self, maps):
+        return self.pool(maps["low"]) + maps["high"]
+
+
+class Thing(nn.Module):
+    def __init__(self, dim, dilate, clip_bounds):
+        super().__init__()
+        self.head = Head(dim, dilate)
+        self.clip_bounds = clip_bounds
+
+    def forward(self, x):
+        low, high = self.clip_bounds
+        return self.head({"low": x, "high": x}).clamp(low, high)
+"""
+
+
+def test_a_parameter_is_several_sizes_where_the_class_that_it_is_handed_to_takes_several():
+    made = converted(RATES)
+    assert made.whole, made.notes
+    assert "dilate: Sizes\n    clip_bounds: tuple[float, ...]" in made.text
+    assert (
+        "rates: Sizes = (12, 24, 36)"
+        in convert("net.py", TORCH + RATES, "Pool", "Pool2").text
+    )
+    alone = RATES.partition("class Head")[0]
+    assert (
+        "'rates': (8, 8, 8)" in convert("net.py", TORCH + alone, "Pool", "Pool2").text
+    )
+    last = convert(
+        "net.py", TORCH + RATES.replace(", clip_bounds)", ")"), "Thing", "Net"
+    )
+    assert "dilate: Sizes = (12, 24, 36)" in last.text
+
+
+def test_an_input_whose_parts_are_read_by_name_is_a_dictionary():
+    assert "def forward(self, maps: dict[str, jax.Array])" in converted(RATES).text
+
+
+POPPED = """\
+class Thing(nn.Module):
+    def __init__(self, dim, mults=(1, 2)):
+        super().__init__()
+        self.downs = nn.ModuleList()
+        self.ups = nn.ModuleList()
+        widths = []
+        width = dim
+        for mult in mults:
+            self.downs.append(nn.Linear(width, dim * mult))
+            width = dim * mult
+            widths.append(width)
+        for mult in reversed(mults):
+            self.ups.append(nn.Linear(width + widths.pop(), dim * mult))
+            self.ups.append(nn.Dropout(0.1))
+            width = dim * mult
+
+    def forward(self, x):
+        kept = []
+        for i in range(len(self.downs)):
+            x = self.downs[i](x)
+            kept.append(x)
+        for i in range(0, len(self.ups), 2):
+            x = self.ups[i](torch.cat([x, kept.pop()], dim=-1))
+            x = self.ups[i + 1](x)
+        return x
+"""
+
+
+def test_what_a_constructor_takes_out_of_a_list_is_out_of_it():
+    made = convert("net.py", TORCH + POPPED, "Thing", "Net", run=1)
+    assert made.whole, made.notes
+    setup = made.text.partition("def forward")[0]
+    assert "pop()" not in setup
+    assert "Linear(self.dim * 2 + self.dim * 2, self.dim * 2)" in setup
+    assert "Linear(self.dim * 2 + self.dim, self.dim)" in setup
