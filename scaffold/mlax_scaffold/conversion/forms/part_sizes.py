@@ -4,8 +4,8 @@ class Seq2Seq(nn.Module):
     def __init__(self, vocab):
         self.decoder = Decoder(vocab, 8)     keeps `self.output_dim = vocab`
 
-`self.decoder.output_dim` of a method is `self.vocab`, which the constructor keeps, too. Of a tuple that it was
-made with, `self.proj.shape[1]` is the element, also where that is a setting of a configuration.
+`self.decoder.output_dim` of a method is `self.vocab`, which the constructor keeps, too. Of a tuple that it
+was made with, `self.proj.shape[1]` is the element, also where that is a setting of a configuration.
 """
 
 from __future__ import annotations
