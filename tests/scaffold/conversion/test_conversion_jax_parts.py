@@ -343,3 +343,27 @@ def test_two_configurations_may_be_named_at_once():
     assert made.whole, made.notes
     assert "factor: Size = 2" in made.text
     assert "self.deterministic" not in made.text
+
+
+KEY_TESTED = """\
+class Thing(eqx.Module):
+    fc: eqx.nn.Linear
+    dropout: eqx.nn.Dropout
+
+    def __init__(self, dim, *, key):
+        self.fc = eqx.nn.Linear(dim, dim, key=key)
+        self.dropout = eqx.nn.Dropout(0.1)
+
+    def __call__(self, x, *, key=None):
+        keys = None if key is None else jax.random.split(key, x.shape[0])
+        h = jax.vmap(self.fc)(x)
+        if keys is None:
+            return x + h
+        return x + jax.vmap(lambda t, k: self.dropout(t, key=k))(h, keys)
+"""
+
+
+def test_a_key_is_there_in_training():
+    made = convert("thing.py", HEAD_OF_PARTS + KEY_TESTED, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "if not self.training:" in made.text

@@ -353,6 +353,8 @@ class Translator(TranslatedCalls):
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         known = self.around.held.get(self_attribute(node.left) or "")
+        if ast.unparse(node.left) == "self.key()":  # which is there in training
+            known = expression("self.training")
         if known is not None and is_none(node.comparators[0]):
             # A sequence is a method here, which is there in any case.
             there = copy.deepcopy(known)
