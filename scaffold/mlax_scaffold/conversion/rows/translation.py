@@ -348,8 +348,6 @@ class Translator(TranslatedCalls):
     numbers: frozenset[str] = frozenset()
     """Names of hyperparameters, and of attributes that are computed of them."""
 
-    # Conditions.
-
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         known = self.around.held.get(self_attribute(node.left) or "")
