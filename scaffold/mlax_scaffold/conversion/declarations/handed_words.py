@@ -50,10 +50,9 @@ def _given_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | 
 def _tells(default: ast.expr | None) -> bool:
     """Whether a default says more than that there is a number."""
     value = literal(default)
-    numbers = isinstance(value, tuple | list) and len(value) > 1
-    return isinstance(value, float) or (
-        numbers and all(type(n) in (int, float) for n in value)
-    )
+    if isinstance(value, tuple | list):
+        return len(value) > 1 and all(type(n) in (int, float) for n in value)
+    return isinstance(value, float)
 
 
 def given_float(origin: Origin, title: str, parameter: str) -> bool:

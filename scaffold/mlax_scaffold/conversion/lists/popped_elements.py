@@ -33,10 +33,11 @@ def without_pops(
         return node
     if isinstance(node, ast.Expr) and _is_pop(node.value):
         # What is taken out is left there, and the list is shorter.
-        made = _Pops(list_of).visit(copy.deepcopy(node.value))
-        plain = isinstance(made, ast.Call) and _is_pop(made)
-        return node if plain else ast.copy_location(ast.Pass(), node)
-    return _Pops(list_of).visit(copy.deepcopy(node))
+        left = _Pops(list_of).visit(copy.deepcopy(node.value))
+        return node if _is_pop(left) else ast.copy_location(ast.Pass(), node)
+    made = _Pops(list_of).visit(copy.deepcopy(node))
+    assert isinstance(made, ast.stmt)
+    return made
 
 
 def _is_pop(node: ast.AST) -> bool:
