@@ -116,7 +116,8 @@ def _creation(
     **settings: Any,
 ) -> Creation:
     from mlax_scaffold.model.definition import Kind
-    from mlax_scaffold.project.creation import Creation, Request
+    from mlax_scaffold.project.creation import Creation
+    from mlax_scaffold.project.request import Request
 
     def say(text: str) -> None:
         if says:

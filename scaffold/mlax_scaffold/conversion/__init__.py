@@ -32,6 +32,7 @@ from mlax_scaffold.conversion.forms.einops_calls import without_einops
 from mlax_scaffold.conversion.forms.haiku_functions import transformed
 from mlax_scaffold.conversion.forms.known_tuples import without_known_tuples
 from mlax_scaffold.conversion.forms.made_classes import with_made_class
+from mlax_scaffold.conversion.forms.made_models import with_made_model
 from mlax_scaffold.conversion.forms.named_lambdas import with_named_lambdas
 from mlax_scaffold.conversion.forms.named_results import without_named_results
 from mlax_scaffold.conversion.forms.named_transforms import with_named_transforms
@@ -40,7 +41,8 @@ from mlax_scaffold.conversion.forms.repeats import called_once
 from mlax_scaffold.conversion.forms.weightless_objects import (
     without_weightless_objects,
 )
-from mlax_scaffold.conversion.handed.config_fields import Configured, dotted
+from mlax_scaffold.conversion.handed.config_fields import dotted
+from mlax_scaffold.conversion.handed.config_uses import Configured
 from mlax_scaffold.conversion.handed.optimizer_settings import with_optimizer_settings
 from mlax_scaffold.conversion.output.builtin_sums import without_builtin_sums
 from mlax_scaffold.conversion.output.choices import with_choices
@@ -201,6 +203,7 @@ def _converted(
     origin, notes = Origin.read(path, text), Notes()
     if kind == "LAYER":
         with_named_transforms(origin, thing)
+        with_made_model(origin, thing)
         with_made_class(origin, thing)
     objects = without_weightless_objects(origin, thing, notes)
     pads = tell_padded_queries(origin, thing, notes)

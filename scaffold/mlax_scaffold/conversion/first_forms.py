@@ -45,10 +45,12 @@ from mlax_scaffold.conversion.forms.masked_rows import without_masked_rows
 from mlax_scaffold.conversion.forms.masks_of_calls import without_masks_of_calls
 from mlax_scaffold.conversion.forms.merged_settings import without_merged_settings
 from mlax_scaffold.conversion.forms.module_functions import without_module_functions
+from mlax_scaffold.conversion.forms.named_inputs import with_placed_inputs
 from mlax_scaffold.conversion.forms.named_methods import without_named_methods
 from mlax_scaffold.conversion.forms.named_values import without_named_values
 from mlax_scaffold.conversion.forms.never_given_flags import without_never_given_flags
 from mlax_scaffold.conversion.forms.number_kinds import with_number_kinds
+from mlax_scaffold.conversion.forms.other_call_names import without_other_call_names
 from mlax_scaffold.conversion.forms.outside_methods import without_outside_methods
 from mlax_scaffold.conversion.forms.overwritten_inputs import (
     without_overwritten_inputs,
@@ -71,6 +73,7 @@ from mlax_scaffold.conversion.forms.scanned_lambdas import without_scanned_lambd
 from mlax_scaffold.conversion.forms.shardings import without_shardings
 from mlax_scaffold.conversion.forms.single_results import with_single_results
 from mlax_scaffold.conversion.forms.size_pairs import without_size_pairs
+from mlax_scaffold.conversion.forms.sized_tensors import without_sized_tensors
 from mlax_scaffold.conversion.forms.spaced_rates import without_spaced_rates
 from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
 from mlax_scaffold.conversion.forms.starred_keys import without_starred_keys
@@ -88,6 +91,7 @@ from mlax_scaffold.conversion.handed.filled_layers import without_filled_layers
 from mlax_scaffold.conversion.handed.given_spaces import without_given_spaces
 from mlax_scaffold.conversion.handed.handed_weights import with_handed_weights
 from mlax_scaffold.conversion.handed.held_functions import without_held_functions
+from mlax_scaffold.conversion.handed.listed_makers import with_classes_of_makers
 from mlax_scaffold.conversion.handed.shared_sequentials import (
     without_shared_sequentials,
 )
@@ -120,6 +124,10 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     """
     without_library_decoders(origin)
     without_device_code(origin)
+    without_sized_tensors(origin)
+    with_placed_inputs(origin)
+    with_classes_of_makers(origin, thing)
+    without_other_call_names(origin, thing)
     without_masks_of_calls(origin)
     with_number_kinds(origin)
     with_field_types(origin)

@@ -102,7 +102,8 @@ from mlax_scaffold.conversion.forms.unrolled_calls import without_nested_calls
 from mlax_scaffold.conversion.forms.weightless_layers import without_weightless_layers
 from mlax_scaffold.conversion.forms.written_norms import without_unusual_norms
 from mlax_scaffold.conversion.handed.called_parts import with_called_parts
-from mlax_scaffold.conversion.handed.config_fields import Configured, with_settings
+from mlax_scaffold.conversion.handed.config_fields import with_settings
+from mlax_scaffold.conversion.handed.config_uses import Configured
 from mlax_scaffold.conversion.handed.default_functions import without_default_functions
 from mlax_scaffold.conversion.handed.demanded_defaults import without_demanded_defaults
 from mlax_scaffold.conversion.handed.derived_layers import without_derived_layers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -31,6 +31,7 @@ from mlax_scaffold.project.names import check_free, check_name, find_like
 from mlax_scaffold.project.parity import parity_test
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.proof_program import IMPORT_FAILED
+from mlax_scaffold.project.request import Request
 from mlax_scaffold.project.running import missing_packages
 from mlax_scaffold.project.signatures import calls
 from mlax_scaffold.project.staging import Outcome, staged
@@ -52,20 +53,6 @@ Made = TypeVar("Made")
 
 _ROUNDS = 4
 """Times that a converted spec is tried: what one fix brings to light, the next one mends."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a `new-...` command was asked for."""
-
-    command: str
-    kind: Kind
-    name: str
-    archetype: str | None = None
-    like: str | None = None
-    source: str | None = None
-    """Code that it is converted from, as `path.py:Thing`."""
-    test: bool = True
 
 
 @dataclass(frozen=True)
@@ -123,12 +110,16 @@ class Creation:
     def _first(self, attempt: Callable[[Creation], Made]) -> Made:
         """What an attempt makes; of code, with constructors run further where it finds what is wrong.
 
+        It is told of the attempt that finds nothing wrong, and of the first one where there is none.
+
         Raises:
             FindingsError: what the first attempt found, where none of them finds nothing.
         """
+        told: list[str] = []
         try:
-            return attempt(self)
-        except ConversionError:
+            return self._heard(attempt, told)
+        except (ConversionError, UsageError):
+            self._say(told)
             raise
         except FindingsError:
             before = self.request.source and self._converted().text
@@ -142,10 +133,21 @@ class Creation:
                     made = other._converted()
                     if made.refusal is None and made.text not in seen:
                         seen.add(made.text)
-                        return attempt(other)
+                        return other._heard(attempt, [])
                 except (FindingsError, UsageError):
                     continue
+            self._say(told)
             raise
+
+    def _heard(self, attempt: Callable[[Creation], Made], told: list[str]) -> Made:
+        """What an attempt makes; what it tells is said once it is made, and is in `told` where it is not."""
+        made = attempt(replace(self, say=told.append))
+        self._say(told)
+        return made
+
+    def _say(self, told: Sequence[str]) -> None:
+        for text in told:
+            self.say(text)
 
     def _created(self, spec: SpecFile, made: Generation) -> Created:
         """Prove what was generated, and write it."""
@@ -172,7 +174,7 @@ class Creation:
         Raises:
             FindingsError: what code became is no valid spec, with the lines of that code.
         """
-        return self._first(Creation._traced)
+        return replace(self._first(Creation._traced), say=self.say)
 
     def _traced(self) -> Creation:
         replace(self, say=lambda text: None)._valid()

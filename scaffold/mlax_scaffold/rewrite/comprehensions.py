@@ -61,6 +61,8 @@ class _Loops(Transformer):
         self.firsts: set[cst.CSTNode] = set()
         self.targets: dict[cst.CSTNode, str] = {}
         """What a comprehension is assigned to that is all of an assignment."""
+        self.extended: set[cst.CSTNode] = set()
+        """The generators that lists are extended by, each of whose passes sees what those before it added."""
 
     def _becomes_loop(self, node: Comprehension) -> bool:
         for level in generators(node):
@@ -91,6 +93,14 @@ class _Loops(Transformer):
                 ]
             ) if name not in local_names(value):
                 self.targets[value] = name
+            case cst.SimpleStatementLine(body=[added]):
+                name, generator = _extension(added)
+                if isinstance(generator, cst.GeneratorExp) and not any(
+                    name in counted_names(level.target)
+                    for level in generators(generator)
+                ):
+                    self.targets[generator] = name
+                    self.extended.add(generator)
         made = super().changed(node)
         if isinstance(node, Comprehension):
             inner = self.pending.pop()
@@ -157,12 +167,33 @@ class _Loops(Transformer):
         loop = with_comments(loop, comments_in(original))  # type: ignore[type-var]
         if renamed:
             loop = cst.ensure_type(loop.visit(Renamer(renamed)), cst.For)
-        self.pending[-1] += [statement(f"{name} = {empty}"), loop]
+        if original not in self.extended:
+            self.pending[-1].append(statement(f"{name} = {empty}"))
+        self.pending[-1].append(loop)
         return expression(name)
 
 
+def _extension(node: cst.CSTNode) -> tuple[str, cst.BaseExpression | None]:
+    """A list that a statement extends, and by what: `ys.extend(xs)`, `ys += xs`; None for others."""
+    match node:
+        case cst.Expr(
+            value=cst.Call(
+                func=cst.Attribute(
+                    value=cst.Name(value=name), attr=cst.Name(value="extend")
+                ),
+                args=[cst.Arg(value=given, keyword=None, star="")],
+            )
+        ):
+            return name, given
+        case cst.AugAssign(
+            target=cst.Name(value=name), operator=cst.AddAssign(), value=given
+        ):
+            return name, given
+    return "", None
+
+
 def _placed(before: list[cst.BaseStatement], node: cst.BaseStatement):
-    """What stands before a statement, and the statement, but where it binds a name to itself."""
+    """What stands before a statement, and the statement, but where that binds a name to itself."""
     first = before[0].with_changes(leading_lines=node.leading_lines)  # type: ignore[attr-defined]
     rest = node.with_changes(leading_lines=[])
     match node:
@@ -175,6 +206,10 @@ def _placed(before: list[cst.BaseStatement], node: cst.BaseStatement):
             ]
         ) if name == given:
             return cst.FlattenSentinel([first, *before[1:]])
+        case cst.SimpleStatementLine(body=[added]):
+            match _extension(added):
+                case name, cst.Name(value=given) if name == given:
+                    return cst.FlattenSentinel([first, *before[1:]])
     return cst.FlattenSentinel([first, *before[1:], rest])
 
 

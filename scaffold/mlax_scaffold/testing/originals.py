@@ -194,7 +194,9 @@ def _as_by_default(thing: Any, parameter: str, value: Any) -> Any:
 
 
 class _Settings(types.SimpleNamespace):
-    """Settings that are attributes, and that a mapping holds, too."""
+    """Settings that are attributes, and that a mapping holds, too; a device is that of all arrays here."""
+
+    device = "cpu"
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self, name)

@@ -33,3 +33,20 @@ def spread(function: Callable[..., Any], given: Sequence[Any]) -> Sequence[Any]:
     if at is None or len(given) != at + 1 or not isinstance(given[at], tuple | list):
         return given
     return [*given[:at], *given[at]]
+
+
+def by_name(
+    function: Callable[..., Any], given: Sequence[Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Arguments by place, and those beyond the places by name: first what has to be given."""
+    known = inspect.signature(function).parameters.values()
+    placed = [
+        p for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    if any(p.kind is p.VAR_POSITIONAL for p in known) or len(given) <= len(placed):
+        return given, {}
+    named = [p for p in known if p.kind is p.KEYWORD_ONLY]
+    named.sort(key=lambda p: p.default is not p.empty)
+    beyond = given[len(placed) :]
+    titles = [p.name for p in named[: len(beyond)]]
+    return given[: len(placed)], dict(zip(titles, beyond, strict=True))

@@ -13,7 +13,7 @@ import numpy as np
 
 from mlax_scaffold.testing.built import Built, Run, is_array
 from mlax_scaffold.testing.drawn_means import drawn_means
-from mlax_scaffold.testing.several_arguments import called_with, spread
+from mlax_scaffold.testing.several_arguments import by_name, called_with, spread
 
 
 def layer_of_torch(cls: Any, original: Any, arguments: Any, arrays: Any) -> Built:
@@ -48,7 +48,8 @@ def layer_of_torch(cls: Any, original: Any, arguments: Any, arrays: Any) -> Buil
 
         def run(*x: Any) -> Any:
             with drawn_means(torch):
-                return module(*spread(module.forward, x), **flags)
+                placed, named = by_name(module.forward, spread(module.forward, x))
+                return module(*placed, **named, **flags)
 
         return tensors(run)
 

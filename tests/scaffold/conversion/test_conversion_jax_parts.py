@@ -9,6 +9,10 @@ from test_conversion_jax_repositories import EQUINOX, HAIKU
 from mlax_scaffold.conversion import convert
 
 PLAIN = "import jax\nimport jax.numpy as jnp\n\n\n"
+HEAD_OF_PARTS = (
+    "import dataclasses\nimport equinox as eqx\nimport haiku as hk\n"
+    "from flax import nnx\n" + PLAIN
+)
 
 
 def of_pair(code: str) -> str:
@@ -237,3 +241,129 @@ def thing(lr=0.1, max_norm=1.0):
     assert "[sum(jnp.square(g)) for g in jax.tree.leaves(grads)]" in made.text
     assert "else norm" not in made.text
     assert "grad * (self.max_norm / self.norm)" in made.text
+
+
+READ_PARTS = """\
+class Einsum(nnx.Module):
+    def __init__(self, equation, shape, *, rngs):
+        self.equation = equation
+        self.shape = shape
+        self.w = nnx.Param(nnx.initializers.normal()(rngs.params(), shape))
+
+    def __call__(self, x):
+        return jnp.einsum(self.equation, x, self.w.value)
+
+
+class Thing(nnx.Module):
+    def __init__(self, dim: int, heads: int, head_dim: int, *, rngs: nnx.Rngs):
+        self.proj = Einsum("BD,DNH->BNH", shape=(dim, heads, head_dim), rngs=rngs)
+        self.scale = self.size ** -0.5
+
+    @property
+    def size(self):
+        return self.proj.shape[-1]
+
+    def __call__(self, x):
+        return self.proj(x) * self.scale / self.proj.shape[1]
+"""
+
+
+def test_a_size_that_a_layer_was_made_with_is_read_off_what_it_was_given():
+    made = convert("thing.py", HEAD_OF_PARTS + READ_PARTS, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "return self.head_dim" in made.text
+    assert "/ self.heads" in made.text
+
+
+NAMED_CALLS = """\
+class Shift(eqx.Module):
+    shift: jax.Array
+
+    def __init__(self, dim):
+        self.shift = jnp.zeros(dim)
+
+    def forward_and_log(self, x):
+        return x + self.shift
+
+    def inverse_and_log(self, y):
+        return y - self.shift
+
+
+class Thing(eqx.Module):
+    shifts: list
+
+    def __init__(self, dim: int, depth: int = 3):
+        self.shifts = [Shift(dim) for _ in range(depth)]
+
+    def __call__(self, y):
+        for shift in self.shifts:
+            y = shift.inverse_and_log(y)
+        return y
+"""
+
+
+def test_the_one_method_that_layers_are_called_by_is_their_call():
+    made = convert("thing.py", HEAD_OF_PARTS + NAMED_CALLS, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "y = shift(y)" in made.text
+    assert "return y - self.shift" in made.text
+
+
+CONFIGURATIONS = """\
+@dataclasses.dataclass
+class Config:
+    factor: int = 2
+    rate: float = 0.1
+
+
+@dataclasses.dataclass
+class GlobalConfig:
+    deterministic: bool = False
+    zero_init: bool = True
+
+
+class Thing(hk.Module):
+    def __init__(self, config: Config, global_config: GlobalConfig, name="thing"):
+        super().__init__(name=name)
+        self.config = config
+        self.global_config = global_config
+
+    def __call__(self, x, is_training=True):
+        c, gc = self.config, self.global_config
+        if gc.zero_init:
+            x = hk.Linear(c.factor * 4, w_init=jnp.zeros)(x)
+        if not is_training or gc.deterministic:
+            return x
+        return hk.dropout(hk.next_rng_key(), c.rate, x)
+"""
+
+
+def test_two_configurations_may_be_named_at_once():
+    made = convert("thing.py", HEAD_OF_PARTS + CONFIGURATIONS, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "factor: Size = 2" in made.text
+    assert "self.deterministic" not in made.text
+
+
+KEY_TESTED = """\
+class Thing(eqx.Module):
+    fc: eqx.nn.Linear
+    dropout: eqx.nn.Dropout
+
+    def __init__(self, dim, *, key):
+        self.fc = eqx.nn.Linear(dim, dim, key=key)
+        self.dropout = eqx.nn.Dropout(0.1)
+
+    def __call__(self, x, *, key=None):
+        keys = None if key is None else jax.random.split(key, x.shape[0])
+        h = jax.vmap(self.fc)(x)
+        if keys is None:
+            return x + h
+        return x + jax.vmap(lambda t, k: self.dropout(t, key=k))(h, keys)
+"""
+
+
+def test_a_key_is_there_in_training():
+    made = convert("thing.py", HEAD_OF_PARTS + KEY_TESTED, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "if not self.training:" in made.text

@@ -12,9 +12,10 @@ from mlax_scaffold.conversion.source.walking import walk
 
 
 def handed_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | None:
-    """The number with a point that a class takes by default in its place; None where there is none.
+    """The number with a point, or the numbers, that a class takes by default in its place; None for neither.
 
-    `LayerScale(dim, init_values=init_values)`, which is `init_values=1e-5`, says that it is no size.
+    `LayerScale(dim, init_values=init_values)`, which is `init_values=1e-5`, says that it is no size, and
+    `Head(dim, rates)`, which is `rates=[6, 12, 18]`, that it is several.
     """
     for call in walk(node):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
@@ -24,13 +25,13 @@ def handed_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | 
                 continue
             defaults = defaults_of(start.args)
             for place in _places(call, start, parameter):
-                if isinstance(literal(defaults.get(place)), float):
+                if _tells(defaults.get(place)):
                     return defaults[place]
     return _given_default(origin, node, parameter)
 
 
 def _given_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | None:
-    """The number with a point that another class hands this one, by its own default."""
+    """The number with a point, or the numbers, that another class hands this one, by its own default."""
     own = method_of(node, "__init__") if isinstance(node, ast.ClassDef) else None
     if own is None or not isinstance(node, ast.ClassDef):
         return None
@@ -42,9 +43,17 @@ def _given_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | 
                 continue
             for title, value in _given(call, own):
                 told = defaults.get(getattr(value, "id", ""))
-                if title == parameter and isinstance(literal(told), float):
+                if title == parameter and _tells(told):
                     return told
     return None
+
+
+def _tells(default: ast.expr | None) -> bool:
+    """Whether a default says more than that there is a number."""
+    value = literal(default)
+    if isinstance(value, tuple | list):
+        return len(value) > 1 and all(type(n) in (int, float) for n in value)
+    return isinstance(value, float)
 
 
 def given_float(origin: Origin, title: str, parameter: str) -> bool:

@@ -38,6 +38,9 @@ from mlax_scaffold.model.reserved import OF_FUNCTIONS, RESERVED
 _GENERATED = RESERVED - OF_FUNCTIONS - {"self", "dtype", *KEYS}
 """Names that a field cannot have."""
 
+_BOUNDS = re.compile(r"(bounds|limits|range|betas)$")
+"""How numbers are called between which others lie, and none of which counts anything."""
+
 
 class Parameters:
     """Reads them."""
@@ -87,6 +90,11 @@ class Parameters:
                 handed = handed_default(builder.origin, builder.node, parameter)
                 if handed is not None and (default is None or is_none(default)):
                     word = word_of(parameter, None, handed, is_none(default))
+                    later = given[given.index(argument) + 1 :]
+                    if default is None and all(a.arg in defaults for a in later):
+                        # As many as the class takes that it is handed to.
+                        several = isinstance(handed, ast.List | ast.Tuple)
+                        value = self.translator.expression(handed) if several else value
             told = argument.annotation is not None or default is not None
             if word in ("Size", "Count", "int") and argument.annotation is None:
                 owner = getattr(builder.node, "name", "")
@@ -110,6 +118,7 @@ class Parameters:
                 word = f"tuple[tuple[{', '.join(['float'] * many)}], ...]"
             if word.startswith("Sizes") and not told:
                 floats = holds_floats(builder.origin, builder.node, parameter)
+                floats = floats or _BOUNDS.search(parameter) is not None
                 word = "tuple[float, ...]" if floats else word
             choices = asserted(function, parameter)
             if word == "Size" and default is None and choices:

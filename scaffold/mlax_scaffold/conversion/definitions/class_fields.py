@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.declarations.words import (
 )
 from mlax_scaffold.conversion.definitions.constructor import Constructor
 from mlax_scaffold.conversion.output.description import Field
+from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -103,6 +104,10 @@ class ClassFields:
     def _flags(self) -> None:
         """Attributes and parameters of calls that tell training from inference."""
         around = self.builder.translator.around
+        start = method_of(self.node, "__init__")
+        if start is not None:
+            # Settings of a configuration are read of the object.
+            around.attributes.update(flags([a.arg for a in start.args.kwonlyargs]))
         for part in self.node.body:
             if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
                 around.attributes.update(flags([part.target.id]))

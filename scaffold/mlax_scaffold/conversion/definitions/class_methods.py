@@ -243,6 +243,11 @@ class ClassMethods(AddedFields):
         positional = [a for a in function.args.args if a.arg in kept]
         keyword_only = [a for a in function.args.kwonlyargs if a.arg in kept]
         defaults = _kept_defaults(function, kept)
+        if title == "forward" and not positional:
+            # The first input of a layer has a place, also where all are given by their names.
+            needed = [a for a in keyword_only if a.arg not in defaults]
+            positional = needed or keyword_only[:1]
+            keyword_only = [a for a in keyword_only if a not in positional]
         arguments = ast.arguments(
             [],
             [ast.arg("self"), *(ast.arg(a.arg) for a in positional)],

@@ -81,7 +81,7 @@ from mlax_scaffold.conversion.shapes.guessed_sums import with_guessed_sums
 from mlax_scaffold.conversion.shapes.image_sizes import with_image_sizes
 from mlax_scaffold.conversion.shapes.indexed_inputs import with_indexed_inputs
 from mlax_scaffold.conversion.shapes.joints import settle_ranks
-from mlax_scaffold.conversion.shapes.listed_inputs import keyed_inputs, listed_inputs
+from mlax_scaffold.conversion.shapes.listed_inputs import containers_given
 from mlax_scaffold.conversion.shapes.named_sizes import with_values
 from mlax_scaffold.conversion.shapes.signatures import Signature
 from mlax_scaffold.conversion.shapes.sizes import Symbols
@@ -226,7 +226,7 @@ class ClassReader(ClassMethods):
         env = with_edges(self.symbols, env)
         env |= {k: v for k, v in (taken_apart(forward) | carried).items() if k in env}
         of_torch = self.framework == "torch"
-        env |= (listed_inputs if of_torch else keyed_inputs)(forward, inputs)
+        env |= containers_given(forward, inputs, of_torch)
         if self.framework == "equinox":
             open_ = {n for n, v in env.items() if isinstance(v, Array) and v.lead}
             env |= {s: Array([], False) for s in scalars_given(forward) & open_}

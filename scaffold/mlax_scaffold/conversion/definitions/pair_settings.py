@@ -13,8 +13,8 @@ import ast
 from dataclasses import dataclass, field
 
 from mlax_scaffold.conversion.definitions.pairs import functions_of_pair
-from mlax_scaffold.conversion.handed.config_fields import Configured
 from mlax_scaffold.conversion.handed.config_names import CONFIGURATIONS
+from mlax_scaffold.conversion.handed.config_uses import Configured
 from mlax_scaffold.conversion.source.arguments_of import without_arguments
 from mlax_scaffold.conversion.source.config_classes import (
     Setting,

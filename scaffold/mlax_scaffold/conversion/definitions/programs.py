@@ -25,7 +25,7 @@ from mlax_scaffold.conversion.forms.own_derivatives import (
     derivative_rules,
     has_derivative,
 )
-from mlax_scaffold.conversion.handed.inherited_starts import with_inherited_start
+from mlax_scaffold.conversion.handed.inherited_starts import with_bases
 from mlax_scaffold.conversion.handed.layer_methods import with_layer_methods
 from mlax_scaffold.conversion.lists.dictionaries import without_dictionaries
 from mlax_scaffold.conversion.lists.stages import with_stages
@@ -120,7 +120,9 @@ class Program:
             return
         self.seen.add(node.name)
         self.rules[node.name] = rules
-        node = without_dictionaries(self.origin, self._with_bases(node), self.notes)
+        node = without_dictionaries(
+            self.origin, with_bases(self.origin, node), self.notes
+        )
         node, sequences = with_layer_methods(self.origin, node)
         node, loops = with_loop_stages(self.origin, node)
         node, stages = with_stages(self.origin, node)
@@ -171,30 +173,6 @@ class Program:
                 f"what fills the weights of {node.name} holds for some of its uses alone",
                 "give the weights initializers, by hyperparameters of that class",
             )
-
-    def _with_bases(self, node: ast.ClassDef) -> ast.ClassDef:
-        """A class with the methods and fields of those of the file that it is derived from."""
-        made = cloned(node)
-        for base in node.bases:
-            other = (
-                self.origin.classes.get(base.id) if isinstance(base, ast.Name) else None
-            )
-            if other is None or other is node:
-                continue
-            other = self._with_bases(other)
-            if with_inherited_start(self.origin, made, other):
-                # It has all that the base has, and is built on what that is built on.
-                made.bases = [b for b in made.bases if not is_name(b, other.name)]
-                made.bases += cloned(other.bases)
-            known = {getattr(p, "name", None) for p in made.body}
-            inherited = [
-                p
-                for p in other.body
-                if isinstance(p, ast.AnnAssign | ast.Assign)
-                or (isinstance(p, ast.FunctionDef) and p.name not in known)
-            ]
-            made.body = [*inherited, *made.body]
-        return made
 
 
 def _used(node: ast.ClassDef) -> list[str]:

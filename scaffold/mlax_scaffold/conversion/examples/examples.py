@@ -275,6 +275,12 @@ def _value(field: Field, text: str) -> object:
             return None
         read = re.findall(rf"self\.{name}\[(\d+)\]", text)
         count = max(2, *(int(place) + 1 for place in read)) if read else 2
+        apart = re.search(
+            rf"^\s*\(?(\w+(?:, \w+)+)\)? = (?:tuple\(|list\()?self\.{name}\)?$",
+            text,
+            re.M,
+        )
+        count = len(apart[1].split(",")) if apart else count
         count = len(default) if isinstance(default, tuple | list) and default else count
         if re.search(r"stride|dilation|pad", name):
             return (1,) * count

@@ -84,6 +84,33 @@ def attention_made(
         call = inner if inner is not None else part.value
         if title is not None and origin.qualified(call.func) == _ATTENTION:
             yield title, call, inner is not None
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef):
+            yield from _appended(origin, method)
+
+
+def _appended(
+    origin: Origin, method: ast.FunctionDef
+) -> Iterator[tuple[str, ast.Call, bool]]:
+    """Attention that a list gets, at once or by a local: `self.layers.append(MultiheadAttention(8, 2))`."""
+    named = {
+        part.targets[0].id: part.value
+        for part in walk(method)
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
+        if isinstance(part.value, ast.Call)
+        if origin.qualified(part.value.func) == _ATTENTION
+    }
+    for part in walk(method):
+        match part:
+            case ast.Call(func=ast.Attribute(value=place, attr="append"), args=[given]):
+                title = self_attribute(place)
+                made = named.get(given.id) if isinstance(given, ast.Name) else given
+                if (
+                    title is not None
+                    and isinstance(made, ast.Call)
+                    and origin.qualified(made.func) == _ATTENTION
+                ):
+                    yield title, made, True
 
 
 def _made_in_list(origin: Origin, call: ast.Call) -> ast.Call | None:

@@ -197,6 +197,14 @@ class _Devices(NodeTransformer):
             return ast.copy_location(ast.Pass(), node)
         return node
 
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        """Where a layer puts itself, `self.to(device)`, is nothing that it computes."""
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Call):
+            moves = self_attribute(node.value.func) in ("to", "cuda", "cpu")
+            return ast.copy_location(ast.Pass(), node) if moves else node
+        return node
+
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         """The version of PyTorch is that of today, later than any that code asks for."""
         self.generic_visit(node)

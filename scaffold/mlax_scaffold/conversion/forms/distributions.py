@@ -11,6 +11,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from mlax_scaffold.conversion.forms.named_distributions import (
+    with_named_distributions,
+)
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     expression,
@@ -74,10 +77,14 @@ def without_distributions(origin: Origin) -> None:
     """Write them so, in place."""
     if "distributions" not in origin.text:
         return
+    with_named_distributions(
+        origin.tree, lambda value: _inner(origin, value) is not None
+    )
     for function in [*walk(origin.tree)]:
         if isinstance(function, ast.FunctionDef):
             for part in [*_made(origin, function)]:
                 _write_out(origin, function, part)
+                located(function)
     if origin.imports.get("torch") != "torch":
         origin.tree.body.insert(0, ast.Import([ast.alias("torch")]))
         origin.__dict__.pop("imports", None)

@@ -1,10 +1,11 @@
-"""Numbers that PyTorch's methods read of a layer that the class has made, as what it was made with.
+"""Numbers that methods read of a layer that the class has made, as what it was made with.
 
 class Seq2Seq(nn.Module):
     def __init__(self, vocab):
         self.decoder = Decoder(vocab, 8)     keeps `self.output_dim = vocab`
 
-`self.decoder.output_dim` of a method is `self.vocab`, which the constructor keeps, too.
+`self.decoder.output_dim` of a method is `self.vocab`, which the constructor keeps, too. Of a tuple that it
+was made with, `self.proj.shape[1]` is the element, also where that is a setting of a configuration.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from mlax_scaffold.conversion.source.walking import (
     walk,
 )
 
+_KINDS = ("torch", "nnx", "equinox")
+
 
 def without_part_sizes(origin: Origin) -> None:
     """Write them so, in place."""
     for holder in origin.classes.values():
         start = method_of(holder, "__init__")
-        if start is not None and framework_of(origin, holder) == "torch":
+        if start is not None and framework_of(origin, holder) in _KINDS:
             made = _parts(origin, holder, start)
             if made:
                 _Reads(origin, holder, start, made).write()
@@ -70,6 +73,36 @@ class _Reads(NodeTransformer):
         for method in self.holder.body:
             if isinstance(method, ast.FunctionDef) and method is not self.start:
                 self.visit(method)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        match node.value:
+            case ast.Attribute(value=owner, attr=attr):
+                call = self.parts.get(self_attribute(owner) or "")
+                value = _kept(self.origin, call, attr) if call is not None else None
+                at = literal(node.slice)
+                if (
+                    isinstance(value, ast.Tuple | ast.List)
+                    and isinstance(at, int)
+                    and -len(value.elts) <= at < len(value.elts)
+                    and isinstance(node.ctx, ast.Load)
+                ):
+                    made = self._element(value.elts[at])
+                    return ast.copy_location(made, node) if made is not None else node
+        self.generic_visit(node)
+        return node
+
+    def _element(self, value: ast.expr) -> ast.expr | None:
+        """A number, a parameter or a setting of one, as a method reads it."""
+        match value:
+            case ast.Name(id=parameter) if parameter in self.given:
+                return self._own(parameter)
+            case ast.Attribute(value=ast.Name(id=parameter), attr=attr) if (
+                parameter in self.given
+            ):
+                own = self._own(parameter)
+                return None if own is None else ast.Attribute(own, attr, ast.Load())
+        number = isinstance(literal(value), int | float)
+        return cloned(value) if number else None
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from mlax_scaffold.conversion.handed.config_mappings import as_attributes, tested_alone
 from mlax_scaffold.conversion.handed.config_names import (
     configuration_names,
     is_configuration,
+    with_names_apart,
+)
+from mlax_scaffold.conversion.handed.config_uses import Configured, Uses
+from mlax_scaffold.conversion.handed.configured_bases import (
+    without_configured_bases,
 )
 from mlax_scaffold.conversion.source.config_classes import (
     Setting,
@@ -29,7 +33,6 @@ from mlax_scaffold.conversion.source.parsed_settings import parsed_settings
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
 from mlax_scaffold.conversion.source.walking import (
     NodeTransformer,
-    NodeVisitor,
     cloned,
     located,
     walk,
@@ -37,30 +40,12 @@ from mlax_scaffold.conversion.source.walking import (
 from mlax_scaffold.model.reserved import RESERVED
 
 
-@dataclass
-class Configured:
-    """A class of layers, or a function, that is given a configuration."""
-
-    node: ast.ClassDef | ast.FunctionDef
-    parameter: str
-    place: str
-    """The attribute that holds it; "" for none."""
-    kind: str
-    """The class of the configuration; "" where the file does not tell."""
-    is_field: bool
-    """Whether it is a field of a dataclass, and no parameter of a constructor."""
-    names: dict[str, str] = field(default_factory=dict)
-    """What the settings are called that it reads, directly or not."""
-    optional: set[str] = field(default_factory=set)
-    """Settings that may not be there, as `config.get("width", 8)` says."""
-    defaults: dict[str, str] = field(default_factory=dict)
-    """What the settings are that the file gives a configuration of no class of its own."""
-
-
 def with_settings(origin: Origin) -> dict[str, Configured]:
     """Change the classes of a file in place; those that were changed, by name."""
     found: dict[str, Configured] = {}
     others = configuration_names(origin)
+    without_configured_bases(origin, others)
+    with_names_apart(origin)
     for node in origin.classes.values():
         if is_layer_class(origin, node) and (made := _configured(origin, node, others)):
             made.optional |= as_attributes(node, made.parameter, made.place)
@@ -103,75 +88,11 @@ def _configured(
     return None
 
 
-class _Uses(NodeVisitor):
-    """How a class uses its configuration."""
-
-    def __init__(self, made: Configured):
-        self.made = made
-        self.read: list[str] = []
-        self.handed: list[ast.Call] = []
-        self.others = False
-        self.aliases: dict[int, ast.Name] = {}
-        """Names of it in methods, by what they are in memory: `cfg = self.cfg`."""
-        for method in made.node.body:
-            self._name(method)
-
-    def _name(self, method: ast.stmt) -> None:
-        """Find the aliases of one method, where a name may be something else in another one."""
-        places = [n for n in walk(method) if isinstance(n, ast.Name)]
-        for part in walk(method):
-            match part:
-                case ast.Assign(targets=[ast.Name(id=local)], value=value):
-                    if self._whole(value):
-                        self.aliases |= {id(n): n for n in places if n.id == local}
-
-    def _whole(self, node: ast.AST) -> bool:
-        """Whether an expression is the configuration itself."""
-        made = self.made
-        if made.place and self_attribute(node) == made.place:
-            return True
-        named = isinstance(node, ast.Name) and (
-            (node.id == made.parameter and not made.is_field)
-            or id(node) in self.aliases
-        )
-        return named
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        if self._whole(node):
-            self.others = self.others or isinstance(node.ctx, ast.Load)
-        elif self._whole(node.value):
-            self.read.append(node.attr)
-            self.others = self.others or not isinstance(node.ctx, ast.Load)
-        else:
-            self.generic_visit(node)
-
-    def visit_Name(self, node: ast.Name) -> None:
-        if self._whole(node) and isinstance(node.ctx, ast.Load):
-            self.others = True
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        if self._whole(node.value) and len(node.targets) == 1:
-            return
-        self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        values = [*node.args, *(k.value for k in node.keywords)]
-        if isinstance(node.func, ast.Name) and any(map(self._whole, values)):
-            self.handed.append(node)
-            for value in values:
-                if not self._whole(value):
-                    self.visit(value)
-            return
-        if is_name(node.func, "getattr") and node.args and self._whole(node.args[0]):
-            self.others = True
-        self.generic_visit(node)
-
-
 def _settle(origin: Origin, found: dict[str, Configured]) -> None:
     """Find out what each class reads; leave out those whose use of it is not followed."""
-    uses: dict[str, _Uses] = {}
+    uses: dict[str, Uses] = {}
     for title, made in found.items():
-        uses[title] = visitor = _Uses(made)
+        uses[title] = visitor = Uses(made)
         for part in made.node.body:
             visitor.visit(part)
     changed = True
@@ -257,12 +178,12 @@ def _free(made: Configured, setting: str) -> str:
 
 
 def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> None:
-    uses = _Uses(made)
+    uses = Uses(made)
     settings = _settings_of(origin, made)
     if not made.kind:
         known = {s: k.default for s, k in settings.items() if s in made.names}
         made.defaults = {s: ast.unparse(v) for s, v in known.items() if v is not None}
-    tested = tested_alone(made.node, uses._whole)
+    tested = tested_alone(made.node, uses.whole)
     body: list[ast.stmt] = []
     for part in made.node.body:
         if isinstance(part, ast.FunctionDef):
@@ -334,7 +255,7 @@ class _Settings(NodeTransformer):
         origin: Origin,
         made: Configured,
         found: dict[str, Configured],
-        uses: _Uses,
+        uses: Uses,
         inside: bool,
     ):
         self.origin, self.made, self.found, self.uses = origin, made, found, uses
@@ -343,7 +264,7 @@ class _Settings(NodeTransformer):
         self.properties = properties_of(origin, made.kind)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if self.uses._whole(node.value):
+        if self.uses.whole(node.value):
             return ast.copy_location(self._read(node.attr), node)
         self.generic_visit(node)
         return node
@@ -358,7 +279,7 @@ class _Settings(NodeTransformer):
         return ast.Attribute(ast.Name("self", ast.Load()), title, ast.Load())
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
-        if self.uses._whole(node.value) and len(node.targets) == 1:
+        if self.uses.whole(node.value) and len(node.targets) == 1:
             return None
         self.generic_visit(node)
         target, value = node.targets[0], node.value
@@ -369,14 +290,14 @@ class _Settings(NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         values = [*node.args, *(k.value for k in node.keywords)]
         title = node.func.id if isinstance(node.func, ast.Name) else ""
-        if title not in self.found or not any(map(self.uses._whole, values)):
+        if title not in self.found or not any(map(self.uses.whole, values)):
             self.generic_visit(node)
             return node
-        node.args = [self.visit(a) for a in node.args if not self.uses._whole(a)]
+        node.args = [self.visit(a) for a in node.args if not self.uses.whole(a)]
         node.keywords = [
             ast.keyword(k.arg, self.visit(k.value))
             for k in node.keywords
-            if not self.uses._whole(k.value)
+            if not self.uses.whole(k.value)
         ]
         for setting, name in self.found[title].names.items():
             node.keywords.append(ast.keyword(name, self._read(setting)))

@@ -42,3 +42,28 @@ def is_configuration(argument: ast.arg, others: set[str]) -> bool:
     title = argument.arg
     usual = title in CONFIGURATIONS or title.endswith(_ENDS)
     return usual or (argument.annotation is None and title in others)
+
+
+def with_names_apart(origin: Origin) -> None:
+    """Bind names of configurations one by one, `c, g = self.config, self.global_config`, in place."""
+    for node in origin.classes.values():
+        for part in walk(node) if is_layer_class(origin, node) else ():
+            for field in ("body", "orelse"):
+                body = getattr(part, field, None)
+                if isinstance(body, list):
+                    setattr(part, field, [s for one in body for s in _apart(one)])
+
+
+def _apart(node: ast.stmt) -> list[ast.stmt]:
+    match node:
+        case ast.Assign(
+            targets=[ast.Tuple(elts=[*places])], value=ast.Tuple(elts=[*values])
+        ) if len(places) == len(values):
+            held = [v.attr if isinstance(v, ast.Attribute) else "" for v in values]
+            plain = all(isinstance(p, ast.Name) for p in places)
+            if plain and all(h in CONFIGURATIONS or h.endswith(_ENDS) for h in held):
+                return [
+                    ast.copy_location(ast.Assign([p], v), node)
+                    for p, v in zip(places, values, strict=True)
+                ]
+    return [node]

@@ -10,6 +10,29 @@ from mlax_scaffold.conversion.source.trees import is_name, names, without_docstr
 from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
+def with_bases(origin: Origin, node: ast.ClassDef) -> ast.ClassDef:
+    """A class with the methods and fields of those of the file that it is derived from."""
+    made = cloned(node)
+    for base in node.bases:
+        other = origin.classes.get(base.id) if isinstance(base, ast.Name) else None
+        if other is None or other is node:
+            continue
+        other = with_bases(origin, other)
+        if with_inherited_start(origin, made, other):
+            # It has all that the base has, and is built on what that is built on.
+            made.bases = [b for b in made.bases if not is_name(b, other.name)]
+            made.bases += cloned(other.bases)
+        known = {getattr(p, "name", None) for p in made.body}
+        inherited = [
+            p
+            for p in other.body
+            if isinstance(p, ast.AnnAssign | ast.Assign)
+            or (isinstance(p, ast.FunctionDef) and p.name not in known)
+        ]
+        made.body = [*inherited, *made.body]
+    return made
+
+
 def with_inherited_start(
     origin: Origin, node: ast.ClassDef, base: ast.ClassDef
 ) -> bool:

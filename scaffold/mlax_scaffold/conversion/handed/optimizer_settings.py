@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.handed.config_fields import Configured
 from mlax_scaffold.conversion.handed.config_names import CONFIGURATIONS
+from mlax_scaffold.conversion.handed.config_uses import Configured
 from mlax_scaffold.conversion.source.arguments_of import without_arguments
 from mlax_scaffold.conversion.source.config_classes import (
     Setting,

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mlax_scaffold.conversion.lists.flattened_classes import START
 from mlax_scaffold.conversion.lists.longer_lists import LONGER
+from mlax_scaffold.conversion.lists.popped_elements import without_pops
 from mlax_scaffold.conversion.lists.run_calls import (
     Continued,
     Returned,
@@ -152,6 +153,7 @@ class Run(RunFlow):
             self._statement(part)
 
     def _statement(self, node: ast.stmt) -> None:
+        node = without_pops(node, self.list_of)
         match node:
             case ast.Assign(targets=[target], value=value):
                 self._assign(node, target, value)

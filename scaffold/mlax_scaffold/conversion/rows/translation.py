@@ -348,11 +348,11 @@ class Translator(TranslatedCalls):
     numbers: frozenset[str] = frozenset()
     """Names of hyperparameters, and of attributes that are computed of them."""
 
-    # Conditions.
-
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         known = self.around.held.get(self_attribute(node.left) or "")
+        if ast.unparse(node.left) == "self.key()":  # which is there in training
+            known = expression("self.training")
         if known is not None and is_none(node.comparators[0]):
             # A sequence is a method here, which is there in any case.
             there = cloned(known)

@@ -35,6 +35,15 @@ _MOST = 8
 """Loops of more passes are not written out."""
 
 
+def containers_given(
+    forward: ast.FunctionDef, inputs: Iterable[ast.arg], of_torch: bool
+) -> dict[str, Value]:
+    """The inputs that are dictionaries, and in PyTorch also those that are lists."""
+    inputs = list(inputs)
+    listed = listed_inputs(forward, inputs) if of_torch else {}
+    return keyed_inputs(forward, inputs) | listed
+
+
 def listed_inputs(
     forward: ast.FunctionDef, inputs: Iterable[ast.arg]
 ) -> dict[str, Value]:

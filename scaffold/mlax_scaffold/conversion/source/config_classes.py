@@ -116,10 +116,17 @@ def _start(node: ast.ClassDef | None) -> ast.FunctionDef | None:
             plain = all(
                 isinstance(s, ast.Assign) and self_attribute(s.targets[0])
                 for s in without_docstring(part.body)
-                if not ast.unparse(s).startswith("super()")
+                if not (ast.unparse(s).startswith("super()") or _only_checks(s))
             )
             return part if plain and len(part.args.args) > 1 else None
     return None
+
+
+def _only_checks(node: ast.stmt) -> bool:
+    """Whether a statement does nothing but refuse what a constructor is given."""
+    if isinstance(node, ast.If):
+        return not node.orelse and all(isinstance(s, ast.Raise) for s in node.body)
+    return isinstance(node, ast.Assert)
 
 
 def _kept(start: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
