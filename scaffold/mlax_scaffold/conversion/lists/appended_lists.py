@@ -9,7 +9,6 @@ self.convs.append(Conv(8, 4))
 from __future__ import annotations
 
 import ast
-import copy
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import names, self_attribute, targets
@@ -54,7 +53,7 @@ def _write(
             places.append((part.body, inner[0], at))
             found.append(call)
         elif (call := _appended(part, attribute)) is not None:
-            parts.append(ast.List([copy.deepcopy(call)], ast.Load()))
+            parts.append(ast.List([cloned(call)], ast.Load()))
             places.append((start.body, part, at))
             found.append(call)
     reads = [p for p in walk(start) if self_attribute(p) == attribute]
