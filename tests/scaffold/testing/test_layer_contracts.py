@@ -22,7 +22,7 @@ from handmade_layers import (
     situation,
 )
 
-from mlax_scaffold.testing import key_claims
+from mlax_scaffold.testing import key_claims, layer_gradients
 from mlax_scaffold.testing import layer_claims as claims
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.layer_gradients import assert_gradients
@@ -304,6 +304,20 @@ def test_wrong_gradients():
         assert_gradients(then(LINEAR, wrong_gradient))
     with pytest.raises(AssertionError, match=r"gradient of trainables\.bias gives"):
         assert_gradients(with_fwd(LINEAR, wrong_for_bias))
+
+
+def saw(y):
+    """A line with kinks everywhere, some nearer to a point than finite differences go at first."""
+    return jnp.abs(2000 * y - jax.lax.stop_gradient(jnp.round(2000 * y))) / 2000
+
+
+def test_kinks_nearby_are_passed_by(monkeypatch):
+    assert_gradients(then(LINEAR, saw))
+    with pytest.raises(AssertionError, match=r"gradient of .* gives"):
+        assert_gradients(then(LINEAR, lambda y: wrong_gradient(saw(y))))
+    monkeypatch.setattr(layer_gradients, "_STEPS", layer_gradients._STEPS[:1])
+    with pytest.raises(AssertionError, match=r"gradient of .* gives"):
+        assert_gradients(then(LINEAR, saw))
 
 
 def test_gradients_that_are_not_smooth():
