@@ -28,13 +28,12 @@ def without_other_call_names(origin: Origin, thing: str) -> None:
     others = [c for c in origin.tree.body if c not in mute]
     defined = {m.name for c in mute for m in _methods(c)}
     told = {
-        part.func.attr
+        part.attr
         for node in others
         for part in walk(node)
-        if isinstance(part, ast.Call)
-        and isinstance(part.func, ast.Attribute)
-        and not is_name(part.func.value, "self")
-        and part.func.attr in defined
+        if isinstance(part, ast.Attribute)
+        and not is_name(part.value, "self")
+        and part.attr in defined
     }
     if len(told) != 1:
         return
