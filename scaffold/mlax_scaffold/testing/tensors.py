@@ -40,8 +40,17 @@ def layer_of_torch(cls: Any, original: Any, arguments: Any, arrays: Any) -> Buil
         if not {k, f"{k}_orig", f"{k}_g"} & saved.keys()
     }
 
+    held = saved | {name: value for name, (_, _, value) in beside.items()}
+    shared: dict[int, str] = {}
+    # What several names stand for is one weight, by the first of them.
+    first = {
+        k: shared.setdefault(v.data_ptr(), k) if v.numel() else k
+        for k, v in saved.items()
+    }
+
     def bound(weights: Any) -> Run:
-        given = {k: torch.from_numpy(np.array(v)) for k, v in weights.items()}
+        named = {k: weights[first.get(k, k)] for k in held}
+        given = {k: torch.from_numpy(np.array(v)) for k, v in named.items()}
         for name, (part, attribute, _) in beside.items():
             setattr(part, attribute, given.pop(name))
         module.load_state_dict(given)
@@ -53,20 +62,16 @@ def layer_of_torch(cls: Any, original: Any, arguments: Any, arrays: Any) -> Buil
 
         return tensors(run)
 
-    held = saved | {name: value for name, (_, _, value) in beside.items()}
-    shared: dict[int, str] = {}
-    first = {
-        k: shared.setdefault(v.data_ptr(), k) for k, v in saved.items() if v.numel()
-    }
-
     def settled(weights: Any) -> Any:
-        made = {k: weights[first.get(k, k)] for k in weights}
+        made = dict(weights)
         for name in weights:
             if name.endswith("weight_u"):
                 settle_norm(made, name.removesuffix("_u"))
         return made
 
-    weights = {k: np.asarray(v.detach()) for k, v in held.items()}
+    weights = {
+        k: np.asarray(v.detach()) for k, v in held.items() if first.get(k, k) == k
+    }
     return Built(weights, bound, settled)
 
 
