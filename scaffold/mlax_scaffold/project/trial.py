@@ -233,12 +233,12 @@ def _findings(made: Generation, failures: Iterable[Failure]) -> list[Diagnostic]
             if told := told or by_names(*given):
                 found += told
                 continue
-            apart = definition.source != mine.source
+            apart = _name(definition) != _name(mine)
             # What a block is given may be at fault, but not where the defaults are refused.
             own_fault = failure.default or not mine.structural()
             if failure.always and apart and own_fault:
                 # What it is built on refuses all that it is given: the caller is at fault.
-                calls = [(f, d) for f, d in own if d.source == mine.source]
+                calls = [(f, d) for f, d in own if _name(d) == _name(mine)]
                 frame, definition = calls[-1] if calls else own[-1]
             text = outputs[frame.path].text
             found += explained(definition, mine, failure, frame, text)

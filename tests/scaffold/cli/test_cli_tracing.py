@@ -418,6 +418,49 @@ def test_what_some_sizes_do_not_fit_is_taken(project: ProjectFolder):
     assert "shapes do not fit" in error["message"]
 
 
+TWO_LAYERS = '''\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size, ones, trainable
+
+
+class Scaled(Layer):
+    """A spec of a test."""
+
+    features: Size
+
+    def setup(self):
+        self.scale = trainable(ones, (self.features,))
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        return x * self.scale
+
+
+class Doubled(Layer):
+    """Another spec of a test."""
+
+    features: Size
+
+    def setup(self):
+        self.inner = Scaled({size})
+
+    def forward(self, x: Float["*batch features"]):
+        twice = jnp.concatenate([x, x], axis=-1)
+        return self.inner(twice)
+'''
+
+
+def test_a_layer_that_another_one_of_its_file_refuses_is_told(project: ProjectFolder):
+    text = TWO_LAYERS.format(size="self.features")
+    error = refused(project, "scaled", text)
+    line = text.split("\n")[error["line"] - 1]
+    assert line[error["column"] - 1 :] == "self.inner(twice)"
+    assert "Doubled > Scaled: x must have shape (*batch, features)" in error["message"]
+    text = TWO_LAYERS.format(size="2 * self.features")
+    project.write("specs/nn/scaled.py", text)
+    assert project.run("generate", trial=True).exit_code == 0
+
+
 INDEXED = '''\
 import jax.numpy as jnp
 import numpy as np
