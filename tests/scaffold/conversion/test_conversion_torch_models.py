@@ -206,8 +206,47 @@ class Thing(nn.Module):
 def test_a_tensor_of_sizes_is_an_empty_one():
     made = converted(SIZED)
     assert made.whole, made.notes
-    assert "self.noise = np.zeros((self.m, self.n)" in made.text
-    assert "self.shift = np.zeros(self.m)" in made.text
+    assert "self.noise = state(zeros, (self.m, self.n))" in made.text
+    assert "self.shift = state(zeros, (self.m,))" in made.text
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "expected"),
+    [
+        ("torch.zeros(dim)", "torch.ones(dim)", ("state(zeros", "state(ones")),
+        ("torch.empty(dim)", "torch.ones(dim)", ("state(zeros", "state(ones")),
+        ("torch.FloatTensor(dim)", "torch.ones(2)", ("state(zeros", "np.ones")),
+        (
+            "torch.zeros(dim), persistent=False",
+            "torch.ones(dim)",
+            ("np.zeros", "np.ones"),
+        ),
+        (
+            "torch.zeros(dim, dtype=torch.long)",
+            "torch.ones(dim)",
+            ("np.zeros", "np.ones"),
+        ),
+        ("torch.linspace(0, 1, dim)", "torch.ones(dim)", ("np.linspace", "np.ones")),
+    ],
+)
+def test_buffers_that_a_checkpoint_fills_are_states(
+    mean: str, std: str, expected: tuple[str, str]
+):
+    made = converted(f"""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.register_buffer("mean", {mean})
+        self.register_buffer("std", {std})
+        self.linear = nn.Linear(dim, dim)
+
+    def forward(self, x):
+        return self.linear((x - self.mean) / self.std)
+""")
+    lines = made.text.split("\n")
+    for title, begins in zip(("mean", "std"), expected, strict=True):
+        [line] = [part.strip() for part in lines if f"self.{title} = " in part]
+        assert line.startswith(f"self.{title} = {begins}")
 
 
 NAMED = """\

@@ -34,6 +34,7 @@ from mlax_scaffold.conversion.definitions.trained_arrays import (
     is_static,
     makes_array,
 )
+from mlax_scaffold.conversion.definitions.waiting_buffers import waits_for_numbers
 from mlax_scaffold.conversion.forms.parameter_lists import LISTS, weights_of
 from mlax_scaffold.conversion.rows.array_leaves import draws
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of, static_shape
@@ -78,7 +79,8 @@ class DeclaredWeights(Parameters):
         if is_none(value):
             self.translator.around.attributes[place] = ast.Constant(None)
             return
-        if place in self.assigned or draws(self.translator.origin, value):
+        filled = waits_for_numbers(self.translator.origin, builder.node, node)
+        if place in self.assigned or draws(self.translator.origin, value) or filled:
             made = initial(self.translator, value)
             if made is None:
                 builder.notes.refuse(

@@ -3,8 +3,8 @@
 torch.FloatTensor(out, features)    becomes    torch.empty(out, features)
 torch.FloatTensor(out)              becomes    torch.empty(out)
 
-What is given alone may be the numbers themselves: it is a size where another tensor of the class has it
-as one.
+What is given alone may be the numbers themselves: it is a size where another tensor, or a layer, of the
+class has it as one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import expression
+from mlax_scaffold.conversion.source.trees import expression, literal
 from mlax_scaffold.conversion.source.walking import located, walk
 
 _TYPES = ("torch.FloatTensor", "torch.Tensor", "torch.cuda.FloatTensor")
@@ -34,7 +34,25 @@ def without_sized_tensors(origin: Origin) -> None:
         ]
         several = [p for p in made if len(p.args) > 1]
         sizes = {ast.unparse(a) for p in several for a in p.args}
+        sizes |= {a for p in walk(node) for a in _sizes(origin, p)}
         for call in made:
-            if call in several or ast.unparse(call.args[0]) in sizes:
+            alone = call.args[0]
+            counted = type(literal(alone)) is int or ast.unparse(alone) in sizes
+            if call in several or counted:
                 call.func = ast.copy_location(expression(f"{torch}.empty"), call.func)
     located(origin.tree)
+
+
+_MAKES = ("torch.zeros", "torch.ones", "torch.empty", "torch.randn", "torch.rand")
+_LAYERS = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Embedding", "LSTM", "GRU")
+
+
+def _sizes(origin: Origin, node: ast.AST) -> list[str]:
+    """What a call of a tensor or of a layer takes as sizes."""
+    if not isinstance(node, ast.Call):
+        return []
+    full = origin.qualified(node.func) or ""
+    if full in _MAKES and len(node.args) > 1:
+        return [ast.unparse(a) for a in node.args]
+    of_layer = full.startswith("torch.nn.") and full.rpartition(".")[2] in _LAYERS
+    return [ast.unparse(a) for a in node.args[:2]] if of_layer else []
