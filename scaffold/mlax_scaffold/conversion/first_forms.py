@@ -9,6 +9,7 @@ from mlax_scaffold.conversion.changes.kept_weights import with_kept_weights
 from mlax_scaffold.conversion.changes.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.appended_weights import without_appended_weights
 from mlax_scaffold.conversion.forms.autograd_functions import without_autograd_functions
+from mlax_scaffold.conversion.forms.branch_locals import without_branch_locals
 from mlax_scaffold.conversion.forms.called_bases import without_called_bases
 from mlax_scaffold.conversion.forms.called_texts import without_called_texts
 from mlax_scaffold.conversion.forms.changed_numbers import without_changed_numbers
@@ -100,6 +101,9 @@ from mlax_scaffold.conversion.handed.spread_tuples import without_spread_tuples
 from mlax_scaffold.conversion.handed.starred_parameters import (
     without_starred_parameters,
 )
+from mlax_scaffold.conversion.lists.iterated_sequences import (
+    without_iterated_sequences,
+)
 from mlax_scaffold.conversion.lists.lists_or_layers import with_lists_apart
 from mlax_scaffold.conversion.lists.other_lists import without_other_lists
 from mlax_scaffold.conversion.lists.weightless_lists import without_weightless_lists
@@ -186,6 +190,8 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     without_named_methods(origin)
     without_dispatched_rows(origin, notes)
     without_masked_rows(origin, notes)
+    without_branch_locals(origin)
+    without_iterated_sequences(origin)
     with_lists_apart(origin)
     without_listed_dictionaries(origin)
     without_helper_objects(origin)

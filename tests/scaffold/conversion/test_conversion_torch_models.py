@@ -395,3 +395,94 @@ def test_what_a_constructor_takes_out_of_a_list_is_out_of_it():
     assert "pop()" not in setup
     assert "Linear(self.dim * 2 + self.dim * 2, self.dim * 2)" in setup
     assert "Linear(self.dim * 2 + self.dim, self.dim)" in setup
+
+
+STAGE = """\
+class Thing(nn.Module):
+    LOW, HIGH = -20, 2
+
+    def __init__(self, size, wide, depth=2, stride=2):
+        super().__init__()
+        if size != wide or stride > 1:
+            self.down = nn.Sequential(nn.GroupNorm(1, size), nn.Conv2d(size, wide, stride, stride))
+            size = wide
+        else:
+            self.down = nn.Identity()
+        blocks = []
+        for _ in range(depth):
+            blocks.append(nn.Sequential(nn.Conv2d(size, wide, 3, padding=1), nn.GELU()))
+            size = wide
+        self.blocks = nn.Sequential(*blocks)
+
+    def forward(self, x):
+        x = self.down(x)
+        for block in self.blocks:
+            x = x + block(x)
+        return x.clamp(self.LOW, self.HIGH)
+"""
+
+
+def test_a_stage_whose_blocks_are_gone_over_has_a_list_of_them():
+    made = converted(STAGE)
+    text = " ".join(made.text.split())
+    # A size that a branch sets is chosen behind it.
+    assert (
+        "self.wide if self.size != self.wide or self.stride > 1 else self.size" in text
+    )
+    assert "for block in self.blocks: x = x + block(x)" in text
+    assert "LOW = -20" in text
+    assert "jnp.clip(x, self.LOW, self.HIGH)" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "            size = wide\n        else",
+            "            size = wide\n            stride = 1\n        else",
+        ),
+        (
+            "            size = wide\n        else",
+            "            stride = 1\n            size = wide\n        else",
+        ),
+        ("if size != wide or stride > 1:", "if wider(size, wide):"),
+    ],
+)
+def test_a_condition_that_a_branch_changes_is_not_asked_twice(old: str, new: str):
+    body = STAGE.replace(old, new)
+    assert body != STAGE
+    made = convert("thing.py", TORCH + body, "Thing", "FromThing")
+    assert "else self.size" not in " ".join(made.text.split())
+
+
+def test_sequences_that_are_called_as_a_whole_stay_sequences():
+    called = STAGE.replace(
+        "return x.clamp", "x = self.blocks(x)\n        return x.clamp"
+    )
+    made = convert("thing.py", TORCH + called, "Thing", "FromThing")
+    assert "holds layers of several kinds" in str(made.notes)
+
+
+def test_indices_of_examples_tell_the_axes_of_what_they_choose_from():
+    text = converted("""\
+class Conv(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.conv = nn.Conv2d(dim, dim, 1)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim, classes):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(classes, dim))
+
+    def forward(self, x, label):
+        y = F.linear(F.normalize(x), F.normalize(self.weight))
+        hot = torch.zeros(y.size(), device=x.device)
+        hot.scatter_(1, label.view(-1, 1).long(), 1)
+        return torch.where(hot > 0, y - 0.2, y)
+""").text
+    assert "x: Float['*batch dim'], label: Int['*batch 1']" in text

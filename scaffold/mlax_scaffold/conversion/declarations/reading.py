@@ -33,8 +33,10 @@ class Reading:
         self.layers.single = self.arrays.single and builder.framework == "equinox"
         self.arrays.plain = self._plain
         said = ast.unparse(builder.node)
+        # What weights of the class multiply has its features last.
+        rows = ".linear(" in said and "Conv" not in said
         self.arrays.images = (
-            "nn.Conv2d(" in builder.origin.text and "channels_" not in said
+            "nn.Conv2d(" in builder.origin.text and "channels_" not in said and not rows
         )
         self.env: Environment = {}
         self.conditions: list[ast.expr] = []

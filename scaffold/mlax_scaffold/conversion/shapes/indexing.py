@@ -55,6 +55,9 @@ class Indexing(ShapeFunctions):
         if array.lead and at == new == -1 and len(array.tail) == 1 and inner.lead:
             # One for each example, whatever stands before its features.
             inner.prefix = index.prefix = array.prefix
+        if array.lead and at >= 0 and index.axes and not index.lead:
+            # They have as many axes as what they choose from.
+            self.symbols.ranked(array, ("batch", *["_"] * (len(index.axes) - 1)))
         if array.lead:
             return
         if not self.symbols.ranked(index, ["_"] * len(array.axes)):

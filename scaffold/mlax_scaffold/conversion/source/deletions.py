@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.trees import literal
 from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 
@@ -62,10 +63,11 @@ def without_tuple_statements(tree: ast.Module) -> None:
         for field in ("body", "orelse"):
             body = getattr(part, field, None)
             if isinstance(body, list):
-                setattr(part, field, [s for b in body for s in _of_tuple(b)])
+                shared = isinstance(part, ast.ClassDef)
+                setattr(part, field, [s for b in body for s in _of_tuple(b, shared)])
 
 
-def _of_tuple(node: ast.stmt) -> list[ast.stmt]:
+def _of_tuple(node: ast.stmt, shared: bool) -> list[ast.stmt]:
     match node:
         case ast.Expr(value=ast.Tuple(elts=elements)) if elements:
             return [ast.copy_location(ast.Expr(e), e) for e in elements]
@@ -74,7 +76,9 @@ def _of_tuple(node: ast.stmt) -> list[ast.stmt]:
         ) if len(places) == len(values):
             # What a constructor keeps as it is given.
             plain = all(isinstance(v, ast.Name | ast.Constant) for v in values)
-            if plain and all(map(_of_self, places)):
+            # What all objects of a class share: `LOW, HIGH = -20, 2`.
+            numbers = shared and all(literal(v) is not None for v in values)
+            if numbers or (plain and all(map(_of_self, places))):
                 pairs = zip(places, values, strict=True)
                 made = (ast.Assign([place], value) for place, value in pairs)
                 return [ast.copy_location(one, node) for one in made]
