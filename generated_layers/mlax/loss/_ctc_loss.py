@@ -11,7 +11,7 @@ from jax.typing import DTypeLike
 from mlax._core import checks
 from mlax._core.loops import scan
 from mlax._core.sums import take_rows
-from mlax.functional import log_softmax, logsumexp
+from mlax.functional import log_softmax, logsumexp, sum
 
 
 def ctc_loss(
@@ -102,7 +102,7 @@ def ctc_loss(
 
     # Before the first position it is as if a blank had been left.
     places = jnp.arange(path.shape[1])
-    alphas = jnp.full_like(logs, -jnp.inf, shape=path.shape).at[:, 0].set(0.0)
+    alphas = jnp.where(places == 0, sum(jnp.zeros_like(logs), axis=-1), -jnp.inf)
     times = jnp.arange(logits.shape[1])
     alphas, _ = scan(step, alphas, (times, jnp.moveaxis(logs, 2, 0)))
     ends = (places - 2 * label_lengths[:, None] <= 0) & (

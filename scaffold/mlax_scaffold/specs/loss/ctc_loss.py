@@ -10,6 +10,7 @@ from mlax_scaffold.spec import (
     logsumexp,
     require,
     scan,
+    sum,
     take_rows,
 )
 
@@ -65,7 +66,7 @@ def ctc_loss(
 
     # Before the first position it is as if a blank had been left.
     places = jnp.arange(path.shape[1])
-    alphas = jnp.full_like(logs, -jnp.inf, shape=path.shape).at[:, 0].set(0.0)
+    alphas = jnp.where(places == 0, sum(jnp.zeros_like(logs), axis=-1), -jnp.inf)
     times = jnp.arange(logits.shape[1])
     alphas, _ = scan(step, alphas, (times, jnp.moveaxis(logs, 2, 0)))
     ends = (places - 2 * label_lengths[:, None] <= 0) & (
