@@ -58,9 +58,7 @@ class Indexing(ShapeFunctions):
         if array.lead and at >= 0 and index.axes and not index.lead:
             # They have as many axes as what they choose from.
             self.symbols.ranked(array, ("batch", *["_"] * (len(index.axes) - 1)))
-        if array.lead:
-            return
-        if not self.symbols.ranked(index, ["_"] * len(array.axes)):
+        if array.lead or not self.symbols.ranked(index, ["_"] * len(array.axes)):
             return
         for place, (mine, axis) in enumerate(zip(index.axes, array.axes, strict=True)):
             beside = place != at % len(array.axes)
