@@ -17,7 +17,7 @@ from mlax_scaffold.conversion.source.walking import walk
 _ZEROS = ("torch.zeros", "torch.empty")
 
 
-def waits_for_numbers(origin: Origin, node: ast.ClassDef, made: ast.AST) -> bool:
+def waits_for_numbers(origin: Origin, node: ast.AST, made: ast.AST) -> bool:
     """Whether a statement registers such a buffer: of zeros, or of ones beside zeros of its shape."""
     shape = _shape(origin, made, (*_ZEROS, "torch.ones"))
     if shape is None:
