@@ -29,8 +29,7 @@ def without_autograd_functions(origin: Origin, notes: Notes) -> None:
     if not found:
         return
     _Applied(found).visit(origin.tree)
-    for cached in ("classes", "functions", "assigned"):
-        origin.__dict__.pop(cached, None)
+    origin.forget("classes", "functions", "assigned")
     located(origin.tree)
 
 

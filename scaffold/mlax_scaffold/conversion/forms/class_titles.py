@@ -31,7 +31,7 @@ def with_class_titles(origin: Origin, thing: str) -> None:
     if not renamed:
         return
     _Renamed(renamed).visit(origin.tree)
-    origin.__dict__.pop("classes", None)
+    origin.forget("classes")
 
 
 class _Renamed(NodeTransformer):

@@ -106,7 +106,7 @@ def _named(origin: Origin, node: ast.ClassDef, base: ast.ClassDef) -> ast.ClassD
     nn = first.value if isinstance(first, ast.Attribute) else None
     if nn is None:
         origin.tree.body[:0] = ast.parse(f"import {_LINEN} as nn_").body
-        origin.__dict__.pop("imports", None)
+        origin.forget("imports")
     jax = name(origin.name_of("jax") or "@module:jax")
     made = with_names(base, {"jax_": jax, **({"nn_": nn} if nn is not None else {})})
     assert isinstance(made, ast.ClassDef)

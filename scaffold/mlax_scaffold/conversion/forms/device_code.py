@@ -32,7 +32,7 @@ def without_device_code(origin: Origin) -> None:
         _Devices(origin, torch or _TORCH).visit(origin.tree)
         if not torch:
             origin.tree.body[:0] = ast.parse(f"import torch as {_TORCH}").body
-            origin.__dict__.pop("imports", None)
+            origin.forget("imports")
         located(origin.tree)
 
 

@@ -87,7 +87,7 @@ def without_distributions(origin: Origin) -> None:
                 located(function)
     if origin.imports.get("torch") != "torch":
         origin.tree.body.insert(0, ast.Import([ast.alias("torch")]))
-        origin.__dict__.pop("imports", None)
+        origin.forget("imports")
     located(origin.tree)
 
 

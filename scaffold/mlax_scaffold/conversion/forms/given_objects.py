@@ -43,7 +43,7 @@ def without_given_objects(origin: Origin) -> None:
             moved.append(function)
     if moved:
         origin.tree.body = [s for s in origin.tree.body if s not in moved]
-        origin.__dict__.pop("functions", None)
+        origin.forget("functions")
         located(origin.tree)
 
 

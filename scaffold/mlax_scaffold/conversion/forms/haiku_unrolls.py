@@ -54,7 +54,7 @@ def without_unrolls(origin: Origin) -> None:
         if usual not in origin.imports:
             line = f"import {full}" if full == usual else f"import {full} as {usual}"
             origin.tree.body[:0] = ast.parse(line).body
-    origin.__dict__.pop("imports", None)
+    origin.forget("imports")
     located(origin.tree)
 
 

@@ -202,5 +202,4 @@ def _add(origin: Origin, text: str, kind: str) -> None:
         if hasattr(part, "lineno"):
             part.lineno = part.end_lineno = line  # type: ignore[attr-defined]
     body[at:at] = made
-    for known in ("imports", "classes", "functions", "copied", "assigned"):
-        origin.__dict__.pop(known, None)
+    origin.forget("imports", "classes", "functions", "copied", "assigned")

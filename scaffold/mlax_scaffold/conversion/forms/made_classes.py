@@ -50,8 +50,7 @@ def with_made_class(origin: Origin, thing: str) -> None:
     gone = (thing,) if used else (thing, known.name)
     body = [s for s in origin.tree.body if getattr(s, "name", "") not in gone]
     origin.tree.body = [*body, ast.copy_location(made, known)]
-    for cached in ("classes", "functions", "assigned"):
-        origin.__dict__.pop(cached, None)
+    origin.forget("classes", "functions", "assigned")
     located(origin.tree)
 
 
@@ -90,8 +89,7 @@ def _with_sequence(origin: Origin, thing: str) -> bool:
     for part in walk(node):
         if isinstance(part, ast.stmt) and not hasattr(part, "lineno"):
             ast.copy_location(part, function)
-    for cached in ("classes", "functions", "assigned"):
-        origin.__dict__.pop(cached, None)
+    origin.forget("classes", "functions", "assigned")
     located(origin.tree)
     return True
 

@@ -131,8 +131,7 @@ def _with_class(
         written = getattr(part, "lineno", 0) >= function.lineno
         if isinstance(part, ast.stmt | ast.expr | ast.arg) and not written:
             ast.copy_location(part, function)
-    for cached in ("classes", "functions", "assigned"):
-        origin.__dict__.pop(cached, None)
+    origin.forget("classes", "functions", "assigned")
     located(origin.tree)
 
 

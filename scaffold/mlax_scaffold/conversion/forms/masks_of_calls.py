@@ -52,8 +52,7 @@ def without_masks_of_calls(origin: Origin) -> None:
             _Written(node.name, function.name, titles, held).visit(method)
         at = origin.tree.body.index(node)
         origin.tree.body[at] = function
-        for cached in ("classes", "functions", "assigned"):
-            origin.__dict__.pop(cached, None)
+        origin.forget("classes", "functions", "assigned")
     located(origin.tree)
 
 

@@ -43,7 +43,7 @@ def without_module_functions(origin: Origin) -> None:
         origin.tree.body[:0] = ast.parse(
             f"import torch.nn.functional as {_FUNCTIONAL}"
         ).body
-        origin.__dict__.pop("imports", None)
+        origin.forget("imports")
         located(origin.tree)
 
 

@@ -13,6 +13,8 @@ import ast
 from collections.abc import Callable
 
 from mlax_scaffold.conversion.source.trees import (
+    AT_ONCE,
+    LATER,
     names,
     self_attribute,
     without_docstring,
@@ -25,11 +27,6 @@ from mlax_scaffold.conversion.source.walking import (
 )
 
 Told = Callable[[ast.expr], bool]
-_PARTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
-_LATER = (
-    *(ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp),
-    *(ast.IfExp, ast.BoolOp),
-)
 
 
 def with_named_distributions(tree: ast.Module, is_distribution: Told) -> None:
@@ -108,9 +105,9 @@ def _name(function: ast.FunctionDef, is_distribution: Told) -> None:
 
 def _reads(node: ast.AST, is_distribution: Told) -> list[ast.Attribute]:
     """What a statement reads of distributions that it makes itself, each time that it is run."""
-    if isinstance(node, ast.stmt) and not isinstance(node, _PARTS):
+    if isinstance(node, ast.stmt) and not isinstance(node, AT_ONCE):
         return []
-    if isinstance(node, _LATER):
+    if isinstance(node, LATER):
         return []
     found = [r for c in ast.iter_child_nodes(node) for r in _reads(c, is_distribution)]
     if isinstance(node, ast.Attribute) and is_distribution(node.value):

@@ -47,8 +47,7 @@ def with_named_transforms(origin: Origin, thing: str) -> None:
             body[:] = [with_names(p, known) for p in body if p is not assigned]
         else:
             body[body.index(assigned)] = _located(made, assigned)
-        for cached in ("classes", "functions", "assigned"):
-            origin.__dict__.pop(cached, None)
+        origin.forget("classes", "functions", "assigned")
         located(origin.tree)
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import name, visited
+from mlax_scaffold.conversion.source.trees import LATER, name, visited
 from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
-
-_LATER = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.ListComp, ast.GeneratorExp)
-_LATER += (ast.SetComp, ast.DictComp)
 
 
 def without_named_values(origin: Origin) -> None:
@@ -43,7 +40,7 @@ class _Named(NodeTransformer):
         self.found: list[ast.NamedExpr] = []
 
     def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, _LATER):
+        if isinstance(node, LATER):
             # What stands first is computed in any case.
             match node:
                 case ast.BoolOp():

@@ -45,7 +45,7 @@ def without_number_tensors(origin: Origin) -> None:
                             added = True
     if added and "math" not in origin.imports:
         origin.tree.body.insert(0, ast.Import([ast.alias("math")]))
-        origin.__dict__.pop("imports", None)
+        origin.forget("imports")
     located(origin.tree)
 
 

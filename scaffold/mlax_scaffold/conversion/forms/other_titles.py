@@ -23,6 +23,6 @@ def without_other_titles(origin: Origin, thing: str) -> None:
             known[node.name] = node.bases[0]
             origin.tree.body.remove(node)
     if known:
-        origin.__dict__.pop("classes", None)
+        origin.forget("classes")
         Names(known).visit(origin.tree)
         located(origin.tree)

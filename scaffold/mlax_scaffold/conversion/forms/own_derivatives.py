@@ -64,8 +64,7 @@ def with_rule_apart(origin: Origin, node: ast.FunctionDef) -> ast.FunctionDef:
             part.id = inner
     node.name = inner
     origin.tree.body.append(outer)
-    for cached in ("functions", "assigned"):
-        origin.__dict__.pop(cached, None)
+    origin.forget("functions", "assigned")
     located(origin.tree)
     return outer
 

@@ -34,7 +34,7 @@ def without_partial_maps(origin: Origin) -> None:
                     scope.body.remove(node)
                     _Calls(*found).visit(scope)
     located(origin.tree)
-    origin.__dict__.pop("assigned", None)
+    origin.forget("assigned")
 
 
 def _partial(origin: Origin, node: ast.stmt) -> tuple[str, ast.Call] | None:

@@ -10,15 +10,8 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 
-from mlax_scaffold.conversion.source.trees import name, self_attribute
+from mlax_scaffold.conversion.source.trees import AT_ONCE, LATER, name, self_attribute
 from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
-
-_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
-_LATER = (
-    *(ast.Lambda, ast.IfExp, ast.BoolOp, ast.comprehension),
-    *(ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp),
-)
-"""What evaluates a part of itself later, more often, or never."""
 
 
 def called_once(method: ast.FunctionDef) -> None:
@@ -37,7 +30,7 @@ def called_once(method: ast.FunctionDef) -> None:
 
 def _named(node: ast.stmt, taken: set[str]) -> Iterator[ast.stmt]:
     """The statement, behind those that name what it calls more than once."""
-    while isinstance(node, _SIMPLE) and (repeated := _repeated(node)):
+    while isinstance(node, AT_ONCE) and (repeated := _repeated(node)):
         local = _local(repeated[0], taken)
         taken.add(local)
         made = ast.Assign([ast.Name(local, ast.Store())], repeated[0])
@@ -78,7 +71,7 @@ def _repeated(node: ast.AST) -> list[ast.Call]:
     later = {
         id(part)
         for outer in walk(node)
-        if isinstance(outer, _LATER)
+        if isinstance(outer, LATER)
         for part in walk(outer)
     }
     several = (calls for calls in found.values() if len(calls) > 1)

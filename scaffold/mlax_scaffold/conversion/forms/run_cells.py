@@ -46,7 +46,7 @@ def without_runs(origin: Origin) -> None:
         if called not in origin.imports:
             origin.tree.body[:0] = ast.parse(f"import {full} as {called}").body
     if runs.count:
-        origin.__dict__.pop("imports", None)
+        origin.forget("imports")
         located(origin.tree)
 
 

@@ -60,7 +60,7 @@ def without_small_helpers(origin: Origin) -> None:
         origin.tree.body = [
             s for s in origin.tree.body if getattr(s, "name", "") not in flat
         ]
-        origin.__dict__.pop("classes", None)
+        origin.forget("classes")
     without_copies(origin)
     located(origin.tree)
 

@@ -22,7 +22,7 @@ def with_static_products(origin: Origin) -> None:
     if made.found:
         if "math" not in origin.imports:
             origin.tree.body[:0] = ast.parse("import math").body
-            origin.__dict__.pop("imports", None)
+            origin.forget("imports")
         located(origin.tree)
 
 

@@ -46,8 +46,7 @@ def without_weightless_layers(origin: Origin, thing: str) -> None:
             _rewrite(part, node, function.name)
         made = True
     if made:
-        for known in ("classes", "functions"):
-            origin.__dict__.pop(known, None)
+        origin.forget("classes", "functions")
         located(origin.tree)
 
 

@@ -40,7 +40,7 @@ def without_deciding_arguments(
         apart.visit(node)
     origin.tree.body += apart.made.values()
     if apart.made:
-        origin.__dict__.pop("functions", None)
+        origin.forget("functions")
     return apart.made
 
 

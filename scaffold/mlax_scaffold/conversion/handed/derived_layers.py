@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
 from mlax_scaffold.conversion.source.walking import (
@@ -99,7 +100,7 @@ def without_derived_layers(origin: Origin) -> None:
         assert isinstance(result, ast.Return)
         _Forward(result.value).visit(node)
         _begun_anew(node, base)
-        if _start(node) is None:
+        if method_of(node, "__init__") is None:
             # It is the layer, but for what it defines itself.
             known = {getattr(m, "name", "") for m in node.body}
             node.body += [
@@ -111,8 +112,7 @@ def without_derived_layers(origin: Origin) -> None:
         found = {title: base for title, base in found.items() if title in used}
         origin.tree.body[:0] = ast.parse(f"import torch as {_TORCH}").body
         origin.tree.body += found.values()
-        for known in ("imports", "classes", "copied"):
-            origin.__dict__.pop(known, None)
+        origin.forget("imports", "classes", "copied")
         located(origin.tree)
 
 
@@ -152,14 +152,9 @@ def _is_tuple(origin: Origin, node: ast.ClassDef) -> bool:
     return False
 
 
-def _start(node: ast.ClassDef) -> ast.FunctionDef | None:
-    found = (m for m in node.body if isinstance(m, ast.FunctionDef))
-    return next((m for m in found if m.name == "__init__"), None)
-
-
 def _passed_on(node: ast.ClassDef, base: ast.ClassDef) -> None:
     """Give a constructor that passes on `*args, **kwargs` the parameters of the layer."""
-    start, other = _start(node), _start(base)
+    start, other = method_of(node, "__init__"), method_of(base, "__init__")
     if start is None or other is None or start.args.vararg is None:
         return
     given = cloned(other.args)
@@ -199,12 +194,12 @@ def _passed_on(node: ast.ClassDef, base: ast.ClassDef) -> None:
 def _begun_anew(node: ast.ClassDef, base: ast.ClassDef) -> None:
     """Let the layer begin its weights by the `reset_parameters` of a class that has one."""
     named = any(getattr(m, "name", "") == "reset_parameters" for m in node.body)
-    other = _start(base)
+    other = method_of(base, "__init__")
     call = "self.reset_parameters()"
     if named and other is not None and ast.unparse(other.body[-1]) != call:
         start = cloned(other)
         start.body += ast.parse(call).body
-        if _start(node) is None:
+        if method_of(node, "__init__") is None:
             node.body.insert(0, start)
 
 

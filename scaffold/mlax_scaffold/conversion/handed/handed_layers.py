@@ -51,8 +51,7 @@ def without_handed_layers(origin: Origin, thing: str) -> None:
     if calls.found or calls.main is not None:
         body = [calls.main if _is(s, thing) and calls.main else s for s in origin.tree.body]  # fmt: skip
         origin.tree.body = [*body, *calls.found.values()]
-        for known in ("imports", "classes", "functions", "copied", "assigned"):
-            origin.__dict__.pop(known, None)
+        origin.forget("imports", "classes", "functions", "copied", "assigned")
         without_copies(origin)
     located(origin.tree)
 

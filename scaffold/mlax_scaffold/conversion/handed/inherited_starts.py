@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
+from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, names, without_docstring
 from mlax_scaffold.conversion.source.walking import cloned, located, walk
@@ -37,7 +38,7 @@ def with_inherited_start(
     origin: Origin, node: ast.ClassDef, base: ast.ClassDef
 ) -> bool:
     """Write the constructor of a base into that of a class, in place; whether that could be done."""
-    start, other = _start(node), _start(base)
+    start, other = method_of(node, "__init__"), method_of(base, "__init__")
     if start is None or other is None:
         return False
     calls = [p for p in start.body if _of_base(p, base.name)]
@@ -89,11 +90,6 @@ def with_inherited_start(
 
 def _title(name: str) -> str:
     return f"base_{name}"
-
-
-def _start(node: ast.ClassDef) -> ast.FunctionDef | None:
-    found = (m for m in node.body if isinstance(m, ast.FunctionDef))
-    return next((m for m in found if m.name == "__init__"), None)
 
 
 def _of_base(node: ast.stmt, base: str) -> bool:

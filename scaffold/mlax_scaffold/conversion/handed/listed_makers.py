@@ -41,8 +41,7 @@ def with_classes_of_makers(origin: Origin, thing: str) -> None:
             body[body.index(function)] = node
             made = True
     if made:
-        for cached in ("classes", "functions", "assigned"):
-            origin.__dict__.pop(cached, None)
+        origin.forget("classes", "functions", "assigned")
         located(origin.tree)
 
 

@@ -138,8 +138,7 @@ def _written(
         _call(kept, call, held, made[way].name)
     at = origin.tree.body.index(kept.node)
     origin.tree.body[at : at + 1] = made.values()
-    for known in ("classes", "copied"):
-        origin.__dict__.pop(known, None)
+    origin.forget("classes", "copied")
     located(origin.tree)
 
 

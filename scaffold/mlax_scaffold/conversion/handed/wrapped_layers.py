@@ -123,8 +123,7 @@ def without_wrappers(origin: Origin) -> None:
     if added.found:
         origin.tree.body[:0] = ast.parse(f"import torch as {_TORCH}").body
         origin.tree.body += added.found.values()
-        for known in ("imports", "classes", "copied"):
-            origin.__dict__.pop(known, None)
+        origin.forget("imports", "classes", "copied")
     located(origin.tree)
 
 

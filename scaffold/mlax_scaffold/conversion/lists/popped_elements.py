@@ -6,14 +6,8 @@ import ast
 from collections.abc import Callable
 
 from mlax_scaffold.conversion.lists.run_calls import UnknownError
-from mlax_scaffold.conversion.source.trees import literal
+from mlax_scaffold.conversion.source.trees import AT_ONCE, LATER, literal
 from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
-
-_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
-_LATER = (
-    *(ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp),
-    *(ast.IfExp, ast.BoolOp),
-)
 
 
 def without_pops(
@@ -29,7 +23,7 @@ def without_pops(
         UnknownError: it is not known whether, or what, it takes out.
     """
     pops = any(_is_pop(p) for p in walk(node))
-    if not isinstance(node, _SIMPLE) or not pops:
+    if not isinstance(node, AT_ONCE) or not pops:
         return node
     if isinstance(node, ast.Expr) and _is_pop(node.value):
         # What is taken out is left there, and the list is shorter.
@@ -53,7 +47,7 @@ class _Pops(NodeTransformer):
         self.list_of = list_of
 
     def visit(self, node: ast.AST) -> ast.AST:
-        if isinstance(node, _LATER) and any(
+        if isinstance(node, LATER) and any(
             isinstance(p, ast.Call) and _is_pop(p) and self._held(p) is not None
             for p in walk(node)
         ):

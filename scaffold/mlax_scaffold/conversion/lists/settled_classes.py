@@ -237,8 +237,7 @@ class _Settling:
             body[at[0]] = node
         else:
             body.append(node)
-        for known in ("imports", "classes", "functions", "copied", "assigned"):
-            self.origin.__dict__.pop(known, None)
+        self.origin.forget("imports", "classes", "functions", "copied", "assigned")
         for part in walk(node):
             if isinstance(part, ast.Call) and is_name(part.func, "super"):
                 part.args = []

@@ -23,6 +23,5 @@ def with_definitions(
                 part.lineno = part.end_lineno = line  # type: ignore[attr-defined]
         origin.tree.body.append(node)
     origin.tree.body[:0] = ast.parse(f"import torch as {torch}").body
-    for known in ("imports", "classes", "functions"):
-        origin.__dict__.pop(known, None)
+    origin.forget("imports", "classes", "functions")
     located(origin.tree)

@@ -56,6 +56,11 @@ class Origin:
     text: str
     tree: ast.Module
 
+    def forget(self, *found: str) -> None:
+        """Find these properties anew: the tree that they were found in is another one now."""
+        for name in found:
+            self.__dict__.pop(name, None)
+
     @classmethod
     def read(cls, path: str, text: str) -> Origin:
         """Parse a file.

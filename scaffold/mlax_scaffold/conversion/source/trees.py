@@ -13,6 +13,14 @@ from mlax_scaffold.conversion.source.walking import (
 )
 from mlax_scaffold.model.arithmetic import COMPARE
 
+AT_ONCE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
+"""Statements that hold no others: each is run as a whole."""
+LATER = (
+    *(ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp),
+    *(ast.IfExp, ast.BoolOp),
+)
+"""What evaluates a part of itself later, more often, or never."""
+
 ARRAY = "_array_"
 """The name of an array in an expression that is written around it."""
 
