@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from graphlib import TopologicalSorter
 from typing import Any
 
 from mlax_scaffold.errors import Diagnostic, FindingsError, SpecError
@@ -71,8 +72,9 @@ def try_out(
             key = keys.of(definition, given)
             given |= {"key": key, "known": tried.known(key)}
         given = [given for _, given in traced]
-        found = _run(stage, {"modules": sorted(modules.values()), "traced": given})
-        tried.keep(given, found)
+        told = _run(stage, {"modules": sorted(modules.values()), "traced": given})
+        found = told["found"]
+        tried.keep([g for g in given if g["definition"] not in told["left"]], found)
     failures = [Failure.read(told) for told in found]
     if findings := _findings(made, failures):
         error = SpecError(findings)
@@ -126,9 +128,13 @@ def _traced(
     from mlax_scaffold.render.docs.example import example
 
     sources = {output.source for output in made.outputs if output.path in changed}
-    found = [d for d in made.library if d.source in sources]
+    start = f"{workspace.project.specs}/"
+    # What was installed has been tried where it comes from.
+    own = (d for d in made.library if d.source.startswith(start))
+    found = [d for d in own if d.source in sources]
     if len(found) > MOST:
         return []
+    found = _in_order(made.library, found)
     package = workspace.project.package
     traced = []
     for definition in found:
@@ -143,11 +149,33 @@ def _traced(
             "code": code.replace(f"\nfrom {package} import", "\n# from"),
             "cases": _cases(new or workspace.root, made, definition),
             "paths": [o.path for o in made.of(definition.source)],
+            "modules": _own_modules(made, definition),
             "wide": _may_be_wide(definition, made.library),
             "schedule": definition.module if definition.kind is Kind.SCHEDULE else "",
         }
         traced.append((definition, given))
     return traced
+
+
+def _own_modules(made: Generation, definition: Definition) -> list[str]:
+    """The paths of the modules that a definition becomes."""
+    section, name = definition.section, definition.module
+    ends = f"/{section}/{name}.py", f"/{section}/_{name}.py"
+    return [o.path for o in made.of(definition.source) if o.path.endswith(ends)]
+
+
+def _in_order(library: Library, given: Sequence[Definition]) -> list[Definition]:
+    """The definitions, each behind those of them that it is built on."""
+    places = {(d.section, d.name): d for d in given}
+    uses = {
+        place: [
+            used
+            for r in library.references(d)
+            if (used := (library[r].section, library[r].name)) in places
+        ]
+        for place, d in places.items()
+    }
+    return [places[place] for place in TopologicalSorter(uses).static_order()]
 
 
 def _may_be_wide(definition: Definition, library: Library) -> bool:
@@ -176,7 +204,7 @@ def _cases(
     return None
 
 
-def _run(stage: Stage, task: dict[str, object]) -> list[dict[str, Any]]:
+def _run(stage: Stage, task: dict[str, object]) -> dict[str, Any]:
     given, result = (os.path.join(stage.root, n) for n in ("task.json", "trial.json"))
     with open(given, "w", encoding="utf-8") as file:
         json.dump(task, file)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 # What jax does not have is looked for in the text of a spec, all of it at once. Then its example
 # is traced, until something fails. It may not fit the layer: so the cases of the generated tests
-# are asked, too.
+# are asked, too, for a limited time. What fails inside of another definition that is at fault itself
+# is left.
 #
 # A module that fails, fails all that import it. So where one does, each is imported again in
 # packages that import nothing themselves, to find the others that fail.
 PROGRAM = r"""
-import ast, importlib, json, linecache, os, sys, traceback, types, warnings
+import ast, dataclasses, importlib, json, linecache, os, sys, time, traceback, types, warnings
 
 from mlax_scaffold.spelling import misspelt
 
@@ -115,6 +116,8 @@ def traces(traced):
     try:
         program = trace()
     except BaseException as error:
+        if broken & {f.replace(os.sep, "/") for f, _, _ in failure(error)["frames"]}:
+            return None
         if isinstance(error, TypeError) and (met := met_wider(trace)):
             return [met | {"source": traced["source"]}]
         contract = contract_of(traced["cases"], error)
@@ -197,7 +200,7 @@ def of_other_dtypes(traced):
     own = [os.path.join(root, path) for path in traced["paths"]]
     contract = contract_of(traced["cases"], ValueError())
     try:
-        found = contract and first_widening(contract, own, meant=traced["wide"])
+        found = contract and first_widening(within_time(contract), own, meant=traced["wide"])
     except Exception:
         found = None
     if not found:
@@ -208,6 +211,23 @@ def of_other_dtypes(traced):
     return [told | {"wide": found.wide, "meets": found.meets}]
 
 kinds = (ValueError, TypeError, IndexError, ArithmeticError)
+
+# So long cases of one definition are looked for, of processor time. No more are found in practice.
+SECONDS = 60.0
+
+class OutOfTime(Exception):
+    pass
+
+def within_time(contract, taken=None):
+    def make(pick):
+        if time.process_time() > end:
+            raise OutOfTime
+        case = contract.make(pick)
+        if taken is not None:
+            taken.append(True)
+        return case
+
+    return dataclasses.replace(contract, make=make)
 
 # The contract of the generated tests; None where an error is no matter of sizes and values.
 def contract_of(cases, error):
@@ -233,7 +253,7 @@ def sizes_of(contract):
         return [f.lineno for f in frames if f.filename.startswith(root)]
 
     try:
-        return solved(contract.make, reached)
+        return solved(within_time(contract).make, reached)
     except Exception:
         return {}
 
@@ -256,10 +276,14 @@ def types_of(cases, error):
 def refused(contract):
     from mlax_scaffold.testing import picks
 
+    taken = []
     try:
-        contract.covering
+        within_time(contract, taken).covering
     except AssertionError:
         pass
+    except OutOfTime:
+        if taken:
+            return None
     except Exception as told:
         return told if isinstance(told, kinds) else None
     else:
@@ -278,7 +302,8 @@ def refused_with_defaults(contract):
 
     try:
         fields = contract.spec.load()._fields_
-        found = refused_by_default(contract.make, fields.annotations, fields.defaults)
+        make = within_time(contract).make
+        found = refused_by_default(make, fields.annotations, fields.defaults)
     except Exception:
         return None
     return found if isinstance(found, kinds) else None
@@ -293,7 +318,7 @@ def fitting(contract):
 
     try:
         fields = contract.spec.load()._fields_
-        case = taken_by_default(contract.make, fields.defaults).case
+        case = taken_by_default(within_time(contract).make, fields.defaults).case
         given = {n: case.hyperparameters[n] for n in fields.annotations if n not in fields.defaults}
         given |= dict(case.shapes.items())
         return {n: repr(v) for n, v in given.items()} if all(map(plain, given.values())) else {}
@@ -306,16 +331,23 @@ def refusals(contract):
 
     try:
         fields = contract.spec.load()._fields_
-        return refusals_by_default(contract.make, fields.defaults)
+        return refusals_by_default(within_time(contract).make, fields.defaults)
     except Exception:
         return []
 
-found = failures()
+found, left = failures(), []
+broken = set()
 if not found:
     for traced in task["traced"]:
+        end = time.process_time() + SECONDS
         known = traced["known"]
         told = missing(traced) or (traces(traced) if known is None else known)
+        if told is None:
+            left.append(traced["definition"])
+            continue
         found += [f | {"definition": traced["definition"]} for f in told]
+        if any(f.get("always") or f.get("axes") for f in told):
+            broken.update(traced["modules"])
 else:
     package = modules[0]
     [place] = [p for p in sys.path if os.path.isdir(os.path.join(p, *package.split(".")))][:1]
@@ -330,5 +362,5 @@ else:
     for traced in task["traced"]:
         found += missing(traced)
 with open(result, "w", encoding="utf-8") as file:
-    json.dump(found, file)
+    json.dump({"found": found, "left": left}, file)
 """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from typing import Any
 
 import jax
@@ -11,6 +12,7 @@ import jax
 from mlax_scaffold.testing import covering
 from mlax_scaffold.testing.contract import Claim, Contract
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
+from mlax_scaffold.testing.picks import Pick
 from mlax_scaffold.testing.programs import Program
 from mlax_scaffold.testing.schedule import ScheduleSituation
 from mlax_scaffold.testing.situation import Situation
@@ -32,16 +34,33 @@ def first_widening(
             what numbers of its input meet.
     """
     claims = [c for c in contract.claims if c.check.__name__ == "keep_the_dtype"]
-    end = time.process_time() + _SECONDS
-    for situation, _ in covering.covering(contract.make) if claims else ():
-        if time.process_time() > end:
-            break
+    for situation in _soon(contract) if claims else ():
         if any(_keeps(claim, situation) for claim in claims) or _grows(situation):
             continue
         program, dtype, wide = _computed(situation, meant)
         for found in widenings(program.jaxpr.jaxpr, paths, dtype, meant=wide):
             return found
     return None
+
+
+def _soon(contract: Contract[Any]) -> Iterator[Any]:
+    """The first situations of a contract: one at least, and those that are found in a few seconds."""
+    end = time.process_time() + _SECONDS
+    some = False
+
+    def make(pick: Pick) -> Any:
+        if some and time.process_time() > end:
+            raise _OutOfTime
+        return contract.make(pick)
+
+    with contextlib.suppress(_OutOfTime):
+        for situation, _ in covering.covering(make):
+            some = True
+            yield situation
+
+
+class _OutOfTime(Exception):
+    """No others are looked for."""
 
 
 def _grows(situation: Any) -> bool:

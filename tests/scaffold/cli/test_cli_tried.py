@@ -7,6 +7,8 @@ import json
 import pytest
 from cli_projects import SCALE, ProjectFolder
 
+from mlax_scaffold.errors import SpecError
+from mlax_scaffold.project import trial as trials
 from mlax_scaffold.project.settings import find_project
 from mlax_scaffold.project.staging import Outcome, Stage
 from mlax_scaffold.project.trial import try_out
@@ -71,8 +73,8 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
         found.append({n.rpartition(":")[2] for n in new if n.startswith("specs/")})
         told = {"module": "", "kinds": ["ValueError"], "message": "", "frames": []}
         with open(result, "w") as file:
-            every = ({**told, **t} for t in task if t["definition"] in new)
-            json.dump([*every], file)
+            every = [{**told, **t} for t in task if t["definition"] in new]
+            json.dump({"found": every, "left": []}, file)
         return Outcome(0, "")
 
     monkeypatch.setattr(Stage, "run", run)
@@ -123,3 +125,68 @@ def test_nothing_is_kept_where_a_module_does_not_import():
     assert tried.known("1") is None
     tried.keep(given, [{"name": [1, 2], "definition": "One"}])
     assert (tried.known("1"), tried.known("2")) == (None, [])
+
+
+OUTER_FIRST = '''\
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.linear import Linear
+
+from specs.nn.inner import Inner
+
+
+class Outer(Layer):
+    """What is inside, and a map."""
+
+    features: Size
+
+    def setup(self):
+        self.inner = Inner(self.features)
+        self.map = Linear(self.features, self.features)
+
+    def forward(self, x: Float["batch features"]) -> Float["batch features"]:
+        return self.map(self.inner(x))
+'''
+INNER = '''\
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.linear import Linear
+
+
+class Inner(Layer):
+    """A map that takes a feature more than there are."""
+
+    features: Size
+
+    def setup(self):
+        self.map = Linear(self.features + 1, self.features)
+
+    def forward(self, x: Float["batch features"]) -> Float["batch features"]:
+        return self.map(x)
+'''
+
+
+def test_what_fails_inside_of_another_definition_is_left(empty: ProjectFolder):
+    empty.write("specs/nn/a_outer.py", OUTER_FIRST)
+    empty.write("specs/nn/inner.py", INNER)
+    tried = Tried()
+    with pytest.raises(SpecError) as error:
+        trial(empty, tried)
+    [found] = error.value.diagnostics
+    assert found.location.path == "specs/nn/inner.py"
+    # That it was left is not that nothing was found. What is installed is not traced.
+    assert [told[0]["definition"] for told in tried.found.values()] == [
+        "specs/nn/inner.py:Inner"
+    ]
+    empty.write("specs/nn/inner.py", INNER.replace("features + 1", "features"))
+    trial(empty, tried)
+    assert len(tried.found) == 3
+
+
+def test_the_time_of_a_search_is_limited(empty: ProjectFolder, monkeypatch):
+    """No processor time at all: the example is refused, and no case is looked for."""
+    monkeypatch.setattr(
+        trials, "PROGRAM", trials.PROGRAM.replace("SECONDS = 60.0", "SECONDS = 0.0")
+    )
+    empty.write("specs/nn/inner.py", INNER)
+    with pytest.raises(SpecError) as error:
+        trial(empty, Tried())
+    assert "must have shape" in error.value.diagnostics[0].message

@@ -19,6 +19,7 @@ from mlax_scaffold.reader.checks.likeness import (
     exact_arguments,
     floating_of,
 )
+from mlax_scaffold.reader.checks.number_arguments import number_arguments
 from mlax_scaffold.reader.named_dtypes import named_dtypes
 from mlax_scaffold.reader.remedies.bodies import typed_like
 from mlax_scaffold.reader.remedies.names import of_jax
@@ -378,6 +379,6 @@ def _like(source: Source, method: ast.FunctionDef) -> str | None:
     if [a.arg for a in method.args.args] == UPDATED:
         return UPDATED[1]
     known = Evidence(Scope(source.tree)).of(method)
-    exact = exact_arguments(source.tree, method)
-    told = (a.arg for a in given if known[a.arg].told and a.arg not in exact)
+    other = exact_arguments(source.tree, method) | number_arguments(source.tree, method)
+    told = (a.arg for a in given if known[a.arg].told and a.arg not in other)
     return next(told, None) or array_handed(source.tree, method)

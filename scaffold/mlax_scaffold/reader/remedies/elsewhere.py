@@ -16,6 +16,22 @@ from mlax_scaffold.reader.source import Source, dotted
 GENERATED = "mlax"
 """The package that is generated of the library's specs."""
 
+_OF_OTHERS = {
+    "Any": Needed("typing", "Any", "Any"),
+    "Array": Needed("jax", "Array", "Array"),
+    "Callable": Needed("collections.abc", "Callable", "Callable"),
+    "Enum": Needed("enum", "Enum", "Enum"),
+    "Literal": Needed("typing", "Literal", "Literal"),
+    "NamedTuple": Needed("typing", "NamedTuple", "NamedTuple"),
+    "Sequence": Needed("collections.abc", "Sequence", "Sequence"),
+    "jax": Needed("jax", "", "jax"),
+    "jnp": Needed("jax.numpy", "", "jnp"),
+    "lax": Needed("jax", "lax", "lax"),
+    "np": Needed("numpy", "", "np"),
+    "partial": Needed("functools", "partial", "partial"),
+}
+"""What specs import beside the library's words, and people take for some of these."""
+
 HOW = "A layer is imported from its spec: `from mlax_scaffold.specs.nn.linear import Linear`."
 
 
@@ -78,6 +94,8 @@ def _defined(source: Source, name: str) -> bool:
 
 
 def _needed(name: str) -> Needed | None:
+    if name in _OF_OTHERS:
+        return _OF_OTHERS[name]
     module = home(name)
     if module is None and (LIBRARY_SPECS / "functional" / f"{name}.py").exists():
         module = SPEC
