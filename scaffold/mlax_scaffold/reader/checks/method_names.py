@@ -11,7 +11,12 @@ from mlax_scaffold.model.spec_names import runs_specs
 from mlax_scaffold.reader.checks.names import OF_HYPERPARAMS
 from mlax_scaffold.reader.kinds import SPECIAL
 from mlax_scaffold.reader.remedies.names import method_named
-from mlax_scaffold.reader.remedies.of_leaves import as_update, computed_with
+from mlax_scaffold.reader.remedies.of_leaves import (
+    as_step,
+    as_update,
+    computed_with,
+    mapped_over,
+)
 from mlax_scaffold.reader.roles import role_of
 from mlax_scaffold.reader.source import Source
 
@@ -47,6 +52,18 @@ def check_method_names(
                 fix=as_update(source, method),
             )
             read[at] = _called(method, "update")
+        elif (
+            (kind, method.name) == (Kind.OPTIMIZER, "update")
+            and not names & {"finish", "prepare", "step"}
+            and (tree := mapped_over(method, source.tree)) is not None
+        ):
+            source.report(
+                method,
+                f"update is called for each leaf, and takes `{tree}` as the tree of all",
+                "The method that is called once for all weights is `step(self, grads, params)`.",
+                fix=as_step(source, method),
+            )
+            read[at] = _called(method, "step")
         elif not special and method.name in RESERVED | OF_HYPERPARAMS:
             message = f"`{method.name}` is a name of the generated module"
             if method.name == "init" and all(m.name != "setup" for m in methods):

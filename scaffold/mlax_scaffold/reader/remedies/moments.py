@@ -13,6 +13,7 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import only_value, qualified
 from mlax_scaffold.reader.checks.initial_arrays import is_number
 from mlax_scaffold.reader.remedies.names import word
+from mlax_scaffold.reader.remedies.of_leaves import is_tree, sets_once
 from mlax_scaffold.reader.source import Source, class_of, dotted, self_attribute
 
 _FILLED = {f"jax.numpy.{name}": name for name in ("zeros", "ones")}
@@ -36,7 +37,8 @@ def moment(
 
     `jnp.zeros_like(param)` is `moment(zeros, param.shape)`, `jnp.array(param)` is
     `moment(param)`, and a number that steps set is one of each leaf, or an array of its
-    shape where what they set has that. None for what no step sets.
+    shape where what they set has that; one that is set once for all leaves is a state. None for what no
+    step sets.
     """
     inputs = {a.arg for a in setup.args.args} - {"self"}
     if len(inputs) != 1:
@@ -44,13 +46,17 @@ def moment(
     leaf = min(inputs)
     found = _filled(source, value, leaf, imports) or _copied(value, leaf, imports)
     found = found or _mapped(source, value, leaf, imports)
+    once = False
     if found is None and (sets := _set_in_steps(source, setup, name)):
-        whole = any(_has_shape_of_leaf(v, method) for method, v in sets)
+        once = any(sets_once(m, source.tree) for m, _ in sets)
+        shaped_so = is_tree if once else _has_shape_of_leaf
+        whole = any(shaped_so(v, method) for method, v in sets)
+        once = once and not whole
         shape = f"{leaf}.shape" if whole else "()"
         found = _of_array(source, value, shape, imports)
     if found is None:
         return None
-    declared, named = word(source, "moment"), ()
+    declared, named = word(source, "state" if once else "moment"), ()
     if found.filled:
         named = (word(source, found.filled),)
         text = f"{named[0].bound}{found.text.removeprefix(found.filled)}"
