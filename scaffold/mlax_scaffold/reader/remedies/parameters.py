@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.reader.remedies.losses import handed_loss
 from mlax_scaffold.reader.remedies.names import of_module, placed
 from mlax_scaffold.reader.source import Source
 
-_GRADIENTS = frozenset(("g", "grad", "grads", "gradient", "gradients"))
+_GRADIENTS = frozenset(
+    ("g", "grad", "grads", "gradient", "gradients", "nabla", "update", "updates")
+)
 _WEIGHTS = frozenset(
     (
         "p",
@@ -25,12 +28,28 @@ _WEIGHTS = frozenset(
 )
 
 
-def _meant(name: str, expected: tuple[str, ...]) -> str | None:
-    """The parameter of an optimizer's method that a name is another name of; None: it says nothing."""
-    for words in (_GRADIENTS, _WEIGHTS):
-        if name in words:
-            return next((n for n in expected if n in words), None)
+def _meant(
+    name: str, expected: tuple[str, ...], given: Sequence[str] = ()
+) -> str | None:
+    """The parameter of an optimizer's method that a name is another name of; None: it says nothing.
+
+    `dw` beside `w` is its gradient, as is `p_grad` or `grad_of_p`.
+    """
+    derived = name[:1] in ("d", "g") and name[1:] in given
+    if derived or {*name.split("_")} & _GRADIENTS:
+        return next((n for n in expected if n in _GRADIENTS), None)
+    if name in _WEIGHTS:
+        return next((n for n in expected if n in _WEIGHTS), None)
     return name if name in expected else None
+
+
+def _all_meant(names: Sequence[str], expected: tuple[str, ...]) -> list[str | None]:
+    """What each name means; what says nothing is the one that is left, where one is."""
+    meant = [_meant(name, expected, names) for name in names]
+    left = [n for n in expected if n not in meant]
+    if len(names) == len(expected) and len(left) == 1 and meant.count(None) == 1:
+        meant[meant.index(None)] = left[0]
+    return meant
 
 
 def parameters_named(
@@ -49,7 +68,7 @@ def parameters_named(
     if len(given) > len(expected):
         return _without_unread(source, method, expected)
     places = list(zip((a.arg for a in given), expected, strict=False))
-    meant = [_meant(name, expected) for name, _ in places]
+    meant = _all_meant([name for name, _ in places], expected)
     if any(m not in (n, None) for m, (_, n) in zip(meant, places, strict=True)):
         # In another order: the body is renamed by what the names say.
         if None in meant or len({*meant}) < len(meant) or len(given) < len(expected):
