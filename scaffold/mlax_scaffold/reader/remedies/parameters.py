@@ -26,6 +26,8 @@ _WEIGHTS = frozenset(
         "weights",
     )
 )
+_NO_TREES = frozenset(("key", "loss", "rng", "state", "states", "step", "value"))
+"""What people hand beside these two."""
 
 
 def _meant(
@@ -48,7 +50,8 @@ def _all_meant(names: Sequence[str], expected: tuple[str, ...]) -> list[str | No
     meant = [_meant(name, expected, names) for name in names]
     left = [n for n in expected if n not in meant]
     if len(names) == len(expected) and len(left) == 1 and meant.count(None) == 1:
-        meant[meant.index(None)] = left[0]
+        at = meant.index(None)
+        meant[at] = None if {*names[at].split("_")} & _NO_TREES else left[0]
     return meant
 
 
