@@ -131,6 +131,82 @@ def test_inputs_are_tuples_of_tuples():
     assert "PyTree" not in text
 
 
+def test_a_layer_of_attention_that_is_told_gelu_by_name_has_the_exact_one():
+    layer = "nn.TransformerEncoderLayer(dim, 2, activation='gelu', batch_first=True)"
+    text = converted(
+        module("Thing", f"self.layer = {layer}", "x: return self.layer(x)")
+    ).text
+    assert "activation=lambda x: gelu(x, approximate=False)" in text
+
+
+@pytest.mark.parametrize("counts", ["torch.arange(x.size(0))", "range(len(x))"])
+def test_indices_beside_numbers_in_order_are_one_for_each(counts):
+    forward = f"x, label: y = self.fc(x); return y[{counts}, label]"
+    text = converted(module("Thing", "self.fc = nn.Linear(dim, 5)", forward)).text
+    assert "x: Float['batch dim'], label: Int['batch']" in text
+
+
+CAST = """\
+class LayerNorm(nn.LayerNorm):
+    def forward(self, x):
+        return super().forward(x.float()).type(x.dtype)
+
+
+class Conv1d(nn.Conv1d):
+    def _conv_forward(self, x, weight, bias):
+        return super()._conv_forward(
+            x, weight.to(x.dtype), None if bias is None else bias.to(x.dtype)
+        )
+
+
+"""
+
+
+def test_classes_that_only_cast_what_they_are_given_are_those_of_the_library():
+    code = CAST + module(
+        "Thing",
+        "self.conv = Conv1d(dim, dim, 3)\nself.norm = LayerNorm(dim)",
+        "x: return self.norm(self.conv(x).transpose(1, 2))",
+    )
+    text = converted(code).text
+    assert "super()" not in text
+    assert text.count("class ") == 1
+    # One that does more is a class of its own.
+    text = converted(code.replace("x.float()", "x.float() + 1")).text
+    assert "+ 1" in text
+
+
+MASKED = (
+    "x: cos = self.fc(x); mask = cos > self.bound; hard = cos[mask]; "
+    "cos[mask] = hard * (self.scale + hard.exp()); return cos"
+)
+
+
+def test_elements_that_a_mask_chooses_are_all_of_which_those_of_the_mask_are_taken():
+    setup = "self.fc = nn.Linear(dim, dim)\nself.bound = 0.5\nself.scale = 2.0"
+    text = converted(module("Thing", setup, MASKED)).text
+    made = "jnp.where(mask, cos * (self.scale + jnp.exp(cos)), cos)"
+    assert made in text
+    assert "hard" not in text
+    # What is not computed of each element stays as it is.
+    text = converted(module("Thing", setup, MASKED.replace("exp", "sum"))).text
+    assert "hard = cos[mask]" in text
+
+
+def test_a_size_that_is_all_that_a_layer_is_given_has_a_name_of_its_own():
+    inner = module(
+        "Places",
+        "self.register_buffer('rates', 1.0 / torch.linspace(1, 2, dim))",
+        "length: at = torch.arange(length); return torch.sin(at[:, None] * self.rates)",
+    )
+    outer = module(
+        "Thing", "self.places = Places(dim)", "x: return x + self.places(x.size(1))"
+    )
+    text = converted(inner + outer).text
+    assert "length_given, = length.shape" in text
+    assert "length.dtype" in text
+
+
 # jax.
 
 CHOSEN = """\
@@ -277,6 +353,30 @@ def test_what_is_mapped_over_examples_has_weights_and_no_states(call, made):
     # Keys are split by whatever name the file has for jax.
     assert "for k in self.kernels" in told.text
     assert "hidden_size" not in told.text
+
+
+def test_what_a_mapped_layer_takes_as_indices_is_so_for_all_examples():
+    code = """\
+class Words(eqx.Module):
+    embed: eqx.nn.Embedding
+
+    def __init__(self, *, key):
+        self.embed = eqx.nn.Embedding(5, 4, key=key)
+
+    def __call__(self, chars):
+        return jax.vmap(self.embed)(chars).sum(0)
+
+
+class Thing(eqx.Module):
+    words: Words
+
+    def __init__(self, *, key):
+        self.words = Words(key=key)
+
+    def __call__(self, given):
+        return jax.vmap(self.words)(given)
+"""
+    assert "given: Int['" in converted(code, EQUINOX).text
 
 
 FILLED = """\

@@ -191,6 +191,8 @@ class Applying(Scanning):
         for expected, actual, at in over if self.arrays.examples else ():
             if not isinstance(expected, Array) or not isinstance(actual, Array):
                 continue
+            if expected.kind == "Int":
+                actual.of_integers()
             if at == 0 and actual.lead and expected.axes:
                 # Layers of equinox are of one example: there is no other axis.
                 self.symbols.ranked(actual, ["batch", *["_"] * len(expected.axes)])

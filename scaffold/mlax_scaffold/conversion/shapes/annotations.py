@@ -151,16 +151,21 @@ def annotated(
 
 
 def _of_tuple(
-    symbols: Symbols, value: Several, texts: Mapping[str, str], fields: set[str]
+    symbols: Symbols,
+    value: Several,
+    texts: Mapping[str, str],
+    fields: set[str],
+    nested: bool = False,
 ) -> str:
     """The type of a tuple of arrays; of one that holds anything else, that of any tree."""
     arrays = [*_arrays(value)]
     if None in arrays:
         return "@word:PyTree"
+    nested = nested or any(isinstance(item, Several) for item in value.items)
     made = [
-        _of_tuple(symbols, item, texts, fields)
+        _of_tuple(symbols, item, texts, fields, nested)
         if isinstance(item, Several)
-        else _of_item(symbols, item, texts, fields)
+        else _of_item(symbols, item, texts, fields, nested)
         for item in value.items
         if isinstance(item, Array | Several)
     ]
@@ -177,11 +182,17 @@ def _arrays(value: Several) -> Iterator[Array | None]:
 
 
 def _of_item(
-    symbols: Symbols, value: Array, texts: Mapping[str, str], fields: set[str]
+    symbols: Symbols,
+    value: Array,
+    texts: Mapping[str, str],
+    fields: set[str],
+    nested: bool,
 ) -> str:
-    # Of what one of them is broadcast to it mostly has all axes.
-    whole = value.against if _leads_alone(value) and value.against else value
-    return f"@word:{value.kind}[{shape_text(symbols, whole, texts, fields)!r}]"
+    # Of what one of them is broadcast to it mostly has all axes; tables beside each other have fewer.
+    other = value.against if _leads_alone(value) else None
+    shape = shape_text(symbols, other or value, texts, fields)
+    shape = f"# {shape}" if nested and other else shape
+    return f"@word:{value.kind}[{shape!r}]"
 
 
 def _of_list(
