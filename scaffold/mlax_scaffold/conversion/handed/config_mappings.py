@@ -32,11 +32,16 @@ def as_attributes(
     made.defaults = {
         key: defaults[0]
         for key, defaults in made.asked(node).items()
-        if all(literal(d) is not None and same(d, defaults[0]) for d in defaults)
+        if all(_is_plain(d) and same(d, defaults[0]) for d in defaults)
     }
     made.visit(node)
     located(node)
     return made.optional
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether a value is a number, a truth or a text that stands there."""
+    return isinstance(literal(node), bool | int | float | str)
 
 
 def tested_alone(node: ast.AST, whole: Callable[[ast.expr], bool]) -> set[str]:
