@@ -51,7 +51,11 @@ from mlax_scaffold.conversion.output.held_requirements import (
     without_held_requirements,
 )
 from mlax_scaffold.conversion.output.leftovers import refuse_leftovers
-from mlax_scaffold.conversion.output.printing import Printer, renamed_locals
+from mlax_scaffold.conversion.output.printing import (
+    Printer,
+    renamed_functions,
+    renamed_locals,
+)
 from mlax_scaffold.conversion.passes import with_plain_forms
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.made_of import leave_others_out
@@ -269,6 +273,7 @@ def _converted(
             with_named_lambdas(method)
         renamed_locals(methods)
     renamed_locals(part for part in spec.beside if isinstance(part, ast.FunctionDef))
+    renamed_functions(_trees(spec), spec.beside)
     printed = Printer(origin).text(spec)
     tried = spec.definitions[-1].trial if spec.definitions else None
     if any(_keeps_apart(note.what, framework) for note in notes.found):

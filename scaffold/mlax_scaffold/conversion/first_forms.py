@@ -42,6 +42,7 @@ from mlax_scaffold.conversion.forms.listed_dictionaries import (
 )
 from mlax_scaffold.conversion.forms.listed_ranges import without_listed_ranges
 from mlax_scaffold.conversion.forms.mapped_trees import without_mapped_trees
+from mlax_scaffold.conversion.forms.masked_elements import without_masked_elements
 from mlax_scaffold.conversion.forms.masked_rows import without_masked_rows
 from mlax_scaffold.conversion.forms.masks_of_calls import without_masks_of_calls
 from mlax_scaffold.conversion.forms.merged_settings import without_merged_settings
@@ -190,6 +191,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     without_named_methods(origin)
     without_dispatched_rows(origin, notes)
     without_masked_rows(origin, notes)
+    without_masked_elements(origin)
     without_branch_locals(origin)
     without_iterated_sequences(origin)
     with_lists_apart(origin)

@@ -32,6 +32,7 @@ from mlax_scaffold.conversion.forms.drawn_buffers import without_drawn_buffers
 from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
 from mlax_scaffold.conversion.forms.file_tables import with_file_tables
 from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
+from mlax_scaffold.conversion.forms.floating_powers import with_floating_powers
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
 from mlax_scaffold.conversion.forms.function_fields import with_function_fields
 from mlax_scaffold.conversion.forms.given_keys import without_given_keys
@@ -169,6 +170,7 @@ def with_plain_forms(
     without_distributions(origin)
     without_open_pools(origin)
     without_number_tensors(origin)
+    with_floating_powers(origin)
     with_settled_settings(origin)
     with_called_properties(origin)
     with_inputs_for_buffers(origin)

@@ -238,7 +238,7 @@ def test_widths_with_a_count_in_their_names_are_no_counts():
         "assert n_embd % n_head == 0"
     )
     call = "x: b, t, c = x.shape; return self.fc(x).view(b, t, self.heads, c // self.heads)"
-    made = converted(module("Thing", start, call, "n_embd=16, n_head=2"))
+    made = converted(module("Thing", start, call, "n_embd, n_head=2"))
     assert made.trial is not None
     assert dict(made.trial.hyperparameters)["n_embd"] == 8
 

@@ -882,4 +882,4 @@ class Thing(nn.Module):
     ).text
     assert "action_space_n: Size\n    observation_space_shape: Sizes" in text
     assert "Linear(np.prod(self.observation_space_shape), self.width)" in text
-    assert "'observation_space_shape': (8, 8), 'width': 8, 'x': (2, 64)" in text
+    assert "'observation_space_shape': (8, 8), 'width': 16, 'x': (2, 64)" in text

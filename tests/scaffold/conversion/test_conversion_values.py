@@ -353,7 +353,7 @@ class Thing(nn.Module):
         return self.inner(x.view(x.size(0), -1))
 """).text
     assert "x: Float['batch *rest']" in text
-    assert "'x': (2, 8)" in text
+    assert "'x': (2, 16)" in text
 
 
 def test_norms_of_several_axes_have_weights_for_each_element():

@@ -20,6 +20,7 @@ from mlax_scaffold.conversion.shapes.helper_dtypes import (
     casts_to,
     float_named,
 )
+from mlax_scaffold.conversion.shapes.indexed_inputs import pair_indices
 from mlax_scaffold.conversion.shapes.places import names_of
 from mlax_scaffold.conversion.shapes.slice_lengths import tell_bound
 from mlax_scaffold.conversion.shapes.static_arrays import (
@@ -90,6 +91,7 @@ class Calling(Helping):
                 node.slice, index = self.value(node.slice)
                 if value is None and local in self.appended:
                     return node, self.filled_item(local, literal(node.slice))
+                pair_indices(self.symbols, value, node.slice, index)
                 weight = self._is_weight(node.value)
                 named = isinstance(node.slice, ast.Name) and isinstance(value, Array)
                 if isinstance(index, Array) and (weight or named):

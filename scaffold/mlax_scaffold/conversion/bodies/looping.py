@@ -103,7 +103,7 @@ class Looping(Repeating):
             for t in targets(node.target)
             if isinstance(v := self.env.get(t), Loop)
         ]
-        with_shared_passes(self.builder.setup, gone, self.symbols.find)
+        with_shared_passes(node, self.builder.setup, gone, self.symbols.find)
         self._vary(self._listed(node), varying)
         made = [a for a in new if self.builder.attributes[a].kind == "layers"]
         if made and outer is not None:

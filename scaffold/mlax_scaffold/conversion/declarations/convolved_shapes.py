@@ -50,8 +50,10 @@ class ConvolvedShapes(Reshaping):
         known = isinstance(kernel, Array) and len(kernel.axes) == len(inner)
         strides = self._strides(given.get("window_strides"), bodies)
         others = {*given} - {*places, "dimension_numbers", "precision"}
-        if not isinstance(kernel, Array) or not known or strides is None or others:
+        if not isinstance(kernel, Array):
             return None
+        if not known or strides is None or others:
+            return self._of_channels(x, kernel, axes, inner)
         by_letter = dict(zip(inner, kernel.axes, strict=True))
         window = [a for letter, a in by_letter.items() if letter not in "IO"]
         sizes: list[ast.expr] = [
@@ -62,6 +64,15 @@ class ConvolvedShapes(Reshaping):
         told_["padding"] = given.get("padding", ast.Constant("VALID"))
         kept = [ast.keyword(k, v) for k, v in told_.items()]
         return bodies.layers.result("Conv", ast.Call(node.func, sizes, kept), [x])
+
+    def _of_channels(
+        self, x: Array, kernel: Array, axes: str, inner: str
+    ) -> Array | None:
+        """An image of other sides, whose channels alone are told, by the last axis of the kernel."""
+        if not inner.endswith("IO") or not kernel.axes or len(x.axes) != len(axes):
+            return None
+        told = {"N": x.axes[axes.index("N")], "C": kernel.axes[-1]}
+        return x.like([told.get(a) or self.symbols.fresh("_") for a in axes])
 
     def _strides(self, node: ast.expr | None, bodies: Reading) -> ast.expr | None:
         """The steps of windows, with what locals are; None where one is not known."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from keyword import iskeyword
 
 from mlax_scaffold.conversion.declarations.reading import Reading
 from mlax_scaffold.conversion.shapes.values import Number, Several, Shape
@@ -98,7 +99,8 @@ class Declaring(Reading):
             made = module_name(text) if text != text.lower() else text
             # What a loop calls the layer is no name of an array.
             named = self.loop is not None and made in self.env
-            return f"{made}_layer" if named else made
+            taken = made == "self" or iskeyword(made)
+            return f"{made}_layer" if named or taken else made
         if wanted:
             return wanted
         plain = module_name(layer)

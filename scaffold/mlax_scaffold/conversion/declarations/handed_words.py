@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.source.arguments_of import defaults_of, method_of
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    literal,
+    names,
+    self_attribute,
+)
 from mlax_scaffold.conversion.source.walking import walk
 
 
@@ -84,15 +90,47 @@ def given_float(origin: Origin, title: str, parameter: str) -> bool:
     return False
 
 
-def columns(node: ast.AST, parameter: str) -> int:
-    """How many numbers each element of a sequence is taken apart into, `for w, h in anchors`; 0 for none."""
+def columns(origin: Origin, node: ast.AST, parameter: str) -> list[str]:
+    """The types of the numbers that elements of a sequence are taken apart into, `for w, h in anchors`.
+
+    What layers and shapes are made of is whole. Nothing, where no element is taken apart.
+    """
+    found: list[list[str]] = []
     for loop in walk(node):
         if isinstance(loop, ast.For | ast.comprehension):
-            target = loop.target
-            plain = isinstance(target, ast.Tuple) and _is(loop.iter, parameter)
-            if plain and all(isinstance(e, ast.Name) for e in target.elts):  # type: ignore[attr-defined]
-                return len(target.elts)  # type: ignore[attr-defined]
-    return 0
+            for target, source in _paired(loop.target, loop.iter):
+                parts = target.elts if isinstance(target, ast.Tuple) else []
+                places = [e.id for e in parts if isinstance(e, ast.Name)]
+                if places and len(places) == len(parts) and _is(source, parameter):
+                    found.append(places)
+    if not found or len({len(places) for places in found}) > 1:
+        return []
+    whole = _sizes(origin, node)
+    return [
+        "int" if whole & {*places} else "float" for places in zip(*found, strict=True)
+    ]
+
+
+def _sizes(origin: Origin, node: ast.AST, deep: int = 3) -> set[str]:
+    """Names that layers, counts and shapes are made of."""
+    found: set[str] = set()
+    for call in (p for p in walk(node) if isinstance(p, ast.Call)):
+        known = origin.classes.get(getattr(call.func, "id", "")) if deep else None
+        start = method_of(known, "__init__") if known is not None else None
+        if _SIZED.search(ast.unparse(call.func)):
+            given = [*call.args, *(k.value for k in call.keywords)]
+        elif known is not None and start is not None:
+            inside = _sizes(origin, known, deep - 1)
+            given = [v for title, v in _given(call, start) if title in inside]
+        else:
+            continue
+        found |= {read for value in given for read in names(value)}
+    return found
+
+
+_SIZED = re.compile(
+    r"(^range|\.(Linear|Dense|(Lazy)?Conv\w*|Embed(ding)?|\w+Norm(1d|2d|3d)?|reshape|view|zeros|ones|empty|randn))$"
+)
 
 
 def is_whole(node: ast.AST, parameter: str) -> bool:

@@ -16,7 +16,7 @@ from mlax_scaffold.conversion.declarations.modules import (
     chained,
     is_layer,
 )
-from mlax_scaffold.conversion.lists.key_loops import number_of_keys
+from mlax_scaffold.conversion.lists.key_loops import number_of_keys, splits
 from mlax_scaffold.conversion.source.trees import (
     both,
     expression,
@@ -199,7 +199,7 @@ class Lists(FilledLists, ListLoops):
                     generator.target.elts, source.args, strict=False
                 )
                 if not (isinstance(given, ast.Name) and given.id in self.keys)
-                and "random.split" not in ast.unparse(given)
+                and not splits(self.builder.origin, given)
             ]
             if len(kept) == 1:
                 generator.target, generator.iter = kept[0]

@@ -193,8 +193,8 @@ class Modules:
         self, attribute: str, elements: list[ast.expr], condition: ast.expr | None
     ) -> None:
         """Declare layers that are called one after the other, and the method that does so."""
+        before = self._before(attribute)
         calls = self.calls(attribute, elements, condition)
-        again = attribute in self.builder.attributes
         self.translator.around.items[attribute] = calls
         body = chained(calls)
         if condition is not None:
@@ -206,16 +206,18 @@ class Modules:
                 )
                 test = expression(f"self.{known} is not None")
                 self.translator.around.held[f"_{attribute}"] = cloned(test)
-                before = self._before(attribute) if again else [statement("return x")]
                 self.method(attribute, [ast.If(test, body, []), *before])
                 return
         self.method(attribute, body)
 
     def _before(self, attribute: str) -> list[ast.stmt]:
-        """What the method does already, where the condition of a later one does not hold."""
+        """What is called already, where the condition of a later one does not hold."""
         for method in self.builder.methods:
             if method.name == f"_{attribute}":
                 return cloned(method.body)
+        known = self.builder.attributes.get(attribute)
+        if known is not None and known.kind == "layer":
+            return [statement(f"return self.{attribute}(x)")]
         return [statement("return x")]
 
     def calls(

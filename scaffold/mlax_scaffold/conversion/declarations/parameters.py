@@ -113,9 +113,9 @@ class Parameters:
             if (
                 word == "Sizes"
                 and not told
-                and (many := columns(builder.node, parameter))
+                and (many := columns(builder.origin, builder.node, parameter))
             ):
-                word = f"tuple[tuple[{', '.join(['float'] * many)}], ...]"
+                word = f"tuple[tuple[{', '.join(many)}], ...]"
             if word.startswith("Sizes") and not told:
                 floats = holds_floats(builder.origin, builder.node, parameter)
                 floats = floats or _BOUNDS.search(parameter) is not None

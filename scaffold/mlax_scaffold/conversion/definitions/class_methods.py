@@ -91,7 +91,10 @@ class ClassMethods(AddedFields):
             decorators = [ast.unparse(d) for d in function.decorator_list]
             if "property" in decorators or any("classmethod" in d for d in decorators):
                 if "property" in decorators:
+                    before = len(self.builder.notes.found)
                     made = self._method(function, function.name, [])
+                    if self._is_left_out(function, made, before):
+                        continue
                     made.decorator_list = [expression("property")]
                     found.append(made)
                 continue

@@ -45,7 +45,25 @@ class ConstructorLocals(BuilderMethods):
         for local in bound:
             around.locals.pop(local, None)
         around.locals.update(hidden)
+        self._without_additions(node)
         self.builder.setup += made
+
+    def _without_additions(self, node: ast.stmt) -> None:
+        """Note what is put into a container of weights by a loop, which would be no weight here."""
+        for part in walk(node):
+            if not isinstance(part, ast.Subscript) or isinstance(part.ctx, ast.Load):
+                continue
+            whole: ast.expr = part
+            while isinstance(whole, ast.Subscript):
+                whole = whole.value
+            known = self.builder.attributes.get(self_attribute(whole) or "")
+            if known is not None and known.kind == "container":
+                self.builder.notes.refuse(
+                    node,
+                    f"`{ast.unparse(part)}` is set beside the weights of `{ast.unparse(whole)}`",
+                    "write all of them where it begins, in a dictionary or a comprehension",
+                )
+                return
 
     def _replaces(
         self, node: ast.AST, attribute: str, value: ast.expr, condition: ast.expr | None

@@ -53,7 +53,11 @@ def is_floating(value: ast.expr, setup: Iterable[ast.stmt]) -> bool:
 
 
 def is_detached(origin: Origin, node: ast.AST, attribute: str) -> bool:
-    """Whether a class reads an array without its gradient alone: `lax.stop_gradient(self.grid)`."""
+    """Whether a class reads an array without its gradient alone: `lax.stop_gradient(self.grid)`.
+
+    What is mapped over examples by `jax.vmap` has no states, of which each would have one: it is a weight
+    there, whose gradient is stopped.
+    """
     reads = [
         p
         for p in walk(node)
@@ -66,7 +70,26 @@ def is_detached(origin: Origin, node: ast.AST, attribute: str) -> bool:
         and origin.qualified(p.func) == "jax.lax.stop_gradient"
         for a in p.args
     }
-    return bool(reads) and all(id(p) in detached for p in reads)
+    if not reads or not all(id(p) in detached for p in reads):
+        return False
+    return not any(_maps(origin, other, node) for other in origin.classes.values())
+
+
+def _maps(origin: Origin, node: ast.ClassDef, part: ast.AST) -> bool:
+    """Whether a class maps a layer of another one that it holds: `jax.vmap(self.encoding)`."""
+    title = getattr(part, "name", "")
+    holding = {
+        self_attribute(target)
+        for p in walk(node)
+        if isinstance(p, ast.Assign) and title in names(p.value)
+        for target in p.targets
+    } - {None}
+    return any(
+        isinstance(p, ast.Call)
+        and origin.qualified(p.func) == "jax.vmap"
+        and any(self_attribute(inner) in holding for a in p.args for inner in walk(a))
+        for p in (walk(node) if holding else ())
+    )
 
 
 def is_static(node: ast.ClassDef | ast.FunctionDef, attribute: str) -> bool:

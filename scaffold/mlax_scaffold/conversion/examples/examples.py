@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.declarations.parted_inputs import case_of, settings_of
-from mlax_scaffold.conversion.declarations.words import NUMBERED
 from mlax_scaffold.conversion.examples.computing import computed, default_of, is_there
+from mlax_scaffold.conversion.examples.field_values import COUNTS, small_value
 from mlax_scaffold.conversion.examples.patch_counts import with_patch_counts
 from mlax_scaffold.conversion.examples.required_multiples import multiples
 from mlax_scaffold.conversion.examples.single_axes import with_single_axes
@@ -19,17 +19,6 @@ from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import is_none, literal, self_attribute
 from mlax_scaffold.conversion.source.walking import walk
 
-_SMALL = re.compile(
-    r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|modes|^k$|^N$|bottleneck)"
-)
-_COUNTS = re.compile(r"^(num_|n_)|blocks$|depths$|stage_sizes$")
-"""Sizes that count what is made, one after the other."""
-_KERNEL = re.compile(r"(kernel|window|patch)")
-_WIDTH = re.compile(r"^n_(embd?|embed|hid\w*|state|model|inner|dims?|channels?)$")
-"""Sizes of arrays, and none of what is made."""
-_VOCABULARY = re.compile(
-    r"(vocab|entries|embeddings|tokens|classes|max_len|length|positions|block_size)"
-)
 _FUNCTIONS = (
     *("Activation", "Initializer", "Function", "DotGeneral", "ConvGeneralDilated"),
 )
@@ -94,7 +83,7 @@ def fitting(
     arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
     values: dict[str, object] = {}
     for field in fields:
-        value = (given or {}).get(field.name, _value(field, text))
+        value = (given or {}).get(field.name, small_value(field, text))
         if value is None and re.search(rf"\bint\([^)]*\bself\.{field.name}\b", text):
             # A share of a size, which is to be one at least.
             value = default_of(field.default)
@@ -248,76 +237,6 @@ def _text(setup: Iterable[ast.stmt], methods: Iterable[ast.FunctionDef]) -> str:
     return "\n".join([*lines, *(ast.unparse(s) for m in methods for s in m.body)])
 
 
-def _value(field: Field, text: str) -> object:
-    """A small value of a field, of which a text reads so many as it does."""
-    word, name = field.word, field.name
-    default = default_of(field.default)
-    if word.startswith(("Size", "Count", "int")) and not word.startswith("Sizes"):
-        if isinstance(default, int) and not isinstance(default, bool) and default <= 8:
-            return default if default > 0 or word != "Size" else 8
-        if default is None and "None" in word:
-            return None
-        if NUMBERED.search(name):
-            return 0
-        if _KERNEL.search(name):
-            return 3 if "patch" not in name else 2
-        if _VOCABULARY.search(name):
-            return 16
-        small = _SMALL.search(name) and not _WIDTH.search(name)
-        if small or re.search(rf":\s*self\.{name}\s*[\],]", text):
-            # Few, or what takes so many of the first elements of an axis.
-            return 2
-        return 8
-    if word.startswith(("Sizes", "Shape", "tuple[int")):
-        if isinstance(default, tuple | list) and default and max(default) <= 8:
-            return tuple(default)
-        if "None" in word and default is None:
-            return None
-        read = re.findall(rf"self\.{name}\[(\d+)\]", text)
-        count = max(2, *(int(place) + 1 for place in read)) if read else 2
-        apart = re.search(
-            rf"^\s*\(?(\w+(?:, \w+)+)\)? = (?:tuple\(|list\()?self\.{name}\)?$",
-            text,
-            re.M,
-        )
-        count = len(apart[1].split(",")) if apart else count
-        count = len(default) if isinstance(default, tuple | list) and default else count
-        if re.search(r"stride|dilation|pad", name):
-            return (1,) * count
-        if _COUNTS.search(name) and default is None:
-            return (1,) * count
-        if not _KERNEL.search(name) and isinstance(default, tuple | list):
-            return _scaled(tuple(default)) or (8,) * count
-        if _KERNEL.search(name):
-            return ((3,) if "patch" not in name else (2,)) * count
-        return (8,) * count
-    if word.startswith(("str", "tuple[str")) and default:
-        # Others may mean nothing.
-        return default
-    if field.default is not None:
-        return None
-    if word.startswith("tuple[tuple[float"):
-        return ((8.0,) * (word.count(",")),) * 2
-    if word.startswith(("float", "Positive")):
-        return 1.0
-    if word.startswith(("Probability", "Decay", "NonNegative")):
-        return 0.1
-    if word.startswith("bool"):
-        return True
-    return None
-
-
-def _scaled(sizes: tuple[object, ...]) -> tuple[int, ...]:
-    """Sizes in the same proportions, of which the smallest is at most 8; none where that cannot be."""
-    whole = [size for size in sizes if type(size) is int and size > 0]
-    if not whole or len(whole) != len(sizes):
-        return ()
-    by = max(1, min(whole) // 8)
-    fits = all(size % by == 0 for size in whole)
-    made = tuple(size // by for size in whole) if fits else ()
-    return made if made and max(made) <= _WIDEST else ()
-
-
 def _shape(
     symbols: Symbols,
     array: Array,
@@ -347,7 +266,7 @@ def _shape(
         known = symbols.find(axis)
         if isinstance(known, ast.Name) and is_symbol(known):
             hint = symbols.hints.get(known.id, "")
-            few = not sizes or _COUNTS.search(hint)
+            few = not sizes or COUNTS.search(hint)
             free = spatial.get(hint, 2 if few else 4)
             sizes.append(chosen.setdefault(known.id, free))
             continue
@@ -360,9 +279,6 @@ def _shape(
         sizes.append(size)
     return tuple(sizes)
 
-
-_WIDEST = 64
-"""What is wider makes tests slow."""
 
 _SIDES = (
     *(8, 16, 28, 32, *range(4, 48), 64, 96, 128, 224, 227, 256),

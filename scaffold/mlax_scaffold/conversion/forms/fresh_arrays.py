@@ -17,6 +17,12 @@ _OPERATORS = {
     "pow_": ast.Pow,
 }
 _SUMS = {"index_add_": "index_add", "scatter_add_": "scatter_add"}
+_CHANGED = (
+    *("triu", "tril", "clamp", "clamp_min", "clamp_max", "abs", "neg", "exp", "log"),
+    *("sqrt", "rsqrt", "reciprocal", "sin", "cos", "tanh", "sigmoid", "relu", "round"),
+    *("floor", "ceil", "masked_fill", "unsqueeze", "squeeze", "t", "transpose"),
+)
+"""Methods that change an array by their name with an underscore, and return the changed one without it."""
 _FILLED = ("torch.zeros", "torch.ones", "torch.empty", "torch.Tensor")
 _FILLS = {"fill_": None, "zero_": 0.0}
 
@@ -92,6 +98,9 @@ class _Changes(NodeTransformer):
             return node
         made = func.value
         func.attr = _SUMS.get(func.attr, func.attr)
+        if func.attr.removesuffix("_") in _CHANGED:
+            func.attr = func.attr.removesuffix("_")
+            return node
         operator = _OPERATORS.get(func.attr)
         if operator is not None and len(node.args) == 1 and not node.keywords:
             return ast.copy_location(ast.BinOp(made, operator(), node.args[0]), node)
@@ -143,6 +152,11 @@ class _Changes(NodeTransformer):
             return True
         if isinstance(node, ast.BinOp):
             return self._is_fresh(node.left) or self._is_fresh(node.right)
+        match node:
+            case ast.Call(func=ast.Attribute(attr=attr, value=made)) if (
+                attr in _CHANGED and self._is_fresh(made)
+            ):
+                return True
         return isinstance(node, ast.Call) and self.origin.qualified(
             node.func
         ).startswith(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.source.trees import replaced
+from mlax_scaffold.conversion.source.trees import replaced, without_docstring
 from mlax_scaffold.conversion.source.walking import (
     NodeTransformer,
     cloned,
@@ -42,6 +42,36 @@ def _inline(method: ast.FunctionDef) -> None:
         calls.visit(method)
         if not calls.left:
             _without(method, places[0])
+    if method.name != "__init__":
+        return
+    for part in list(method.body):
+        # What makes the weights of an object has no place beside their declarations.
+        made = _returning(part)
+        if made is None or not isinstance(part, ast.FunctionDef):
+            continue
+        calls = _Calls(part.name, made)
+        rest = [p for p in method.body if p is not part]
+        method.body = [calls.visit(p) for p in rest]
+        if calls.left:
+            method.body.insert(0, part)
+
+
+def _returning(node: ast.stmt) -> ast.Lambda | None:
+    """A function that does nothing but return a value, as a lambda; None for anything else."""
+    if not isinstance(node, ast.FunctionDef) or node.decorator_list:
+        return None
+    body = without_docstring(node.body)
+    match body:
+        case [ast.Return(value=ast.expr() as value)]:
+            given = cloned(node.args)
+        case _:
+            return None
+    if given.kwarg or given.kwonlyargs or given.posonlyargs or given.defaults:
+        return None
+    for argument in walk(given):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    return ast.Lambda(given, value)
 
 
 def _plain(made: ast.Lambda) -> bool:
@@ -72,7 +102,14 @@ class _Calls(NodeTransformer):
             return node
         node.args = [self.visit(a) for a in node.args]
         names = [a.arg for a in self.made.args.args]
-        bound = dict(zip(names, node.args, strict=False))
+        bound: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
+        several = self.made.args.vararg
+        if several is not None:
+            rest = ast.Tuple(node.args[len(names) :], ast.Load())
+            bound[several.arg], names = (
+                rest,
+                [*names, *(several.arg for _ in rest.elts)],
+            )
         read = [
             p.id
             for p in walk(self.made.body)
@@ -80,14 +117,31 @@ class _Calls(NodeTransformer):
         ]
         # What is computed would be computed several times.
         twice = any(
-            read.count(k) > 1 and not isinstance(v, ast.Name | ast.Constant)
+            read.count(k) > 1 and not isinstance(v, ast.Name | ast.Constant | ast.Tuple)
             for k, v in bound.items()
         )
         if node.keywords or len(names) != len(node.args) or twice:
             self.left += 1
             return node
-        body = _Texts().visit(replaced(cloned(self.made.body), bound))
+        body = _Spread().visit(replaced(cloned(self.made.body), bound))
+        body = _Texts().visit(body)
         return ast.copy_location(located(body), node)
+
+
+class _Spread(NodeTransformer):
+    """Tuples that are spread where they stand, as what they hold."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        args: list[ast.expr] = []
+        for given in node.args:
+            match given:
+                case ast.Starred(value=ast.Tuple(elts=parts)):
+                    args += parts
+                case _:
+                    args.append(given)
+        node.args = args
+        return node
 
 
 class _Texts(NodeTransformer):

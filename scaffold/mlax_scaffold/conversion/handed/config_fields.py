@@ -48,7 +48,8 @@ def with_settings(origin: Origin) -> dict[str, Configured]:
     with_names_apart(origin)
     for node in origin.classes.values():
         if is_layer_class(origin, node) and (made := _configured(origin, node, others)):
-            made.optional |= as_attributes(node, made.parameter, made.place)
+            known = _known(origin, made.kind)
+            made.optional |= as_attributes(node, made.parameter, made.place, known)
             found[node.name] = made
     _settle(origin, found)
     for made in found.values():
@@ -102,11 +103,8 @@ def _settle(origin: Origin, found: dict[str, Configured]) -> None:
             calls = [
                 c.func.id for c in uses[title].handed if isinstance(c.func, ast.Name)
             ]
-            known = (
-                *settings_of(origin, found[title].kind),
-                *properties_of(origin, found[title].kind),
-            )
-            lost = [r for r in uses[title].read if found[title].kind and r not in known]
+            known = _known(origin, found[title].kind)
+            lost = [r for r in uses[title].read if known is not None and r not in known]
             if uses[title].others or lost or any(c not in found for c in calls):
                 del found[title]
                 changed = True
@@ -124,6 +122,11 @@ def _settle(origin: Origin, found: dict[str, Configured]) -> None:
             key=lambda r: order.index(r) if r in order else -1,
         )
         made.names = {r: _free(made, r) for r in read}
+
+
+def _known(origin: Origin, kind: str) -> set[str] | None:
+    """What a class of configurations has; None where the file does not tell."""
+    return {*settings_of(origin, kind), *properties_of(origin, kind)} if kind else None
 
 
 def _settings_of(origin: Origin, made: Configured) -> dict[str, Setting]:
@@ -242,7 +245,7 @@ def _parameters(
         flag = ast.Name("bool", ast.Load()) if setting in tested else None
         known = settings.get(setting, Setting(flag))
         if setting in made.optional:
-            known = Setting(known.annotation, ast.Constant(None))
+            known = Setting(known.annotation, made.optional[setting])
         given.kwonlyargs.append(ast.arg(title, cloned(known.annotation)))
         given.kw_defaults.append(cloned(known.default))
 

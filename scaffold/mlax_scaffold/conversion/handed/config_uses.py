@@ -23,8 +23,8 @@ class Configured:
     """Whether it is a field of a dataclass, and no parameter of a constructor."""
     names: dict[str, str] = field(default_factory=dict)
     """What the settings are called that it reads, directly or not."""
-    optional: set[str] = field(default_factory=set)
-    """Settings that may not be there, as `config.get("width", 8)` says."""
+    optional: dict[str, ast.expr] = field(default_factory=dict)
+    """What settings are that may not be there, as `config.get("width", 8)` says."""
     defaults: dict[str, str] = field(default_factory=dict)
     """What the settings are that the file gives a configuration of no class of its own."""
 

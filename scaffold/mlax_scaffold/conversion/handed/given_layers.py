@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping
 
-from mlax_scaffold.conversion.source.kinds import is_layer_class
+from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import self_attribute
+from mlax_scaffold.conversion.source.trees import is_name, self_attribute
 from mlax_scaffold.conversion.source.walking import (
     NodeTransformer,
     cloned,
@@ -24,35 +24,120 @@ def without_given_layers(
 ) -> None:
     """Write into such a class what it is given, in place; it has no such field then."""
     written: dict[str, dict[str, str]] = {}
+    held: dict[str, dict[str, ast.Call]] = {}
     for owner in origin.classes.values():
         _with_default_classes(origin, owner, layers, notes)
-    for owner in list(origin.classes.values()):
-        makers = _makers(origin, owner, layers)
-        for call in walk(owner):
-            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-                continue
-            other = origin.classes.get(call.func.id)
-            if other is None:
-                continue
-            given = {
-                str(k.arg): made
-                for k in call.keywords
-                if k.arg is not None
-                and (made := _maker(origin, k.value, makers, layers)) is not None
-            }
-            gone = written.get(other.name, {})
-            fields = {f for f in given if _has_field(other, f) or f in gone}
-            said = {f: ast.unparse(given[f]) for f in sorted(fields)}
-            if not fields or written.setdefault(other.name, said) != said:
-                continue
-            _write(other, {f: given[f] for f in fields})
-            for field in sorted(fields - {*gone}) if other.name == thing else ():
-                notes.remark(
-                    other,
-                    f"`{field}` of {other.name} is {said[field]}",
-                    "write a class for each other one",
-                )
-            call.keywords = [k for k in call.keywords if k.arg not in fields]
+    # What a class is given it may give to others.
+    while any(
+        _given(origin, thing, owner, layers, notes, written, held)
+        for owner in list(origin.classes.values())
+    ):
+        pass
+
+
+def _given(
+    origin: Origin,
+    thing: str,
+    owner: ast.ClassDef,
+    layers: Collection[str],
+    notes: Notes,
+    written: dict[str, dict[str, str]],
+    held: dict[str, dict[str, ast.Call]],
+) -> bool:
+    """Write into others what one class gives them, in place; whether there was anything.
+
+    Args:
+        origin: the file.
+        thing: the class that is converted.
+        owner: the class.
+        layers: the full names of the classes of layers of libraries.
+        notes: where to tell what is said once for all.
+        written: what classes were given so far, in words.
+        held: the same, as what makes the layers.
+    """
+    makers = _makers(origin, owner, layers, held.get(owner.name, {}))
+    changed = False
+    for call in walk(owner):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            continue
+        other = origin.classes.get(call.func.id)
+        if other is None:
+            continue
+        given = {
+            str(k.arg): made
+            for k in call.keywords
+            if k.arg is not None
+            and (made := _maker(origin, k.value, makers, layers)) is not None
+        }
+        gone = written.get(other.name, {})
+        fields = {f for f in given if _has_field(other, f) or f in gone}
+        said = {f: ast.unparse(given[f]) for f in sorted(fields)}
+        if not fields or written.setdefault(other.name, said) != said:
+            continue
+        inside = {f: cloned(given[f]) for f in sorted(fields)}
+        more = [_handed_on(owner, other, f, made) for f, made in inside.items()]
+        held.setdefault(other.name, inside)
+        _write(other, inside)
+        for field in sorted(fields - {*gone}) if other.name == thing else ():
+            notes.remark(
+                other,
+                f"`{field}` of {other.name} is {said[field]}",
+                "write a class for each other one",
+            )
+        call.keywords = [k for k in call.keywords if k.arg not in fields]
+        call.keywords += [k for one in more for k in one]
+        located(owner)
+        changed = True
+    return changed
+
+
+def _handed_on(
+    owner: ast.ClassDef, other: ast.ClassDef, field: str, maker: ast.Call
+) -> list[ast.keyword]:
+    """What a maker reads of the object that gives it: fields of the other class, which the call is given.
+
+    The maker reads them there, in place.
+    """
+    titles: dict[str, str] = {}
+    for part in walk(maker):
+        attribute = self_attribute(part)
+        if attribute is None:
+            continue
+        known = next((p for p in owner.body if _declares(p, attribute)), None)
+        # A class that is given the same twice has the field already.
+        given = attribute.startswith(f"{field}_")
+        title = attribute if given else f"{field}_{attribute}"
+        if known is not None and not any(_declares(p, title) for p in other.body):
+            declared = cloned(known)
+            assert isinstance(declared, ast.AnnAssign)
+            declared.target = ast.Name(title, ast.Store())
+            declared.value = None
+            other.body.insert(_first_field(other), declared)
+        if known is not None:
+            titles[attribute] = title
+    for part in walk(maker):
+        if isinstance(part, ast.Attribute) and self_attribute(part) in titles:
+            part.attr = titles[part.attr]
+    read = ast.Name("self", ast.Load())
+    return [
+        ast.keyword(title, ast.Attribute(cloned(read), attribute, ast.Load()))
+        for attribute, title in titles.items()
+    ]
+
+
+def _declares(node: ast.stmt, attribute: str) -> bool:
+    return isinstance(node, ast.AnnAssign) and is_name(node.target, attribute)
+
+
+def _first_field(node: ast.ClassDef) -> int:
+    """Where a field without a default may stand: behind those that have none, by place."""
+    fields = [i for i, p in enumerate(node.body) if isinstance(p, ast.AnnAssign)]
+    late = [
+        i
+        for i in fields
+        if isinstance(p := node.body[i], ast.AnnAssign) and p.value is not None
+    ]
+    return late[0] if late else (fields[-1] + 1 if fields else 0)
 
 
 def _with_default_classes(
@@ -94,10 +179,13 @@ class _Fields(NodeTransformer):
 
 
 def _makers(
-    origin: Origin, owner: ast.ClassDef, layers: Collection[str]
+    origin: Origin,
+    owner: ast.ClassDef,
+    layers: Collection[str],
+    held: Mapping[str, ast.Call],
 ) -> dict[str, ast.Call]:
-    """Locals of a class's methods that make layers."""
-    found: dict[str, ast.Call] = {}
+    """Locals of a class's methods that make layers, and what it was given, `self.conv`."""
+    found = {f"self.{field}": made for field, made in held.items()}
     for part in walk(owner):
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=value):
@@ -114,8 +202,11 @@ def _maker(
     layers: Collection[str],
 ) -> ast.Call | None:
     """The call that a maker of layers makes without what it is called with."""
-    if isinstance(node, ast.Name) and node.id in known:
-        return known[node.id]
+    if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in known:
+        return known[ast.unparse(node)]
+    own = origin.classes.get(node.id) if isinstance(node, ast.Name) else None
+    if own is not None and framework_of(origin, own) == "flax":
+        return ast.Call(node, [], [])
     if origin.qualified(node) in layers:
         return ast.Call(node, [], [])
     if isinstance(node, ast.Call) and origin.qualified(node.func) in _PARTIAL:

@@ -20,8 +20,10 @@ from mlax_scaffold.conversion.source.trees import (
     expression,
     is_name,
     literal,
+    replaced,
     self_attribute,
     statement,
+    targets,
     without_docstring,
 )
 from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
@@ -191,7 +193,26 @@ class _Class:
                 argument.annotation = None
         heads = self.call.body[: len(self.call.body) - len(without_docstring(self.call.body))]  # fmt: skip
         reads = [_read(title, kind) for title, kind in self.given.items()]
-        self.call.body = [*heads, *reads, *self.call.body[len(heads) :]]
+        body = self.call.body[len(heads) :]
+        if all(a.arg in self.given for a in self.call.args.args[1:]):
+            reads, body = self._named_apart(reads, body)
+        self.call.body = [*heads, *reads, *body]
+
+    def _named_apart(
+        self, reads: list[ast.stmt], body: list[ast.stmt]
+    ) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """Sizes under names of their own: there is no other input whose dtype the arrays here have."""
+        bound = {t for part in body for t in targets(part)}
+        if bound & self.given.keys():
+            return reads, body
+        parts: dict[str, ast.expr] = {
+            title: ast.Name(f"{title}_given", ast.Load()) for title in self.given
+        }
+        for read, title in zip(reads, self.given, strict=True):
+            for part in walk(read):
+                if is_name(part, title) and isinstance(part.ctx, ast.Store):  # type: ignore[attr-defined]
+                    part.id = f"{title}_given"  # type: ignore[attr-defined]
+        return reads, [replaced(part, parts) for part in body]  # type: ignore[arg-type,misc]
 
 
 class _After(NodeTransformer):

@@ -12,9 +12,16 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.forms.leaf_functions import as_lambda
 from mlax_scaffold.conversion.source.decided import Decided
 from mlax_scaffold.conversion.source.known_values import Known
-from mlax_scaffold.conversion.source.trees import is_none, names, same, targets
+from mlax_scaffold.conversion.source.trees import (
+    is_none,
+    names,
+    replaced,
+    same,
+    targets,
+)
 from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 _GIVEN = "value"
@@ -104,14 +111,24 @@ def _in_order(side: dict[str, ast.expr], bound: list[str]) -> bool:
 
 
 def _bound(body: list[ast.stmt]) -> dict[str, ast.expr] | None:
-    """What each name is bound to once; None of a body that does anything else."""
+    """What each name is bound to once; None of a body that does anything else.
+
+    A function of straight lines that a branch defines for itself is written out in what it binds.
+    """
     found: dict[str, ast.expr] = {}
+    functions: dict[str, ast.expr] = {}
     for part in body:
         match part:
             case ast.Assign(targets=places, value=value) if all(
                 isinstance(t, ast.Name) and t.id not in found for t in places
             ):
+                value = replaced(value, functions) if functions else value
                 found |= {t.id: value for t in places if isinstance(t, ast.Name)}
+            case ast.FunctionDef(name=title, decorator_list=[]):
+                inner = as_lambda(part)
+                if inner is None or names(inner.body) & found.keys():
+                    return None
+                functions[title] = replaced(inner, functions)
             case ast.Pass():
                 pass
             case _:

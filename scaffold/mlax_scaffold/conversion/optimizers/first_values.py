@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from mlax_scaffold.conversion.forms.leaf_functions import as_lambda
+from mlax_scaffold.conversion.forms.leaf_functions import as_lambda, called
 from mlax_scaffold.conversion.rows.rows import MisfitError
 from mlax_scaffold.conversion.rows.tables.optax import TREE_MAPS, of_leaf
 from mlax_scaffold.conversion.rows.translation import Translator
@@ -44,8 +44,9 @@ def begin(translator: Translator, value: ast.expr) -> Begun | None:
     if is_none(value):
         return Begun("none", value)
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Lambda):
-        # A function without parameters that makes the same for several moments.
-        return begin(translator, value.func.body) if not value.args else None
+        # A function that makes the same for several moments.
+        written = called(cloned(value))
+        return begin(translator, written) if not same(written, value) else None
     if isinstance(value, ast.Call):
         full = translator.origin.qualified(value.func) or ast.unparse(value.func)
         module, _, last = full.rpartition(".")

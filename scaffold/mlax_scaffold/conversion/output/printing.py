@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mlax_scaffold.conversion.output.description import (
     Described,
@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.output.description import (
 )
 from mlax_scaffold.conversion.source.library import layer_place
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import targets
 from mlax_scaffold.conversion.source.walking import located, walk
 
 _MODULES = {
@@ -276,15 +277,40 @@ def _doc(text: str, indent: str) -> list[str]:
     return [f'{indent}{raw}"""{lines[0]}', *inner, f'{indent}"""']
 
 
+def _words(node: ast.AST) -> set[str]:
+    """Words, layers and modules that something reads, by the names that a spec has for them."""
+    return {
+        n.id.partition(":")[2]
+        for n in walk(node)
+        if isinstance(n, ast.Name)
+        and n.id.startswith(("@word:", "@layer:", "@loss:", "@module:"))
+    }
+
+
+def renamed_functions(trees: Sequence[ast.AST], beside: Sequence[ast.stmt]) -> None:
+    """Functions of a file with the names of words that a spec uses get other names, in place.
+
+    Args:
+        trees: all that the spec is printed of.
+        beside: the functions, which are among these.
+    """
+    used = {word for tree in trees for word in _words(tree)}
+    own = [p for p in beside if isinstance(p, ast.FunctionDef) and p.name in used]
+    clash = {p.name for p in own}
+    for function in own:
+        function.name = f"{function.name}_"
+    for tree in trees if clash else ():
+        bound = {a.arg for a in walk(tree) if isinstance(a, ast.arg)}
+        bound |= {*targets(tree)} if isinstance(tree, ast.stmt) else set()
+        for node in walk(tree):
+            if isinstance(node, ast.Name) and node.id in clash - bound:
+                node.id = f"{node.id}_"
+
+
 def renamed_locals(methods: Iterable[ast.FunctionDef]) -> None:
     """Locals with the names of words that the same method uses get other names."""
     for method in methods:
-        used = {
-            n.id.partition(":")[2]
-            for n in walk(method)
-            if isinstance(n, ast.Name)
-            and n.id.startswith(("@word:", "@layer:", "@loss:", "@module:"))
-        }
+        used = _words(method)
         bound = {
             n.id
             for n in walk(method)

@@ -312,7 +312,7 @@ class Calculations(
     def _named(self, activation: Arg) -> Arg:
         if literal(activation) == "gelu":
             # PyTorch's is exact where a layer is given its name.
-            return name("@word:gelu")
+            return marked("lambda x: word_gelu(x, approximate=False)")
         text = VALUES.get(str(literal(activation)))
         return marked(text.replace("word.", "word_")) if text else activation
 

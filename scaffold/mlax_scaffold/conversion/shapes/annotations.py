@@ -151,19 +151,48 @@ def annotated(
 
 
 def _of_tuple(
-    symbols: Symbols, value: Several, texts: Mapping[str, str], fields: set[str]
+    symbols: Symbols,
+    value: Several,
+    texts: Mapping[str, str],
+    fields: set[str],
+    nested: bool = False,
 ) -> str:
     """The type of a tuple of arrays; of one that holds anything else, that of any tree."""
-    if not all(isinstance(v, Array) for v in value.items):
+    arrays = [*_arrays(value)]
+    if None in arrays:
         return "@word:PyTree"
-    arrays = [v for v in value.items if isinstance(v, Array)]
-    # Of what one of them is broadcast to it mostly has all axes.
-    whole = (v.against if _leads_alone(v) and v.against else v for v in arrays)
-    made = (
-        f"@word:{v.kind}[{shape_text(symbols, w, texts, fields)!r}]"
-        for v, w in zip(arrays, whole, strict=True)
-    )
+    nested = nested or any(isinstance(item, Several) for item in value.items)
+    made = [
+        _of_tuple(symbols, item, texts, fields, nested)
+        if isinstance(item, Several)
+        else _of_item(symbols, item, texts, fields, nested)
+        for item in value.items
+        if isinstance(item, Array | Several)
+    ]
     return f"tuple[{', '.join(made)}]"
+
+
+def _arrays(value: Several) -> Iterator[Array | None]:
+    """The arrays of a tuple, and of the tuples in it; None for anything else."""
+    for item in value.items:
+        if isinstance(item, Several):
+            yield from _arrays(item)
+        else:
+            yield item if isinstance(item, Array) else None
+
+
+def _of_item(
+    symbols: Symbols,
+    value: Array,
+    texts: Mapping[str, str],
+    fields: set[str],
+    nested: bool,
+) -> str:
+    # Of what one of them is broadcast to it mostly has all axes; tables beside each other have fewer.
+    other = value.against if _leads_alone(value) else None
+    shape = shape_text(symbols, other or value, texts, fields)
+    shape = f"# {shape}" if nested and other else shape
+    return f"@word:{value.kind}[{shape!r}]"
 
 
 def _of_list(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.conversion.shapes.node_counts import with_nodes
 from mlax_scaffold.conversion.shapes.sizes import Symbols
-from mlax_scaffold.conversion.shapes.values import Array, Value
+from mlax_scaffold.conversion.shapes.values import Array, Several, Value
 from mlax_scaffold.conversion.source.trees import is_name, literal, self_attribute
 from mlax_scaffold.conversion.source.walking import walk
 
@@ -46,6 +46,33 @@ def with_indexed_inputs(
         if value.kind == "Float" and reads and all(picks for _, picks in reads):
             value.kind = "Int"
             symbols.ranked(value, ("items",))
+
+
+def pair_indices(symbols: Symbols, array: Value, node: ast.expr, index: Value) -> None:
+    """Take indices beside numbers in order, `logits[arange(n), labels]`, as one for each, in place."""
+    if not isinstance(node, ast.Tuple) or not isinstance(index, Several):
+        return
+    parts = [*zip(node.elts, index.items, strict=True)]
+    counts = [i for i, (p, _) in enumerate(parts) if _counts(p)]
+    if len(counts) != 1 or any(isinstance(p, ast.Slice) for p, _ in parts):
+        return
+    [place] = counts
+    if isinstance(array, Array) and array.lead and len(array.axes) <= len(parts):
+        symbols.ranked(array, ("batch", *["_"] * (len(parts) - 1)))
+    known = isinstance(array, Array) and not array.lead and len(array.axes) > place
+    for _, value in parts:
+        if not isinstance(value, Array) or not value.lead or value.axes:
+            continue
+        if symbols.ranked(value, ("batch",)):
+            value.of_integers()
+            if known and isinstance(array, Array):
+                symbols.equal(value.axes[0], array.axes[place])
+
+
+def _counts(node: ast.expr) -> bool:
+    func = node.func if isinstance(node, ast.Call) else node
+    counts = ast.unparse(func).rpartition(".")[2] in ("arange", "range")
+    return isinstance(node, ast.Call) and counts
 
 
 def _reads(

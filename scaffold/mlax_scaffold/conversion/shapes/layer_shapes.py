@@ -28,8 +28,16 @@ def _is_sum(size: ast.expr | None) -> bool:
     return isinstance(size, ast.BinOp) and isinstance(size.op, ast.Add)
 
 
-FIELDS = {"embedding_dim": "features", "num_embeddings": "entries", "p": "rate"}
-"""What PyTorch calls the arguments of layers that have other names here, where code reads them."""
+FIELDS = {
+    **{"embedding_dim": "features", "num_embeddings": "entries", "p": "rate"},
+    **{
+        "embedding_size": "features",
+        "hidden_size": "features",
+        "input_size": "in_features",
+    },
+    "num_features": "channels",
+}
+"""What PyTorch and equinox call the arguments of layers that have other names here, where code reads them."""
 
 
 def arguments(layer: str, call: ast.Call) -> dict[str, ast.expr]:
