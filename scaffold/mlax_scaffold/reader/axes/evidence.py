@@ -143,6 +143,8 @@ class Evidence:
                 return None if product else self.shape(left) or self.shape(right)
             case ast.Call(func=ast.Attribute(value=inner, attr="astype")):
                 return self.shape(inner)
+            case ast.Call(func=function, args=[first, *_]):
+                return self.shape(first) if operations.by_element(function) else None
         return self.scope.weight(node)
 
     def alias(self, node: ast.expr) -> Alias | None:
@@ -339,7 +341,7 @@ class Evidence:
         self._scan(node)
         for alias, note in operations.called(node, self.alias, self.scope):
             note(alias.known)
-        operations.einsum(node, self.alias, self.scope)
+        operations.einsum(node, self.alias, self.shape)
 
     def _scan(self, node: ast.Call) -> None:
         """What a step of a scan says of the arrays that it is given the elements of."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -152,8 +153,31 @@ def dims(scope: Scope, layer: Layer, text: str) -> list[str] | None:
         elif word.startswith(("*", "#", "...")):
             words.append(word)
         else:
-            words.append(word if _plain(word, fields) else "?")
+            words.append(_computed(scope, layer, word, fields))
     return words
+
+
+def _computed(
+    scope: Scope, layer: Layer, word: str, fields: Mapping[str, ast.expr | None]
+) -> str:
+    """A word that is none of the layer's fields, but may be computed of them, as `len(sizes)`."""
+    if word.isidentifier() or not {*re.findall(r"[A-Za-z_]\w*", word)} & {*fields}:
+        return word if _plain(word, fields) else "?"
+
+    def own(found: re.Match[str]) -> str:
+        name = found[0]
+        if name not in fields:
+            return name
+        given = layer.given.get(name, fields[name])
+        size = (given is not None and scope.size(given)) or "?"
+        return size if size.isidentifier() or size.isdecimal() else f"({size})"
+
+    text = re.sub(r"[A-Za-z_]\w*", own, word)
+    try:
+        parse_shape(text)
+    except ShapeError:
+        return "?"
+    return text
 
 
 def _plain(word: str, fields: Mapping[str, object]) -> bool:
