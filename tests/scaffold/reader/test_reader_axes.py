@@ -24,6 +24,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from mlax_scaffold.spec import Layer, Size, Sizes, normal, trainable, zeros
+from mlax_scaffold.specs.nn.batch_norm import BatchNorm
 from mlax_scaffold.specs.nn.conv import Conv
 from mlax_scaffold.specs.nn.embed import Embed
 from mlax_scaffold.specs.nn.layer_norm import LayerNorm
@@ -86,6 +87,7 @@ class Example(Layer):
         self.split = Split()
         self.up, self.down = (Linear(self.heads, self.dim) for _ in range(2))
         self.tokens_of = Columns(self.sizes)
+        self.batch_norm = BatchNorm(4)
         self.named = Conv(self.heads, self.dim, 3, spatial_dims=1)
         self.norms = {"pre": LayerNorm(self.dim), "post": LayerNorm(4)}
         self.of = {name: Linear(self.dim, 4) for name in ("a", "b")}
@@ -271,6 +273,9 @@ def guessed(body: str, *names: str) -> list[str]:
         ("return self.tokens_of(x)", 'Float["batch len(sizes)"]'),
         # What is given by name takes no argument by place.
         ("return self.named(x)", 'Float["*batch heads length"]'),
+        # What ends in the channels that are normalized has no axes behind them.
+        ("return self.batch_norm(jax.nn.relu(self.map(x)))", 'Float["batch dim"]'),
+        ("return self.batch_norm(self.up(x))", 'Float["*batch heads"]'),
         # Weights that are changed element by element keep their shape.
         (
             "w = jax.nn.softmax(self.pair)\nreturn jnp.einsum('bi,ij->bj', x, w)",

@@ -181,7 +181,8 @@ class Evidence:
                     more, whole = keeps(layer) or (None, False)
                     if more is None:
                         return None
-                    return found if whole else other_end(found, found.extra + more)
+                    last = ends_in(self.scope, layer)
+                    return found if whole else other_end(found, found.extra + more, last)
                 if operations.by_element(function):
                     return found
                 return other_end(found) if splits_last(node) else None
@@ -332,7 +333,7 @@ class Evidence:
                     if alias.extra or alias.whole:
                         tell(self.scope, layer, annotation, alias.known, alias.extra)
                     else:
-                        tell_rank(self.scope, layer, annotation, alias.known)
+                        tell_rank(self.scope, layer, annotation, alias)
             return
         own = self._own(node.func)
         if own is not None:
