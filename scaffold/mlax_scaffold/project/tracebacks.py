@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mlax_scaffold.errors import Diagnostic, Fix
 from mlax_scaffold.model.definition import Definition
-from mlax_scaffold.project.open_axes import with_shapes, with_sizes
+from mlax_scaffold.project.open_axes import with_given_layers, with_shapes, with_sizes
 from mlax_scaffold.project.trial_failures import Failure, Frame
 from mlax_scaffold.reader.axes.sizes import hyperparameters
 from mlax_scaffold.reader.checks.scatters import report_scatter
@@ -24,6 +24,7 @@ from mlax_scaffold.reader.remedies.widening import (
     as_floating,
     by_numpy,
     narrowed,
+    of_chosen_numbers,
     of_one_dtype,
     wide_operand,
 )
@@ -85,6 +86,8 @@ def explained(
         text: the generated module that it is in.
     """
     line = text.split("\n")[frame.line - 1].strip()
+    if failure.axes and (given := with_given_layers(traced, failure)):
+        return given
     if failure.axes and (sized := with_sizes(traced, failure)):
         return sized
     if failure.types and (shaped := with_shapes(traced, failure)):
@@ -239,6 +242,14 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
             "take the number from a hyperparameter or a shape.",
             lambda source, found: traced_math(source, found.node),
         )
+    if carried := _CARRIED.findall(message):
+        told = ", ".join(f"{a} becomes {b}" for a, b in carried)
+        return _Explanation(
+            f"what this carries does not keep its type: {told}",
+            "Begin with what the step returns, or cast that: numbers alone, as in "
+            "`jnp.where(x > 0, 1.0, 0.0)`, have the dtype of no array.",
+            lambda source, _: of_chosen_numbers(source),
+        )
     if mixed := re.search(r"the same dtypes, got ([\w, ]+)", message):
         return _Explanation(
             f"the arguments have several dtypes: {mixed[1]}",
@@ -309,6 +320,12 @@ _OF_SHAPES = re.compile(
     "shape|dimension|broadcast|rank|axis|contract|Size of label|Einstein sum"
 )
 """What jax says where sizes do not fit."""
+
+_CARRIED = re.compile(
+    r"[Tt]he input carry(?: component)?(?: \S+)? has type (.+?) "
+    r"but the corresponding output carry(?: component)? has type (.+?), so "
+)
+"""What `lax.scan` and its kind say of a part of a carry that comes out as another type."""
 
 _OF_A_LAYER = re.compile(r"^(\w+)Hyperparams has no attribute '(\w+)'")
 """What the hyperparameters of a layer say of what it does not have."""

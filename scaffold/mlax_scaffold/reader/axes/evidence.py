@@ -182,7 +182,9 @@ class Evidence:
                     if more is None:
                         return None
                     last = ends_in(self.scope, layer)
-                    return found if whole else other_end(found, found.extra + more, last)
+                    return (
+                        found if whole else other_end(found, found.extra + more, last)
+                    )
                 if operations.by_element(function):
                     return found
                 return other_end(found) if splits_last(node) else None

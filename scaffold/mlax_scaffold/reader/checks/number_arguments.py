@@ -37,7 +37,9 @@ def numpy_arguments(tree: ast.Module, method: ast.FunctionDef) -> set[str]:
             pairs = [*zip(names, call.args, strict=False)]
             pairs += [(k.arg, k.value) for k in call.keywords if k.arg]
             for name, value in pairs:
-                made = only_value(value.id, caller) if isinstance(value, ast.Name) else []
+                made = (
+                    only_value(value.id, caller) if isinstance(value, ast.Name) else []
+                )
                 if any(_root(part) in numpy for part in (*made, value)):
                     found.add(name)
     return found

@@ -102,6 +102,24 @@ def narrowed(
     return Fix((*edits, source.edit(operand, text)), (jnp,))
 
 
+def of_chosen_numbers(source: Source) -> Fix | None:
+    """`jnp.where(v > 0, 1.0, 0.0)` in the dtype of what it compares, where both are whole numbers."""
+    edits = []
+    for node in ast.walk(source.tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="where"),
+                args=[
+                    ast.Compare(left=left, comparators=[ast.Constant()]),
+                    ast.Constant(value=float(one)),
+                    ast.Constant(value=float(other)),
+                ],
+            ) if one.is_integer() and other.is_integer():
+                text = f"{source.text_of(node)}.astype({source.text_of(left)}.dtype)"
+                edits.append(source.edit(node, text))
+    return Fix(tuple(edits)) if edits else None
+
+
 def _is_given(call: ast.AST, node: ast.expr) -> bool:
     """Whether an expression is the first argument of a call."""
     return isinstance(call, ast.Call) and call.args[:1] == [node]
