@@ -12,7 +12,7 @@ from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.open_axes import with_given_layers, with_shapes, with_sizes
 from mlax_scaffold.project.trial_failures import Failure, Frame
 from mlax_scaffold.reader.axes.sizes import hyperparameters
-from mlax_scaffold.reader.checks.scatters import report_scatter
+from mlax_scaffold.reader.checks.scatters import report_scatter, report_windows
 from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
@@ -140,7 +140,10 @@ def _widened(
     found = origin(definition.text, text, frame.line, frame.span, source.tree)
     node = found.node if found else None
     if failure.message == "sum":
-        if node is not None and not report_scatter(source, node):
+        known = node is not None and (
+            report_scatter(source, node) or report_windows(source, node)
+        )
+        if node is not None and not known:
             source.report(
                 node,
                 "this adds 16-bit numbers one after another: the error grows with their number",

@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from mlax_scaffold.reader.axes.sizes import hyperparameters
+from mlax_scaffold.reader.checks.scatters import report_windows
 from mlax_scaffold.reader.remedies.widening import (
     narrowed,
     wide_operand,
@@ -92,3 +93,29 @@ def test_a_wide_operand_is_cast_once_where_it_is_made(
     fix = narrowed(source, node)
     texts = [edit.text for edit in fix.edits] if fix else [None]
     assert texts == [", dtype=x.dtype" if written == "dtype" else written]
+
+
+@pytest.mark.parametrize(
+    ("windows", "expected"),
+    [
+        (
+            '(1, 2, 3, 1), (1, 2, s, 1), "VALID"',
+            'spatial_dims=2, window=(2, 3), strides=(2, s), padding="VALID", '
+            "channel_last=True",
+        ),
+        (
+            '(1, 1, 2), (1, 1, 2), "SAME"',
+            'spatial_dims=1, window=(2,), strides=(2,), padding="SAME"',
+        ),
+        ('sizes, sizes, "VALID"', ""),
+    ],
+)
+def test_sums_of_windows_are_pools(windows: str, expected: str):
+    text = f"import jax\n\ny = jax.lax.reduce_window(x, 0.0, jax.lax.add, {windows})\n"
+    source = Source("specs/nn/example.py", text)
+    assert isinstance(statement := source.tree.body[-1], ast.Assign)
+    assert report_windows(source, statement.value)
+    [found] = source.diagnostics
+    edited = found.fix.edits[0].text if found.fix else ""
+    assert edited == (f"sum_pool(x, {expected})" if expected else "")
+    assert not report_windows(source, statement.targets[0])
