@@ -21,6 +21,7 @@ from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.schedules import each_step, value_of
 from mlax_scaffold.reader.remedies.traced_math import traced_math
 from mlax_scaffold.reader.remedies.widening import (
+    as_stored,
     as_floating,
     by_numpy,
     narrowed,
@@ -253,12 +254,15 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
             "`jnp.where(x > 0, 1.0, 0.0)`, have the dtype of no array.",
             lambda source, _: of_chosen_numbers(source),
         )
-    if mixed := re.search(r"the same dtypes, got ([\w, ]+)", message):
+    if mixed := re.search(r"(?:the same dtypes|one dtype), got ([\w:, ]+)", message):
+        dtypes = [part.rpartition(": ")[2] for part in mixed[1].split(", ")]
         return _Explanation(
-            f"the arguments have several dtypes: {mixed[1]}",
-            "Cast the wider one to the dtype of the input: `jnp.asarray(..., x.dtype)`.",
-            lambda source, found: of_one_dtype(
-                source, found.node, mixed[1].split(", ")
+            f"the arguments have several dtypes: {', '.join(dtypes)}",
+            "Cast the wider one to the dtype of the input, `jnp.asarray(..., x.dtype)`; "
+            "`self.stored.name` is a state in its own.",
+            lambda source, found: (
+                as_stored(source, found.node, dtypes)
+                or of_one_dtype(source, found.node, dtypes)
             ),
         )
     if wanted := re.search(r"must be a floating array, got (\w+)", message):

@@ -9,6 +9,7 @@ import pytest
 from mlax_scaffold.reader.axes.sizes import hyperparameters
 from mlax_scaffold.reader.checks.scatters import report_windows
 from mlax_scaffold.reader.remedies.widening import (
+    as_stored,
     narrowed,
     wide_operand,
 )
@@ -119,3 +120,22 @@ def test_sums_of_windows_are_pools(windows: str, expected: str):
     edited = found.fix.edits[0].text if found.fix else ""
     assert edited == (f"sum_pool(x, {expected})" if expected else "")
     assert not report_windows(source, statement.targets[0])
+
+
+@pytest.mark.parametrize(
+    ("call", "dtypes", "expected"),
+    [
+        ("ema(self.a[0], b)", ["bfloat16", "float32"], "self.stored.a"),
+        ("ema(self.a[0], b)", ["float32", "bfloat16"], ""),
+        ("ema(c, self.b)", ["float16", "float32"], ""),
+        ("ema(c, self.a)", ["float16", "float16"], ""),
+    ],
+)
+def test_a_state_among_wider_numbers_is_read_as_it_is_stored(call, dtypes, expected):
+    text = (
+        f"self.a = [state(zeros, (2,), float)]\nself.b = trainable(ones, ())\n{call}\n"
+    )
+    source = Source("specs/nn/example.py", text)
+    assert isinstance(statement := source.tree.body[-1], ast.Expr)
+    fix = as_stored(source, statement.value, dtypes)
+    assert (fix.edits[0].text if fix else "") == expected

@@ -244,6 +244,27 @@ def _of_same_dtype(node: ast.expr) -> ast.expr:
                 return node
 
 
+def as_stored(source: Source, node: ast.AST, dtypes: Sequence[str]) -> Fix | None:
+    """A state of 16 bits, as it is computed with, in the dtype that it has where the others are wider."""
+    if not isinstance(node, ast.Call) or "float32" not in dtypes:
+        return None
+    states = {
+        self_attribute(target)
+        for s in ast.walk(source.tree)
+        if isinstance(s, ast.Assign)
+        and any(isinstance(n, ast.Name) and n.id == "state" for n in ast.walk(s.value))
+        for target in s.targets
+    }
+    for dtype, given in zip(dtypes, node.args, strict=False):
+        base = given
+        while isinstance(base, ast.Subscript):
+            base = base.value
+        name = self_attribute(base)
+        if dtype in ("float16", "bfloat16") and name and name in states:
+            return Fix((source.edit(base, f"self.stored.{name}"),))
+    return None
+
+
 def of_one_dtype(source: Source, node: ast.AST, dtypes: Sequence[str]) -> Fix | None:
     """What meets 16-bit arguments of a call, and is wider, in their dtype: an array of NumPy where it begins.
 
