@@ -21,8 +21,8 @@ from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.schedules import each_step, value_of
 from mlax_scaffold.reader.remedies.traced_math import traced_math
 from mlax_scaffold.reader.remedies.widening import (
-    as_stored,
     as_floating,
+    as_stored,
     by_numpy,
     narrowed,
     of_chosen_numbers,

@@ -114,7 +114,8 @@ def test_a_wide_operand_is_cast_once_where_it_is_made(
 def test_sums_of_windows_are_pools(windows: str, expected: str):
     text = f"import jax\n\ny = jax.lax.reduce_window(x, 0.0, jax.lax.add, {windows})\n"
     source = Source("specs/nn/example.py", text)
-    assert isinstance(statement := source.tree.body[-1], ast.Assign)
+    statement = source.tree.body[-1]
+    assert isinstance(statement, ast.Assign)
     assert report_windows(source, statement.value)
     [found] = source.diagnostics
     edited = found.fix.edits[0].text if found.fix else ""
@@ -136,6 +137,5 @@ def test_a_state_among_wider_numbers_is_read_as_it_is_stored(call, dtypes, expec
         f"self.a = [state(zeros, (2,), float)]\nself.b = trainable(ones, ())\n{call}\n"
     )
     source = Source("specs/nn/example.py", text)
-    assert isinstance(statement := source.tree.body[-1], ast.Expr)
-    fix = as_stored(source, statement.value, dtypes)
+    fix = as_stored(source, source.tree.body[-1].value, dtypes)  # type: ignore[attr-defined]
     assert (fix.edits[0].text if fix else "") == expected
