@@ -36,7 +36,10 @@ _EVERY = (
     " No sizes that the tests choose are taken: axes of one size have one name in the types, "
     "`require` says what hyperparameters have to be, `examples` gives values that fit."
 )
-_EXAMPLE = " The example of the page has them: `examples` gives others that fit."
+_EXAMPLE = (
+    " The example of the page has them: `examples` of a class gives others that fit, and a "
+    'type says that a size is a multiple, as in `Float["2*pairs"]`.'
+)
 _Remedy = Callable[[Source, Origin], Fix | None]
 
 
@@ -141,10 +144,9 @@ def _widened(
     found = origin(definition.text, text, frame.line, frame.span, source.tree)
     node = found.node if found else None
     if failure.message == "sum":
-        known = node is not None and (
+        if node is not None and not (
             report_scatter(source, node) or report_windows(source, node)
-        )
-        if node is not None and not known:
+        ):
             source.report(
                 node,
                 "this adds 16-bit numbers one after another: the error grows with their number",
@@ -324,7 +326,7 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
 
 
 _OF_SHAPES = re.compile(
-    "shape|dimension|broadcast|rank|axis|contract|Size of label|Einstein sum"
+    "shape|dimension|broadcast|rank|axis|contract|Size of label|Einstein sum|equal division"
 )
 """What jax says where sizes do not fit."""
 
