@@ -12,12 +12,13 @@ from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.open_axes import with_given_layers, with_shapes, with_sizes
 from mlax_scaffold.project.trial_failures import Failure, Frame
 from mlax_scaffold.reader.axes.sizes import hyperparameters
-from mlax_scaffold.reader.checks.scatters import report_scatter, report_windows
+from mlax_scaffold.reader.checks.scatters import report_scatter
 from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
 from mlax_scaffold.reader.remedies.examples import with_example
 from mlax_scaffold.reader.remedies.names import of_jax, word
+from mlax_scaffold.reader.remedies.pools import as_pool
 from mlax_scaffold.reader.remedies.schedules import each_step, value_of
 from mlax_scaffold.reader.remedies.traced_math import traced_math
 from mlax_scaffold.reader.remedies.widening import (
@@ -144,14 +145,13 @@ def _widened(
     found = origin(definition.text, text, frame.line, frame.span, source.tree)
     node = found.node if found else None
     if failure.message == "sum":
-        if node is not None and not (
-            report_scatter(source, node) or report_windows(source, node)
-        ):
+        if node is not None and not report_scatter(source, node):
             source.report(
                 node,
                 "this adds 16-bit numbers one after another: the error grows with their number",
                 "Write `sum`, `mean`, `cumsum` and the like of mlax_scaffold.spec; in a loop "
                 "`scan` or `map_chunks`; where rows are added at indices, `add_at`.",
+                fix=as_pool(source, node),
             )
         return source.diagnostics
     match node:

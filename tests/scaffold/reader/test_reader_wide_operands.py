@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from mlax_scaffold.reader.axes.sizes import hyperparameters
-from mlax_scaffold.reader.checks.scatters import report_windows
+from mlax_scaffold.reader.remedies.pools import as_pool
 from mlax_scaffold.reader.remedies.widening import (
     as_stored,
     narrowed,
@@ -116,11 +116,10 @@ def test_sums_of_windows_are_pools(windows: str, expected: str):
     source = Source("specs/nn/example.py", text)
     statement = source.tree.body[-1]
     assert isinstance(statement, ast.Assign)
-    assert report_windows(source, statement.value)
-    [found] = source.diagnostics
-    edited = found.fix.edits[0].text if found.fix else ""
+    fix = as_pool(source, statement.value)
+    edited = fix.edits[0].text if fix else ""
     assert edited == (f"sum_pool(x, {expected})" if expected else "")
-    assert not report_windows(source, statement.targets[0])
+    assert as_pool(source, statement.targets[0]) is None
 
 
 @pytest.mark.parametrize(

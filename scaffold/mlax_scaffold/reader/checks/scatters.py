@@ -56,62 +56,6 @@ def report_scatter(source: Source, node: ast.AST) -> bool:
     return True
 
 
-def report_windows(source: Source, node: ast.AST) -> bool:
-    """Report a sum of windows, `lax.reduce_window(x, 0.0, lax.add, ...)`; False: it is another expression."""
-    match node:
-        case ast.Call(
-            func=ast.Attribute(attr="reduce_window"),
-            args=[x, ast.Constant(), added, window, strides, padding],
-            keywords=[],
-        ) if (dotted(added) or "").endswith(".add"):
-            pass
-        case _:
-            return False
-    needed = word(source, "sum_pool")
-    given = _pooled(source, window, strides, padding)
-    text = f"{needed.bound}({source.text_of(x)}, {given})"
-    source.report(
-        node,
-        "`reduce_window` adds 16-bit numbers one after another: the error grows with their number",
-        "Use `sum_pool` or `avg_pool` of mlax_scaffold.spec, which add in pairs.",
-        fix=Fix((source.edit(node, text),), (needed,)) if given else None,
-    )
-    return True
-
-
-def _pooled(
-    source: Source, window: ast.expr, strides: ast.expr, padding: ast.expr
-) -> str:
-    """The arguments of `sum_pool` for windows that are written down; "" where they are not plain."""
-    match window, strides, padding:
-        case (
-            ast.Tuple(elts=sizes),
-            ast.Tuple(elts=steps),
-            ast.Constant(value="VALID" | "SAME" as kind),
-        ) if len(sizes) == len(steps):
-            pass
-        case _:
-            return ""
-    pairs = [*zip(sizes, steps, strict=True)]
-    last = all(map(_is_one, pairs[-1]))
-    inner = pairs[:-1] if last else pairs
-    while inner and all(map(_is_one, inner[0])):
-        inner = inner[1:]
-    if not inner:
-        return ""
-    both = [f"({', '.join(source.text_of(p[i]) for p in inner)},)" for i in (0, 1)]
-    both = [text.replace(",)", ")") if len(inner) > 1 else text for text in both]
-    channels = ", channel_last=True" if last else ""
-    return (
-        f"spatial_dims={len(inner)}, window={both[0]}, strides={both[1]}, "
-        f'padding="{kind}"{channels}'
-    )
-
-
-def _is_one(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 1
-
-
 def _added_at(node: ast.AST) -> ast.expr | None:
     """The index of `x.at[index].add(y)`; None for anything else."""
     match node:
