@@ -8,10 +8,29 @@ from mlax_scaffold.errors import Diagnostic
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.trial_failures import Failure
 from mlax_scaffold.reader.remedies.axes import LAST, renamed, reshaped
+from mlax_scaffold.reader.remedies.examples import with_example
 from mlax_scaffold.reader.source import Source
 
 _REFUSED = "must have shape ("
 """What a layer says of an input with other axes than its own."""
+
+
+def with_given_layers(traced: Definition, failure: Failure) -> list[Diagnostic]:
+    """Sizes of a block that only the tests' layers need, which keep shapes: its types stay as they are."""
+    source = Source(traced.source, traced.text)
+    fix = with_example(source, failure.fits, traced.name)
+    if fix is None or not traced.structural():
+        return []
+    named = (n for n in source.tree.body if getattr(n, "name", "") == traced.name)
+    known = " and ".join(f"`{text}`" for text in dict.fromkeys(failure.axes.values()))
+    source.report(
+        next(named, source.tree),
+        f"with layers that keep the shapes of their inputs, which the tests give {traced.name}, "
+        f"its code fits inputs of the size {known}",
+        "Give the tests an example that fits. Layers that change sizes take others all the same.",
+        fix=fix,
+    )
+    return source.diagnostics
 
 
 def with_sizes(traced: Definition, failure: Failure) -> list[Diagnostic]:

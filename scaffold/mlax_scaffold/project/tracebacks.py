@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mlax_scaffold.errors import Diagnostic, Fix
 from mlax_scaffold.model.definition import Definition
-from mlax_scaffold.project.open_axes import with_shapes, with_sizes
+from mlax_scaffold.project.open_axes import with_given_layers, with_shapes, with_sizes
 from mlax_scaffold.project.trial_failures import Failure, Frame
 from mlax_scaffold.reader.axes.sizes import hyperparameters
 from mlax_scaffold.reader.checks.scatters import report_scatter
@@ -18,12 +18,15 @@ from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
 from mlax_scaffold.reader.remedies.examples import with_example
 from mlax_scaffold.reader.remedies.names import of_jax, word
+from mlax_scaffold.reader.remedies.pools import as_pool
 from mlax_scaffold.reader.remedies.schedules import each_step, value_of
 from mlax_scaffold.reader.remedies.traced_math import traced_math
 from mlax_scaffold.reader.remedies.widening import (
     as_floating,
+    as_stored,
     by_numpy,
     narrowed,
+    of_chosen_numbers,
     of_one_dtype,
     wide_operand,
 )
@@ -34,7 +37,10 @@ _EVERY = (
     " No sizes that the tests choose are taken: axes of one size have one name in the types, "
     "`require` says what hyperparameters have to be, `examples` gives values that fit."
 )
-_EXAMPLE = " The example of the page has them: `examples` gives others that fit."
+_EXAMPLE = (
+    " The example of the page has them: `examples` of a class gives others that fit, and a "
+    'type says that a size is a multiple, as in `Float["2*pairs"]`.'
+)
 _Remedy = Callable[[Source, Origin], Fix | None]
 
 
@@ -85,6 +91,8 @@ def explained(
         text: the generated module that it is in.
     """
     line = text.split("\n")[frame.line - 1].strip()
+    if failure.axes and (given := with_given_layers(traced, failure)):
+        return given
     if failure.axes and (sized := with_sizes(traced, failure)):
         return sized
     if failure.types and (shaped := with_shapes(traced, failure)):
@@ -143,6 +151,7 @@ def _widened(
                 "this adds 16-bit numbers one after another: the error grows with their number",
                 "Write `sum`, `mean`, `cumsum` and the like of mlax_scaffold.spec; in a loop "
                 "`scan` or `map_chunks`; where rows are added at indices, `add_at`.",
+                fix=as_pool(source, node),
             )
         return source.diagnostics
     match node:
@@ -239,12 +248,23 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
             "take the number from a hyperparameter or a shape.",
             lambda source, found: traced_math(source, found.node),
         )
-    if mixed := re.search(r"the same dtypes, got ([\w, ]+)", message):
+    if carried := _CARRIED.findall(message):
+        told = ", ".join(f"{a} becomes {b}" for a, b in carried)
         return _Explanation(
-            f"the arguments have several dtypes: {mixed[1]}",
-            "Cast the wider one to the dtype of the input: `jnp.asarray(..., x.dtype)`.",
-            lambda source, found: of_one_dtype(
-                source, found.node, mixed[1].split(", ")
+            f"what this carries does not keep its type: {told}",
+            "Begin with what the step returns, or cast that: numbers alone, as in "
+            "`jnp.where(x > 0, 1.0, 0.0)`, have the dtype of no array.",
+            lambda source, _: of_chosen_numbers(source),
+        )
+    if mixed := re.search(r"(?:the same dtypes|one dtype), got ([\w:, ]+)", message):
+        dtypes = [part.rpartition(": ")[2] for part in mixed[1].split(", ")]
+        return _Explanation(
+            f"the arguments have several dtypes: {', '.join(dtypes)}",
+            "Cast the wider one to the dtype of the input, `jnp.asarray(..., x.dtype)`; "
+            "`self.stored.name` is a state in its own.",
+            lambda source, found: (
+                as_stored(source, found.node, dtypes)
+                or of_one_dtype(source, found.node, dtypes)
             ),
         )
     if wanted := re.search(r"must be a floating array, got (\w+)", message):
@@ -306,9 +326,15 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
 
 
 _OF_SHAPES = re.compile(
-    "shape|dimension|broadcast|rank|axis|contract|Size of label|Einstein sum"
+    "shape|dimension|broadcast|rank|axis|contract|Size of label|Einstein sum|equal division"
 )
 """What jax says where sizes do not fit."""
+
+_CARRIED = re.compile(
+    r"[Tt]he input carry(?: component)?(?: \S+)? has type (.+?) "
+    r"but the corresponding output carry(?: component)? has type (.+?), so "
+)
+"""What `lax.scan` and its kind say of a part of a carry that comes out as another type."""
 
 _OF_A_LAYER = re.compile(r"^(\w+)Hyperparams has no attribute '(\w+)'")
 """What the hyperparameters of a layer say of what it does not have."""

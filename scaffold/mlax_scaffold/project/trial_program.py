@@ -10,7 +10,7 @@ from __future__ import annotations
 # A module that fails, fails all that import it. So where one does, each is imported again in
 # packages that import nothing themselves, to find the others that fail.
 PROGRAM = r"""
-import ast, dataclasses, importlib, json, linecache, os, sys, time, traceback, types, warnings
+import ast, dataclasses, importlib, json, linecache, os, re, sys, time, traceback, types, warnings
 
 from mlax_scaffold.spelling import misspelt
 
@@ -129,6 +129,8 @@ def traces(traced):
         if always is not None and not said["axes"]:
             said["types"] = types_of(traced["cases"], error)
         found = [failure(told, source=traced["source"]) | said]
+        if said["axes"]:
+            found[0]["fits"] = with_given_layers(traced["cases"], said["axes"], error)
         if contract and always is None and not said["axes"]:
             found[0]["fits"] = fitting(contract)
             if " must have shape (" in found[0]["message"]:
@@ -311,6 +313,7 @@ def refused_with_defaults(contract):
 # Values and shapes of a case of the defaults that is taken; nothing where they are no literals.
 def fitting(contract):
     from mlax_scaffold.testing.by_default import taken_by_default
+    from mlax_scaffold.testing.toys import Toy
 
     def plain(value):
         single = value is None or type(value) in (bool, int, float, str)
@@ -320,10 +323,21 @@ def fitting(contract):
         fields = contract.spec.load()._fields_
         case = taken_by_default(within_time(contract).make, fields.defaults).case
         given = {n: case.hyperparameters[n] for n in fields.annotations if n not in fields.defaults}
+        given = {n: v for n, v in given.items() if not isinstance(v, Toy)}
         given |= dict(case.shapes.items())
         return {n: repr(v) for n, v in given.items()} if all(map(plain, given.values())) else {}
     except Exception:
         return {}
+
+# An example of a block that is tried with layers which keep shapes, where axes are these.
+def with_given_layers(cases, axes, error):
+    path, text = cases
+    if "toys.Toy" not in text:
+        return {}
+    for axis, size in axes.items():
+        text = re.sub(rf'(?<=[" ]){axis}(?=[" ])', size, text)
+    contract = contract_of((path, text), error)
+    return fitting(contract) if contract else {}
 
 # What cases of the defaults are refused with, of one size and another.
 def refusals(contract):

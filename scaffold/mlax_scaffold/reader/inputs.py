@@ -25,6 +25,7 @@ from mlax_scaffold.reader.remedies.modes import told
 from mlax_scaffold.reader.remedies.names import renamed
 from mlax_scaffold.reader.remedies.numbers_instead import number_of
 from mlax_scaffold.reader.remedies.signatures import (
+    as_tuple,
     before_star,
     handed_on,
     keyword_only,
@@ -94,6 +95,9 @@ def read_inputs(
             takes = several and extra is arguments.vararg
             hint = f"A function may have `*{extra.arg}: PyTree`." if takes else ""
             fix = without_star(source, extra) if extra is stars else None
+            if fix is None and extra is stars and not several:
+                hint = f"Arrays of any number are a tuple of them, `{extra.arg}: tuple[...]`."
+                fix = as_tuple(source, extra)
             source.report(
                 extra, "a spec's signature has no * or ** parameters", hint, fix=fix
             )
@@ -224,7 +228,8 @@ def entry_inputs(
         )
     taken = [*method.args.posonlyargs, *method.args.args]
     # That self is missing is told elsewhere.
-    if len(taken) < 2 and [a.arg for a in taken] in ([], ["self"]):
+    alone = [a.arg for a in taken] in ([], ["self"])
+    if len(taken) < 2 and alone and not method.args.vararg:
         source.report(
             method, f"{method.name} takes no input", f"Write `{ENTRY_SIGNATURE}`."
         )

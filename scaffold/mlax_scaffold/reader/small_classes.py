@@ -19,7 +19,11 @@ from mlax_scaffold.reader.checks.body import BodyChecker
 from mlax_scaffold.reader.checks.defaults import check_defaults, check_type
 from mlax_scaffold.reader.plain_types import plain_type
 from mlax_scaffold.reader.source import Source, dotted
-from mlax_scaffold.reader.types import is_array_annotation, read_array_type
+from mlax_scaffold.reader.types import (
+    is_array_annotation,
+    names_arrays,
+    read_array_type,
+)
 
 _RESERVED = frozenset(["checks"])
 _OWN = ("name", "value", "_asdict", "_replace")
@@ -73,8 +77,8 @@ def read_small_class(
                 plain = plain_type(source, statement.annotation)
                 check_type(source, plain)
                 types.append((name, unparsed(plain)))
-                held = is_array_annotation(statement.annotation)
                 annotation = statement.annotation
+                held = is_array_annotation(annotation) and names_arrays(annotation)
                 arrays.append(read_array_type(source, annotation) if held else None)
                 _check(source, node, statement.value, imports)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if kind == "Enum":

@@ -137,6 +137,12 @@ def is_array_annotation(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in (*ARRAY_KINDS, "tuple")
 
 
+def names_arrays(node: ast.expr) -> bool:
+    """Whether an annotation names the type of an array, as `tuple[Float["a"], Int["b"]]` does."""
+    names = (n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+    return any(name in ARRAY_KINDS for name in names)
+
+
 def _is_sequence(node: ast.Subscript) -> bool:
     """Whether `tuple[...]` is a sequence of hyperparameters rather than of arrays."""
     elements = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]

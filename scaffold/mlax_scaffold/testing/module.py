@@ -111,6 +111,14 @@ def uncalled(module: Any, params: Any, created: Any) -> set[tuple[str, ...]]:
     }
 
 
+def _makes_nothing(module: Any, created: Any) -> bool:
+    """Whether all that a module declares beside given layers is absent."""
+    declared = {*getattr(module, "declarations", ())}
+    depth = len(("model", "module"))
+    made = {re.sub(r"_\d+$", "", p[depth]) for p in created if len(p) > depth}
+    return bool(declared) and not declared & made
+
+
 def have_a_module_that_creates_once(situation: Situation) -> None:
     """The first call creates the parameters, and later ones none.
 
@@ -137,6 +145,10 @@ def have_a_module_that_creates_once(situation: Situation) -> None:
             del counters[: len(counters) - own]
             if not own and rng.get_counter(first) is not rng.get_counter(params):
                 raise AssertionError(f"{what} has no arrays, and keeps keys for them")
+        elif _makes_nothing(module, first):
+            # So it is beside what given layers create.
+            ids = [id(counter) for counter in counters]
+            counters[:] = [c for i, c in enumerate(counters) if id(c) not in ids[:i]]
         made.append((names, len(counters) - own))
         after = first
         for _ in range(2 * case.draws_keys):

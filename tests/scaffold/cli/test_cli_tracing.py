@@ -1012,6 +1012,64 @@ def test_a_carry_that_becomes_wider_is_cast_where_it_does(project: ProjectFolder
     )
 
 
+SPIKES = CARRIED.replace(
+    "h = h * self.mask + row\n            return h, h",
+    "return spike(h + row), h",
+).replace(
+    "class Carried",
+    """@jax.custom_jvp
+def spike(v):
+    return jnp.where(v > 0, 1.0, 0.0)
+
+
+@spike.defjvp
+def _spike_jvp(primals, tangents):
+    return spike(*primals), tangents[0]
+
+
+class Carried""",
+)
+
+
+def test_a_carry_of_chosen_numbers_gets_a_dtype(project: ProjectFolder):
+    error = refused(project, "carried", SPIKES)
+    told = "what this carries does not keep its type: bfloat16[4] becomes float32[4]"
+    assert error["message"] == told
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    assert ".astype(v.dtype)" in project.text("specs/nn/carried.py")
+
+
+PROBE = '''\
+from mlax_scaffold.spec import Block, Float, Size, SubLayer
+from mlax_scaffold.specs.nn.linear import Linear
+
+
+class Probe(Block):
+    """A spec of a test."""
+
+    backbone: SubLayer
+    features: Size
+    classes: Size
+
+    def setup(self):
+        self.head = Linear(self.features, self.classes)
+
+    def forward(self, x: Float["batch ..."]) -> Float["batch classes"]:
+        h = self.backbone(x)
+        return self.head(h.reshape(h.shape[0], -1))
+'''
+
+
+def test_a_block_whose_layer_changes_a_size_gets_an_example(project: ProjectFolder):
+    """Its type stays: layers of the tests keep shapes, and others need not."""
+    error = refused(project, "probe", PROBE, "block")
+    assert "its code fits inputs of the size `features`" in error["message"]
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    text = project.text("specs/block/probe.py")
+    assert 'Float["batch ..."]' in text
+    assert "examples = (" in text
+
+
 TABLED = '''\
 import jax.numpy as jnp
 import numpy as np

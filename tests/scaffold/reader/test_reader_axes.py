@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 
 import pytest
@@ -22,7 +23,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from mlax_scaffold.spec import Layer, Size, normal, trainable, zeros
+from mlax_scaffold.spec import Layer, Size, Sizes, normal, trainable, zeros
+from mlax_scaffold.specs.nn.batch_norm import BatchNorm
 from mlax_scaffold.specs.nn.conv import Conv
 from mlax_scaffold.specs.nn.embed import Embed
 from mlax_scaffold.specs.nn.layer_norm import LayerNorm
@@ -53,11 +55,21 @@ class Split(Layer):
         return x.transpose(0, 2, 1)
 
 
+class Columns(Layer):
+    """Takes an array for each of several sizes."""
+
+    sizes: Sizes
+
+    def forward(self, x: Float["batch len(sizes)"]):
+        return x
+
+
 class Example(Layer):
     """A spec of a test."""
 
     dim: Size
     heads: Size = 2
+    sizes: Sizes = (2, 3)
 
     def setup(self):
         inner = self.dim // self.heads
@@ -73,12 +85,17 @@ class Example(Layer):
         self.cell = LSTMCell(self.dim, self.heads)
         self.other = Inner(self.heads)
         self.split = Split()
+        self.up, self.down = (Linear(self.heads, self.dim) for _ in range(2))
+        self.tokens_of = Columns(self.sizes)
+        self.batch_norm = BatchNorm(4)
+        self.named = Conv(self.heads, self.dim, 3, spatial_dims=1)
         self.norms = {"pre": LayerNorm(self.dim), "post": LayerNorm(4)}
         self.of = {name: Linear(self.dim, 4) for name in ("a", "b")}
         self.query, self.key_ = Linear(self.dim, 4), Linear(self.heads, 4)
         self.kernel = trainable(normal(), (self.dim, 3))
         self.scale = trainable(zeros, (self.dim,))
         self.grid = trainable(zeros, (1, 1, 1, self.dim))
+        self.pair = trainable(normal(), (self.heads, self.dim))
         self.shift = self.scale_ if False else None
         sizes = [self.dim, 8, self.heads]
         self.stack = [Linear(a, b) for a, b in zip(sizes[:-1], sizes[1:])]
@@ -243,6 +260,27 @@ def guessed(body: str, *names: str) -> list[str]:
             "# x: [2, e]\nx = jnp.concatenate([x, z])\ns, d = x\nreturn self.kernel[s]",
             'Float["2 e"]',
         ),
+        # Layers of a comprehension, of a loop over layers, and of their pairs.
+        ("return self.down(x)", 'Float["*batch heads"]'),
+        (
+            "for f in (self.first, self.map):\n    x = f(x)\nreturn x",
+            'Float["*batch dim height width"]',
+        ),
+        (
+            "for f, g in ((self.map, self.norm), (self.norm, self.map)):\n    x = f(x)",
+            'Float["*batch dim"]',
+        ),
+        ("return self.tokens_of(x)", 'Float["batch len(sizes)"]'),
+        # What is given by name takes no argument by place.
+        ("return self.named(x)", 'Float["*batch heads length"]'),
+        # What ends in the channels that are normalized has no axes behind them.
+        ("return self.batch_norm(jax.nn.relu(self.map(x)))", 'Float["batch dim"]'),
+        ("return self.batch_norm(self.up(x))", 'Float["*batch heads"]'),
+        # Weights that are changed element by element keep their shape.
+        (
+            "w = jax.nn.softmax(self.pair)\nreturn jnp.einsum('bi,ij->bj', x, w)",
+            'Float["batch heads"]',
+        ),
         # What is given to another function under the same name is another array.
         ("def f(x):\n    return self.map(x)\nreturn f(1) + x", 'Float["..."]'),
         ("x = self.grow(x)\nreturn self.map(x)", 'Float["..."]'),
@@ -254,7 +292,7 @@ def test_a_body_says_the_axes_of_its_input(body: str, expected: str):
 
 def test_a_constructor_says_what_setup_would():
     module = MODULE.replace("setup(self)", "__init__(self, dim, heads=2)")
-    module = module.replace("    dim: Size\n    heads: Size = 2\n", "")
+    module = re.sub(r"    dim: Size\n    heads: .*\n    sizes: .*\n", "", module)
     module = module.replace(
         "self.norm = LayerNorm(self.dim)", "self.norm = LayerNorm(dim)"
     )

@@ -7,7 +7,9 @@ import ast
 import pytest
 
 from mlax_scaffold.reader.axes.sizes import hyperparameters
+from mlax_scaffold.reader.remedies.pools import as_pool
 from mlax_scaffold.reader.remedies.widening import (
+    as_stored,
     narrowed,
     wide_operand,
 )
@@ -92,3 +94,47 @@ def test_a_wide_operand_is_cast_once_where_it_is_made(
     fix = narrowed(source, node)
     texts = [edit.text for edit in fix.edits] if fix else [None]
     assert texts == [", dtype=x.dtype" if written == "dtype" else written]
+
+
+@pytest.mark.parametrize(
+    ("windows", "expected"),
+    [
+        (
+            '(1, 2, 3, 1), (1, 2, s, 1), "VALID"',
+            'spatial_dims=2, window=(2, 3), strides=(2, s), padding="VALID", '
+            "channel_last=True",
+        ),
+        (
+            '(1, 1, 2), (1, 1, 2), "SAME"',
+            'spatial_dims=1, window=(2,), strides=(2,), padding="SAME"',
+        ),
+        ('sizes, sizes, "VALID"', ""),
+    ],
+)
+def test_sums_of_windows_are_pools(windows: str, expected: str):
+    text = f"import jax\n\ny = jax.lax.reduce_window(x, 0.0, jax.lax.add, {windows})\n"
+    source = Source("specs/nn/example.py", text)
+    statement = source.tree.body[-1]
+    assert isinstance(statement, ast.Assign)
+    fix = as_pool(source, statement.value)
+    edited = fix.edits[0].text if fix else ""
+    assert edited == (f"sum_pool(x, {expected})" if expected else "")
+    assert as_pool(source, statement.targets[0]) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "dtypes", "expected"),
+    [
+        ("ema(self.a[0], b)", ["bfloat16", "float32"], "self.stored.a"),
+        ("ema(self.a[0], b)", ["float32", "bfloat16"], ""),
+        ("ema(c, self.b)", ["float16", "float32"], ""),
+        ("ema(c, self.a)", ["float16", "float16"], ""),
+    ],
+)
+def test_a_state_among_wider_numbers_is_read_as_it_is_stored(call, dtypes, expected):
+    text = (
+        f"self.a = [state(zeros, (2,), float)]\nself.b = trainable(ones, ())\n{call}\n"
+    )
+    source = Source("specs/nn/example.py", text)
+    fix = as_stored(source, source.tree.body[-1].value, dtypes)  # type: ignore[attr-defined]
+    assert (fix.edits[0].text if fix else "") == expected

@@ -16,6 +16,8 @@ class Alias:
     """Whether the last axis is that of the input, too."""
     extra: int = 0
     """So many axes are added at the end."""
+    last: str = ""
+    """The size of a last axis that is another one, where a layer tells it."""
 
     def ended(self, more: int) -> Alias:
         """What has an axis more at the end, or none of the last one: `more` is 1, or -1."""
@@ -25,8 +27,10 @@ class Alias:
 Names = dict[str, Alias]
 
 
-def other_end(alias: Alias | None, extra: int | None = None) -> Alias | None:
+def other_end(
+    alias: Alias | None, extra: int | None = None, last: str = ""
+) -> Alias | None:
     """What has the first axes of an input, and another last one."""
     if alias is None:
         return None
-    return Alias(alias.known, False, alias.extra if extra is None else extra)
+    return Alias(alias.known, False, alias.extra if extra is None else extra, last)

@@ -143,6 +143,8 @@ class Evidence:
                 return None if product else self.shape(left) or self.shape(right)
             case ast.Call(func=ast.Attribute(value=inner, attr="astype")):
                 return self.shape(inner)
+            case ast.Call(func=function, args=[first, *_]):
+                return self.shape(first) if operations.by_element(function) else None
         return self.scope.weight(node)
 
     def alias(self, node: ast.expr) -> Alias | None:
@@ -179,7 +181,10 @@ class Evidence:
                     more, whole = keeps(layer) or (None, False)
                     if more is None:
                         return None
-                    return found if whole else other_end(found, found.extra + more)
+                    last = ends_in(self.scope, layer)
+                    return (
+                        found if whole else other_end(found, found.extra + more, last)
+                    )
                 if operations.by_element(function):
                     return found
                 return other_end(found) if splits_last(node) else None
@@ -330,7 +335,7 @@ class Evidence:
                     if alias.extra or alias.whole:
                         tell(self.scope, layer, annotation, alias.known, alias.extra)
                     else:
-                        tell_rank(self.scope, layer, annotation, alias.known)
+                        tell_rank(self.scope, layer, annotation, alias)
             return
         own = self._own(node.func)
         if own is not None:
@@ -339,7 +344,7 @@ class Evidence:
         self._scan(node)
         for alias, note in operations.called(node, self.alias, self.scope):
             note(alias.known)
-        operations.einsum(node, self.alias, self.scope)
+        operations.einsum(node, self.alias, self.shape)
 
     def _scan(self, node: ast.Call) -> None:
         """What a step of a scan says of the arrays that it is given the elements of."""

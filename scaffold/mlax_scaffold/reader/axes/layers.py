@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from mlax_scaffold.model.shapes import ShapeError, parse_shape
+from mlax_scaffold.reader.axes.aliases import Alias
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.places import made_at
 from mlax_scaffold.reader.axes.sizes import Scope, arguments, fields_of, functions_in
@@ -15,6 +17,9 @@ from mlax_scaffold.reader.axes.spatial import LAST, channels_are_last, with_axes
 from mlax_scaffold.reader.files import library_text
 from mlax_scaffold.reader.homes import home
 from mlax_scaffold.reader.source import parsed
+
+_BATCH = "batch_dims"
+"""The field that is the number of axes of a batch."""
 
 _SPATIAL = {1: ("length",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 
@@ -114,14 +119,19 @@ def tell(
     return None
 
 
-def tell_rank(scope: Scope, layer: Layer, annotation: ast.expr, known: Known) -> None:
+def tell_rank(scope: Scope, layer: Layer, annotation: ast.expr, alias: Alias) -> None:
     """What the type of a layer's input says of the number of axes of what is given to it.
 
-    That has another last axis than the input, and the others of it.
+    That has another last axis than the input, and the others of it. What ends in its channels has no
+    spatial axes behind them.
     """
     words = dims(scope, layer, _text(annotation) or "")
+    if words and alias.last and words[-2:] == [alias.last, "*spatial"]:
+        count = layer.given.get(_BATCH, fields_of(layer.node).get(_BATCH))
+        number = count.value if isinstance(count, ast.Constant) else None
+        words = ["batch", alias.last] if words[0] == "*batch" and number == 1 else words
     if words and not any(word[0] in "*.#" for word in words):
-        known.has(len(words))
+        alias.known.has(len(words))
 
 
 def _own(word: str) -> str:
@@ -152,8 +162,31 @@ def dims(scope: Scope, layer: Layer, text: str) -> list[str] | None:
         elif word.startswith(("*", "#", "...")):
             words.append(word)
         else:
-            words.append(word if _plain(word, fields) else "?")
+            words.append(_computed(scope, layer, word, fields))
     return words
+
+
+def _computed(
+    scope: Scope, layer: Layer, word: str, fields: Mapping[str, ast.expr | None]
+) -> str:
+    """A word that is none of the layer's fields, but may be computed of them, as `len(sizes)`."""
+    if word.isidentifier() or not {*re.findall(r"[A-Za-z_]\w*", word)} & {*fields}:
+        return word if _plain(word, fields) else "?"
+
+    def own(found: re.Match[str]) -> str:
+        name = found[0]
+        if name not in fields:
+            return name
+        given = layer.given.get(name, fields[name])
+        size = (given is not None and scope.size(given)) or "?"
+        return size if size.isidentifier() or size.isdecimal() else f"({size})"
+
+    text = re.sub(r"[A-Za-z_]\w*", own, word)
+    try:
+        parse_shape(text)
+    except ShapeError:
+        return "?"
+    return text
 
 
 def _plain(word: str, fields: Mapping[str, object]) -> bool:

@@ -241,7 +241,9 @@ def are_counted(left: ast.expr, right: ast.expr, find: Find) -> None:
             alias.known.kind = "Int"
 
 
-def einsum(node: ast.Call, find: Find, scope: Scope) -> None:
+def einsum(
+    node: ast.Call, find: Find, shape_of: Callable[[ast.expr], tuple[str, ...] | None]
+) -> None:
     """Einstein sums: the letters of an input, with the sizes of the weights that share them."""
     if (dotted(node.func) or "").rpartition(".")[2] != "einsum" or not node.args:
         return
@@ -254,7 +256,7 @@ def einsum(node: ast.Call, find: Find, scope: Scope) -> None:
     given = list(zip(terms, node.args[1:], strict=False))
     sizes: dict[str, str] = {}
     for term, operand in given:
-        shape = scope.weight(operand)
+        shape = shape_of(operand)
         if shape and "..." not in term and len(term) == len(shape):
             sizes |= {
                 letter: size for letter, size in zip(term, shape, strict=True) if size

@@ -52,6 +52,13 @@ def _pairs(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.expr]]:
         case ast.Tuple(elts=items), ast.Call(func=ast.Name(id="zip"), args=given):
             for item, inner in zip(items, given, strict=False):
                 yield from _pairs(item, inner)
+        case (
+            ast.Tuple(elts=items),
+            ast.Tuple(elts=[ast.Tuple(elts=first), *_])
+            | ast.List(elts=[ast.Tuple(elts=first), *_]),
+        ):
+            for item, inner in zip(items, first, strict=False):
+                yield from _pairs(item, ast.Tuple([inner], ast.Load()))
         case ast.Name(), ast.Call(func=ast.Attribute(value=inner, attr="values")):
             yield from _pairs(target, inner)
         case ast.Name(id=name), _:
@@ -65,6 +72,8 @@ def _first(over: ast.expr, places: Places) -> ast.expr | None:
             found, index = inner, -1
         case ast.Call(func=ast.Name(id="list" | "tuple"), args=[inner]):
             return _first(inner, places)
+        case ast.Tuple(elts=[first, *_]) | ast.List(elts=[first, *_]):
+            return place_of(first, places)
         case ast.Subscript(value=inner, slice=ast.Slice(lower=lower, step=step)):
             back = isinstance(step, ast.UnaryOp)
             start = lower.value if isinstance(lower, ast.Constant) else 0

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
@@ -55,9 +56,11 @@ class Scope:
         found: dict[str, ast.expr] = {}
         setup = self.methods.get("setup") or self.methods.get("__init__")
         for node in walk(setup) if setup else ():
-            if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            if not isinstance(node, ast.Assign):
                 continue
-            for target, value in _pairs(node.targets[0], node.value):
+            for target, value in chain.from_iterable(
+                _pairs(target, node.value) for target in node.targets
+            ):
                 if name := self_attribute(target):
                     found.setdefault(name, value)
                 elif isinstance(target, ast.Name):
@@ -128,6 +131,10 @@ def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]
             values
         ):
             return [*zip(targets, values, strict=True)]
+        case ast.Tuple(elts=targets), ast.ListComp(elt=made) | ast.GeneratorExp(
+            elt=made
+        ):
+            return [(each, made) for each in targets]
     return [(target, value)]
 
 
@@ -223,6 +230,12 @@ def counts_among(parameters: ast.arguments) -> set[str]:
 
 
 def arguments(call: ast.Call, names: Mapping[str, object]) -> dict[str, ast.expr]:
-    """The arguments of a call by the names that they have."""
-    given = dict(zip(names, call.args, strict=False))
-    return given | {k.arg: k.value for k in call.keywords if k.arg}
+    """The arguments of a call by the names that they have.
+
+    Those by place have names that are not given by name beside them, as `generate --fix` writes them.
+    """
+    named = {k.arg: k.value for k in call.keywords if k.arg}
+    order = [*names]
+    if named.keys() & {*order[: len(call.args)]}:
+        order = [name for name in order if name not in named]
+    return dict(zip(order, call.args, strict=False)) | named

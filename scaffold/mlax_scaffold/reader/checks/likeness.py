@@ -10,7 +10,10 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import word_of
-from mlax_scaffold.reader.checks.number_arguments import number_arguments
+from mlax_scaffold.reader.checks.number_arguments import (
+    number_arguments,
+    numpy_arguments,
+)
 from mlax_scaffold.reader.source import dotted, self_attribute
 
 FLOATING = ("Float", "Real")
@@ -94,7 +97,7 @@ def like_of(
     if plain:
         arrays = [*_shaped(call), *_arrays(method, imports)]
         other = _rebound(method, call) | exact_arguments(tree, method)
-        other |= number_arguments(tree, method)
+        other |= number_arguments(tree, method) | numpy_arguments(tree, method)
         return next((n for n in arrays if n in plain - other), None)
     if names[:1] != ["self"] or method.name in ("setup", "setup_tree"):
         return None
@@ -112,7 +115,7 @@ def array_given(
     given = (*method.args.posonlyargs, *method.args.args)
     plain = {a.arg for a in given if a.annotation is None} - {"self", "key", "rng"}
     other = _rebound(method) | exact_arguments(tree, method)
-    other |= number_arguments(tree, method)
+    other |= number_arguments(tree, method) | numpy_arguments(tree, method)
     return next((n for n in _arrays(method, imports) if n in plain - other), None)
 
 

@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.source import dotted, self_attribute
 
 _ARRAYS = ("Bool", "Complex", "Float", "Int", "Key", "PyTree", "Real")
@@ -16,6 +17,41 @@ _OF_NUMBERS = ("abs", "float", "int", "len", "max", "min", "pow", "round")
 def number_arguments(tree: ast.Module, method: ast.FunctionDef) -> set[str]:
     """The parameters of a function that its default, and each call in the module, gives such a number."""
     return _numbers(tree, method, ())
+
+
+def numpy_arguments(tree: ast.Module, method: ast.FunctionDef) -> set[str]:
+    """The parameters of a function beside the definition that a call gives what NumPy makes."""
+    numpy = {
+        alias.asname or alias.name
+        for s in tree.body
+        if isinstance(s, ast.Import)
+        for alias in s.names
+        if alias.name == "numpy"
+    }
+    names = [a.arg for a in (*method.args.posonlyargs, *method.args.args)]
+    found: set[str] = set()
+    for caller in (n for n in walk(tree) if isinstance(n, ast.FunctionDef)):
+        for call in (n for n in walk(caller) if isinstance(n, ast.Call)):
+            if dotted(call.func) != method.name:
+                continue
+            pairs = [*zip(names, call.args, strict=False)]
+            pairs += [(k.arg, k.value) for k in call.keywords if k.arg]
+            for name, value in pairs:
+                made = (
+                    only_value(value.id, caller) if isinstance(value, ast.Name) else []
+                )
+                if any(_root(part) in numpy for part in (*made, value)):
+                    found.add(name)
+    return found
+
+
+def _root(node: ast.expr) -> str:
+    """The module of the call that an expression is, or is a part of; empty for any other."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if not isinstance(node, ast.Call):
+        return ""
+    return (dotted(node.func) or "").partition(".")[0]
 
 
 def _numbers(

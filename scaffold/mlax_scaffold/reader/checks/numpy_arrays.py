@@ -13,7 +13,10 @@ from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.checks.likeness import exact_arguments, floating_of
-from mlax_scaffold.reader.checks.number_arguments import number_arguments
+from mlax_scaffold.reader.checks.number_arguments import (
+    number_arguments,
+    numpy_arguments,
+)
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, class_of, dotted, self_attribute
 
@@ -154,6 +157,7 @@ def computed_dtype(source: Source, method: ast.FunctionDef) -> str | None:
     # What is neither used as an array nor computed with is a size.
     exact = exact_arguments(source.tree, method)
     exact |= number_arguments(source.tree, method)
+    exact |= numpy_arguments(source.tree, method)
     given = [argument for argument in given if argument.arg not in exact]
     arrays = [a.arg for a in given if known[a.arg].told]
     arrays += [a.arg for a in given if a.arg in operands]

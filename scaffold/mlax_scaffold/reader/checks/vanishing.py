@@ -12,7 +12,7 @@ from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.remedies.bodies import without_brackets
 from mlax_scaffold.reader.remedies.names import of_jax
-from mlax_scaffold.reader.source import Source, self_attribute
+from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _CHOOSES = frozenset(("nan_to_num", "where"))
 """What makes something finite of a quotient that is none."""
@@ -45,8 +45,11 @@ def check_vanishing(
             # What a constant keeps from zero is an array of the dtype, if it has a name.
             dtype = known or next((f"{n}.dtype" for n in _kept(divisor)), None)
             jnp = of_jax(source, "jnp").bound
+            cast = _cast(divisor)
+            if cast is not None:
+                dtype = source.text_of(cast[1])
             written = f"{jnp}.maximum({text}, {jnp}.finfo({dtype}).tiny)"
-            if not update:
+            if not update and cast is None:
                 # A number of all leaves has a name, or it is none of theirs.
                 if not (
                     isinstance(divisor, ast.BinOp)
@@ -135,7 +138,10 @@ def _divisors(
     for node in walk(function):
         for numerator, whole in _quotient(node, function, negative):
             divisor = _under_root(whole)
-            match divisor:
+            cast = _cast(divisor)
+            if cast is not None and _is_wide(cast[1]):
+                continue
+            match cast[0] if cast else divisor:
                 case (
                     ast.BinOp(left=left, op=ast.Add(), right=right)
                     | ast.Call(
@@ -155,6 +161,7 @@ def _divisors(
                     )
                     match known:
                         case ast.Constant(value=float(value)) if 0 < value < _TINY:
+                            # What is cast is kept from zero in the dtype that it is cast to.
                             yield divisor, right
 
 
@@ -188,6 +195,23 @@ def _under_root(node: ast.expr) -> ast.expr:
         case ast.BinOp(left=inner, op=ast.Pow(), right=ast.Constant()):
             return inner
     return node
+
+
+def _cast(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """What `(norm + 1e-8).astype(x.dtype)` and `jnp.asarray(norm + 1e-8, x.dtype)` cast, and the dtype."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="astype"), args=[dtype]):
+            return inner, dtype
+        case ast.Call(
+            func=ast.Attribute(attr="array" | "asarray"), args=[inner, dtype]
+        ):
+            return inner, dtype
+    return None
+
+
+def _is_wide(dtype: ast.expr) -> bool:
+    name = (dotted(dtype) or "").rpartition(".")[2]
+    return name in ("float", "float32", "float64")
 
 
 def _calls(node: ast.AST, names: frozenset[str]) -> bool:

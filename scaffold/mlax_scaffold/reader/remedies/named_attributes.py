@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.reserved import OF_STEPS
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.source import Source, self_attribute
+from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _NAMES = ("parts", "by_name", "named_parts")
 """What the dictionary is called: the first that the class does not have."""
@@ -108,52 +109,94 @@ def declared_by_their_names(source: Source, call: ast.Call) -> Fix | None:
 def _one_by_one(
     source: Source, setup: ast.FunctionDef, made: Collection[ast.Call]
 ) -> list[Edit] | None:
-    """`for name in ("m", "v"): setattr(self, name, made)` as two statements; None for any other."""
+    """`for name in ("m", "v"): setattr(self, name, made)` as two statements; None for any other.
+
+    Several variables, of rows that are written down, stand for what the row holds.
+    """
     edits, left = [], [*made]
     for loop in setup.body:
-        match loop:
-            case ast.For(
-                target=ast.Name(id=variable),
-                iter=ast.Tuple(elts=items) | ast.List(elts=items),
-                body=body,
-                orelse=[],
-            ) if all(isinstance(item, ast.Constant) for item in items):
-                pass
-            case _:
-                continue
+        passes = _passes(loop)
+        if passes is None or not isinstance(loop, ast.For):
+            continue
         lines = []
-        for item in items:
-            for statement in body:
+        for given in passes:
+            for statement in loop.body:
                 call = statement.value if isinstance(statement, ast.Expr) else None
                 if call not in left or not isinstance(call, ast.Call):
                     return None
-                name = _text(call.args[1], variable, item)
+                name = _text(call.args[1], given)
                 if name is None or not name.isidentifier():
                     return None
-                named = {n.id for n in walk(call.args[2]) if isinstance(n, ast.Name)}
-                if variable in named:
-                    return None
-                lines.append(f"self.{name} = {source.text_of(call.args[2])}")
-        left = [c for c in left if not any(c in walk(s) for s in body)]
+                lines.append(f"self.{name} = {_made_of(source, call.args[2], given)}")
+        left = [c for c in left if not any(c in walk(s) for s in loop.body)]
         indent = f"\n{' ' * loop.col_offset}"
         edits.append(source.edit(loop, indent.join(lines)))
     return None if left else edits
 
 
-def _text(node: ast.expr, variable: str, value: ast.expr) -> str | None:
-    """What an expression of one variable is; None for anything but joined texts."""
+def _passes(loop: ast.stmt) -> list[Mapping[str, ast.expr]] | None:
+    """What the variables of a loop are in each of its passes, where these are written down."""
+    match loop:
+        case ast.For(target=target, iter=ast.Constant(value=str(text)), orelse=[]):
+            items: list[ast.expr] = [ast.Constant(letter) for letter in text]
+        case ast.For(
+            target=target, iter=ast.Tuple(elts=elts) | ast.List(elts=elts), orelse=[]
+        ):
+            items = elts
+        case _:
+            return None
+    found = []
+    for item in items:
+        match target, item:
+            case ast.Name(id=name), _:
+                given = {name: item}
+            case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(
+                values
+            ):
+                pairs = zip(names, values, strict=True)
+                given = {n.id: v for n, v in pairs if isinstance(n, ast.Name)}
+                if len(given) < len(names):
+                    return None
+            case _:
+                return None
+        if not all(isinstance(v, ast.Constant) or dotted(v) for v in given.values()):
+            return None
+        found.append(given)
+    return found
+
+
+def _made_of(source: Source, node: ast.expr, given: Mapping[str, ast.expr]) -> str:
+    """The text of what is set, with the values of a pass in the place of its variables."""
+    if not any(isinstance(n, ast.Name) and n.id in given for n in walk(node)):
+        return source.text_of(node)
+    return ast.unparse(_Given(given).visit(copy.deepcopy(node)))
+
+
+class _Given(ast.NodeTransformer):
+    """Values in the place of names."""
+
+    def __init__(self, values: Mapping[str, ast.expr]) -> None:
+        self.values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.values.get(node.id, node)
+
+
+def _text(node: ast.expr, given: Mapping[str, ast.expr]) -> str | None:
+    """What an expression of the variables of a pass is; None for anything but joined texts."""
     match node:
         case ast.Constant(value=str(text)):
             return text
-        case ast.Name(id=name) if name == variable:
+        case ast.Name(id=name) if name in given:
+            value = given[name]
             return str(value.value) if isinstance(value, ast.Constant) else None
         case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
-            return _text(inner, variable, value)
+            return _text(inner, given)
         case ast.JoinedStr(values=parts):
-            texts = [_text(part, variable, value) for part in parts]
+            texts = [_text(part, given) for part in parts]
             return None if None in texts else "".join(t for t in texts if t)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            one, other = (_text(side, variable, value) for side in (left, right))
+            one, other = (_text(side, given) for side in (left, right))
             return None if one is None or other is None else one + other
     return None
 

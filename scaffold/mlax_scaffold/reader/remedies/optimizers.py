@@ -44,7 +44,7 @@ def optimizer_class(source: Source, function: ast.FunctionDef) -> Fix | None:
     names = {a.arg for a in parameters}
     if any(name_bound(n) in names for s in body for n in walk(s)):
         return None
-    computed = {name_bound(n) for s in before for n in walk(s)} - {None}
+    computed = {name for s in before for name in _bound(s)}
     read = {n.id for n in walk(begin) if isinstance(n, ast.Name)}
     if computed & read or not (begin.args.args and update.args.args[1:]):
         return None
@@ -65,6 +65,13 @@ def optimizer_class(source: Source, function: ast.FunctionDef) -> Fix | None:
     start = min(d.lineno for d in (function, *function.decorator_list))
     edit = source.replace((start, 1), source.end(function), "\n".join(lines))
     return Fix((edit,), tuple(needed))
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """The names that a statement binds: of a function its own, and none of what is in it."""
+    if isinstance(statement, ast.FunctionDef):
+        return {statement.name}
+    return {name for n in walk(statement) if (name := name_bound(n))}
 
 
 def _returns(node: ast.expr, begin: ast.FunctionDef, update: ast.FunctionDef) -> bool:

@@ -6,6 +6,7 @@ import ast
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.reader.remedies.names import renamed, word
+from mlax_scaffold.reader.remedies.types import needed
 from mlax_scaffold.reader.source import Source
 
 
@@ -84,6 +85,29 @@ def without_star(source: Source, arg: ast.arg) -> Fix | None:
         if method.args.kwonlyargs:
             own = source.replace(end, source.end(arg.annotation or arg), ", *")
         return Fix((own, *(e for e in edits if e)))
+    return None
+
+
+def as_tuple(source: Source, arg: ast.arg) -> Fix | None:
+    """The further inputs `*arg` of a method as a tuple of any number of arrays.
+
+    None where inputs before it may be left out, or they are handed on with a star.
+    """
+    for method in ast.walk(source.tree):
+        if not isinstance(method, ast.FunctionDef) or method.args.vararg is not arg:
+            continue
+        handed = [n.value for n in ast.walk(method) if isinstance(n, ast.Starred)]
+        if any(isinstance(n, ast.Name) and n.id == arg.arg for n in handed):
+            return None
+        line, column = source.start(arg)
+        star = (line, column - 1)
+        if method.args.defaults or source.between(star, (line, column)) != "*":
+            return None
+        each = source.text_of(arg.annotation) if arg.annotation else 'Float["..."]'
+        end = source.end(arg.annotation or arg)
+        behind = ", *" if method.args.kwonlyargs else ""
+        text = f"{arg.arg}: tuple[{each}, ...]{behind}"
+        return Fix((source.replace(star, end, text),), needed(each))
     return None
 
 

@@ -47,6 +47,8 @@ _FIELDS = {
 }
 """Types of fields by the last part of their names, and the words that they mean."""
 
+_CHOICES = ("Optional", "Union")
+
 _SEQUENCES = ("Iterable", "List", "Sequence", "Tuple", "list", "tuple")
 
 _ARRAYS = {
@@ -160,11 +162,33 @@ def annotated(
         text = f": {guessed}{none}"
         return Fix((source.replace(end, end, text),), needed(guessed))
     text = "Key" if _is_key(source, node.annotation) else _array(node.annotation)
+    text = text or _beside(source, node.annotation)
     if text in ('Float["..."]', 'Float["..."] | None'):
         text = text.replace('Float["..."]', guessed)
     if text is None or text == unparsed(node.annotation):
         return None
     return _written(source, node.annotation, text)
+
+
+def _beside(source: Source, node: ast.expr) -> str | None:
+    """A class beside the definition, also one that None may be, or in quotes."""
+    match node:
+        case ast.Name(id=name):
+            classes = (s for s in source.tree.body if isinstance(s, ast.ClassDef))
+            return name if any(c.name == name for c in classes) else None
+        case ast.Constant(value=str(text)):
+            inner = quoted(text)
+            return inner and _beside(source, inner)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            parts = [left, right]
+        case ast.Subscript(value=owner, slice=inner) if _name(owner) in _CHOICES:
+            parts = [*(inner.elts if isinstance(inner, ast.Tuple) else [inner])]
+            parts += [ast.Constant(None)] if _name(owner) == "Optional" else []
+        case _:
+            return None
+    kept = [part for part in parts if not is_none(part)]
+    one = _beside(source, kept[0]) if len(kept) == 1 else None
+    return one and (f"{one} | None" if len(kept) < len(parts) else one)
 
 
 def _written(source: Source, node: ast.expr, text: str) -> Fix:
@@ -333,6 +357,10 @@ def _array_of(owner: str, inner: ast.expr) -> str | None:
     if owner == "Optional":
         one = _array(inner)
         return one and f"{one} | None"
+    if owner == "Union":
+        kept = [p for p in parts if not is_none(p)]
+        one = _array(kept[0]) if len(kept) == 1 else None
+        return one and (f"{one} | None" if len(kept) < len(parts) else one)
     if owner in _SEVERAL:
         one = _array(inner)
         return one and f"tuple[{one}, ...]"

@@ -102,6 +102,24 @@ def narrowed(
     return Fix((*edits, source.edit(operand, text)), (jnp,))
 
 
+def of_chosen_numbers(source: Source) -> Fix | None:
+    """`jnp.where(v > 0, 1.0, 0.0)` in the dtype of what it compares, where both are whole numbers."""
+    edits = []
+    for node in ast.walk(source.tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="where"),
+                args=[
+                    ast.Compare(left=left, comparators=[ast.Constant()]),
+                    ast.Constant(value=float(one)),
+                    ast.Constant(value=float(other)),
+                ],
+            ) if one.is_integer() and other.is_integer():
+                text = f"{source.text_of(node)}.astype({source.text_of(left)}.dtype)"
+                edits.append(source.edit(node, text))
+    return Fix(tuple(edits)) if edits else None
+
+
 def _is_given(call: ast.AST, node: ast.expr) -> bool:
     """Whether an expression is the first argument of a call."""
     return isinstance(call, ast.Call) and call.args[:1] == [node]
@@ -224,6 +242,27 @@ def _of_same_dtype(node: ast.expr) -> ast.expr:
                 node = part
             case _:
                 return node
+
+
+def as_stored(source: Source, node: ast.AST, dtypes: Sequence[str]) -> Fix | None:
+    """A state of 16 bits, as it is computed with, in the dtype that it has where the others are wider."""
+    if not isinstance(node, ast.Call) or "float32" not in dtypes:
+        return None
+    states = {
+        self_attribute(target)
+        for s in ast.walk(source.tree)
+        if isinstance(s, ast.Assign)
+        and any(isinstance(n, ast.Name) and n.id == "state" for n in ast.walk(s.value))
+        for target in s.targets
+    }
+    for dtype, given in zip(dtypes, node.args, strict=False):
+        base = given
+        while isinstance(base, ast.Subscript):
+            base = base.value
+        name = self_attribute(base)
+        if dtype in ("float16", "bfloat16") and name and name in states:
+            return Fix((source.edit(base, f"self.stored.{name}"),))
+    return None
 
 
 def of_one_dtype(source: Source, node: ast.AST, dtypes: Sequence[str]) -> Fix | None:
