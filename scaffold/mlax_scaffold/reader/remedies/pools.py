@@ -14,7 +14,7 @@ def as_pool(source: Source, node: ast.AST) -> Fix | None:
     match node:
         case ast.Call(
             func=ast.Attribute(attr="reduce_window"),
-            args=[x, ast.Constant(), added, window, strides, padding],
+            args=[x, ast.Constant(value=0), added, window, strides, padding],
             keywords=[],
         ) if (dotted(added) or "").endswith(".add"):
             given = _pooled(source, window, strides, padding)
