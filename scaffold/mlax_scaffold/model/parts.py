@@ -15,6 +15,7 @@ PARTS = (
         attribute="layer",
         home="block",
         toy="toys.Toy.one()",
+        spellings=("Layer", "Module"),
     ),
     Word(
         "Cell",

@@ -306,6 +306,7 @@ _FUNCTIONS = (
         ("0.1", _NAN, None),
         attribute="scheduled",
         element=False,
+        spellings=("LearningRate", "ScalarOrSchedule", "ScheduleLike"),
     ),
     Word(
         "SubSchedule",
