@@ -494,3 +494,27 @@ def test_the_words_before_numbers_tell_which_of_them_counts_layers():
     for i, j in itertools.product(range(2), (1, 2)):
         made = made_of(mapping, f"layer_ln_{j}s/{i}/scale")
         assert made == f'"layer_{i}_ln_{j}/scale"'
+
+
+@pytest.mark.parametrize("norms", [(0, 2), (0, 1)])
+def test_layers_whose_numbers_are_exchanged_are_told_by_the_numbers(norms):
+    """Blocks of a checkpoint are lists, with norms at two places, which are two lists of the model.
+
+    At 0 and 2 of two blocks the numbers of the norms tell that, at 0 and 1 those of the map beside them.
+    """
+    model: dict[str, Any] = {}
+    state = {}
+    for block_, place in itertools.product(range(2), norms):
+        model.setdefault(f"layers_{place}", {})[str(block_)] = {"scale": jnp.zeros(4)}
+        state[f"layers.{block_}.{place}.weight"] = np.zeros(4)
+    [place] = {0, 1, 2} - {*norms}
+    for block_ in range(2):
+        model.setdefault(f"layers_{place}", {})[str(block_)] = {
+            "kernel": jnp.zeros((4, 6))
+        }
+        state[f"layers.{block_}.{place}.weight"] = np.zeros((6, 4))
+    mapping = map_weights(state, model)
+    assert not mapping.ambiguous
+    for block_, place in itertools.product(range(2), norms):
+        made = made_of(mapping, f"layers_{place}/{block_}/scale")
+        assert made == f'"layers.{block_}.{place}.weight"'

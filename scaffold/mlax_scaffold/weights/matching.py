@@ -16,7 +16,6 @@ from mlax_scaffold.weights.arrays import Given, names_in
 from mlax_scaffold.weights.model import Slot
 from mlax_scaffold.weights.naming import (
     Family,
-    counted_words,
     family,
     meanings,
     numbers,
@@ -24,6 +23,7 @@ from mlax_scaffold.weights.naming import (
 )
 from mlax_scaffold.weights.recipes import COMPOSITE, Fill, fills
 from mlax_scaffold.weights.source import Node, Source
+from mlax_scaffold.weights.turning import Pair, is_turned, turned
 
 T = TypeVar("T")
 
@@ -128,9 +128,6 @@ def _quoted(name: str) -> str:
     return str(Given(name))
 
 
-Pair = tuple[Slot, Node]
-
-
 def _round(
     slots: Sequence[Slot],
     nodes: Sequence[Node],
@@ -225,11 +222,10 @@ def _decide(
         if pair is None:
             break
         left, right, reason, pairs = pair
-        if (turned := _turned(pairs, roles)) and _fit(turned, table):
-            counted = _counted(pairs, roles)
-            straight = _beside(pairs, found), _alike(*counted)
-            across = _beside(turned, found), _alike(counted[0][::-1], counted[1])
-            pairs = turned if across > straight else pairs
+        other = turned(pairs, roles)
+        known = [(m.slot, m.node) for m in found.matches]
+        if other and _fit(other, table) and is_turned(pairs, other, known, roles):
+            pairs = other
         for slot, node in pairs:
             ways = table[id(slot)][id(node)]
             found.matches.append(Match(slot, node, ways, reason))
@@ -326,51 +322,9 @@ def _fit(pairs: list[Pair], table: dict[int, dict[int, tuple[Fill, ...]]]) -> bo
 
 
 def _either_way(slots: Sequence[Slot], roles: bool) -> bool:
-    """Whether layers of a family have two numbers, which those of a checkpoint may have in the other order.
-
-    `blocks_0[1]` is `blocks.1.0` where each block is a list, whose first layers are a list here.
-    """
+    """Whether layers of a family have two numbers, which places may have in the other order."""
     families = _families(slots, lambda slot: slot.path, roles).values()
-    return any(_turned([(s, s) for s in own], roles) for own in families)
-
-
-def _turned(pairs: Sequence[tuple[Slot, T]], roles: bool) -> list[tuple[Slot, T]]:
-    """Layers with the places of the other order of two numbers; none where there is no such."""
-    counted = ranks([numbers(slot.path, roles) for slot, _ in pairs])
-    places = {number: other for number, (_, other) in zip(counted, pairs, strict=True)}
-    turned = [places.get(number[::-1]) for number in counted]
-    if None in turned or any(len(number) != 2 for number in counted):
-        return []
-    slots = (slot for slot, _ in pairs)
-    return [(s, t) for s, t in zip(slots, turned, strict=True) if t is not None]
-
-
-def _counted(pairs: Sequence[Pair], roles: bool) -> tuple[list[str], list[str]]:
-    """The words before the numbers that tell layers apart, and before those of their places."""
-    slots, nodes = zip(*pairs, strict=True)
-    mine = counted_words([slot.path for slot in slots], roles)
-    return mine, counted_words([node.path for node in nodes], roles)
-
-
-def _alike(words: Sequence[str], others: Sequence[str]) -> int:
-    """How many numbers count the same, as the words before them say: `ln_1s/0` is `layer_0_ln_1`."""
-    return sum(a == b for a, b in zip(words, others, strict=False))
-
-
-def _beside(pairs: list[Pair], found: Matching) -> int:
-    """How many layers are in their place beside what is in the same part of the model."""
-    return sum(
-        any(
-            _within(m.slot.path, slot.path) and _within(m.node.path, node.path)
-            for m in found.matches
-        )
-        for slot, node in pairs
-    )
-
-
-def _within(path: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether a path is in the part that another one is in."""
-    return path[: len(other) - 1] == other[:-1]
+    return any(turned([(s, s) for s in own], roles) for own in families)
 
 
 def _elsewhere(
