@@ -214,7 +214,7 @@ def of_other_dtypes(traced):
 
 kinds = (ValueError, TypeError, IndexError, ArithmeticError)
 
-# So long cases of one definition are looked for, of processor time. No more are found in practice.
+# So long cases of one definition are looked for, of processor time: nobody waits longer for its tests.
 SECONDS = 60.0
 
 class OutOfTime(Exception):

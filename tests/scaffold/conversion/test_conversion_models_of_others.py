@@ -446,3 +446,19 @@ def test_branches_have_functions_of_their_own_and_moments_those_that_make_them()
     assert made.text.count("moment(zeros, param.shape)") == 2
     assert " if self.cautious else " in made.text
     assert "mean(" in made.text
+
+
+SHAPED = """\
+class Thing(nnx.Module):
+    def __init__(self, shape: tuple[int, ...], *, rngs: nnx.Rngs):
+        self.shape = shape
+        self.w = nnx.Param(nnx.initializers.normal()(rngs.params(), shape))
+
+    def __call__(self, x):
+        return x * self.w.value
+"""
+
+
+def test_a_field_of_sizes_is_the_shape_of_a_weight():
+    text = converted(f"from flax import nnx\n\n\n{SHAPED}").text
+    assert "trainable(normal(0.01), self.shape)" in text

@@ -191,7 +191,7 @@ class Builder:
     ) -> None:
         """Declare a weight, or a state."""
         word = "@word:state" if state else "@word:trainable"
-        call = ast.Call(name(word), [initializer, shape], [])
+        call = ast.Call(name(word), [initializer, self._whole(shape)], [])
         if dtype is not None:
             call.args.append(dtype)
         if condition is not None:
@@ -208,6 +208,15 @@ class Builder:
             return
         self.attributes[attribute] = Attribute(kind, call=call, condition=condition)
         self._write(attribute, call, condition)
+
+    def _whole(self, shape: ast.expr) -> ast.expr:
+        """A field of sizes as the shape that it is, and no axis of one."""
+        match shape:
+            case ast.Tuple(elts=[ast.Attribute() as only]):
+                known = self.fields.get(self_attribute(only) or "")
+                if known is not None and known.word.startswith(("Shape", "Sizes")):
+                    return only
+        return shape
 
     def _otherwise(self, attribute: str, call: ast.expr, condition: ast.expr) -> bool:
         """Whether a weight is declared where the condition of another one of its name fails."""
