@@ -96,8 +96,7 @@ def like_of(
     plain = {a.arg for a in given if a.annotation is None} - {"self", "key", "rng"}
     if plain:
         arrays = [*_shaped(call), *_arrays(method, imports)]
-        other = _rebound(method, call) | exact_arguments(tree, method)
-        other |= number_arguments(tree, method) | numpy_arguments(tree, method)
+        other = _rebound(method, call) | arguments_without_dtype(tree, method)
         return next((n for n in arrays if n in plain - other), None)
     if names[:1] != ["self"] or method.name in ("setup", "setup_tree"):
         return None
@@ -114,8 +113,7 @@ def array_given(
     """The first argument of a function without types that it uses as an array."""
     given = (*method.args.posonlyargs, *method.args.args)
     plain = {a.arg for a in given if a.annotation is None} - {"self", "key", "rng"}
-    other = _rebound(method) | exact_arguments(tree, method)
-    other |= number_arguments(tree, method) | numpy_arguments(tree, method)
+    other = _rebound(method) | arguments_without_dtype(tree, method)
     return next((n for n in _arrays(method, imports) if n in plain - other), None)
 
 
@@ -135,6 +133,12 @@ def exact_arguments(tree: ast.Module, method: ast.FunctionDef) -> set[str]:
     typed = {a.arg for a in method.args.args if a.annotation is not None}
     own = {name for name, input in known.items() if input.kind in ("Int", "Bool")}
     return {*_handed(tree, method, ("Int", "Bool"))} | (own - typed)
+
+
+def arguments_without_dtype(tree: ast.Module, method: ast.FunctionDef) -> set[str]:
+    """The arguments that no body computes in the dtype of: exact ones, numbers, and what NumPy makes."""
+    found = exact_arguments(tree, method) | number_arguments(tree, method)
+    return found | numpy_arguments(tree, method)
 
 
 def _handed(

@@ -12,11 +12,12 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.checks.exactness import qualified
-from mlax_scaffold.reader.checks.likeness import exact_arguments, floating_of
-from mlax_scaffold.reader.checks.number_arguments import (
-    number_arguments,
-    numpy_arguments,
+from mlax_scaffold.reader.checks.likeness import (
+    arguments_without_dtype,
+    exact_arguments,
+    floating_of,
 )
+from mlax_scaffold.reader.checks.number_arguments import number_arguments
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, class_of, dotted, self_attribute
 
@@ -155,10 +156,8 @@ def computed_dtype(source: Source, method: ast.FunctionDef) -> str | None:
         if isinstance(side, ast.Name)
     }
     # What is neither used as an array nor computed with is a size.
-    exact = exact_arguments(source.tree, method)
-    exact |= number_arguments(source.tree, method)
-    exact |= numpy_arguments(source.tree, method)
-    given = [argument for argument in given if argument.arg not in exact]
+    other = arguments_without_dtype(source.tree, method)
+    given = [argument for argument in given if argument.arg not in other]
     arrays = [a.arg for a in given if known[a.arg].told]
     arrays += [a.arg for a in given if a.arg in operands]
     arrays += _weights(source, method)

@@ -8,11 +8,10 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.reserved import OF_STEPS
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.names import placed, uses_of_self
+from mlax_scaffold.reader.remedies.of_leaves import OF_TREES
 from mlax_scaffold.reader.source import Source, class_of, is_none
 
 _LOSSES = ("cost", "f", "fx", "loss", "loss_value", "objective", "value")
-_OF_TREES = ("prepare", "step", "finish")
-"""Methods that read `self.value`."""
 
 
 def names_loss(method: ast.FunctionDef, expected: tuple[str, ...]) -> bool:
@@ -46,7 +45,7 @@ def handed_loss(
     last = method.args.defaults or method.args.kw_defaults
     end = source.end(last[-1] if last and last[-1] else loss.annotation or loss)
     without = source.replace(source.end(_before(method)), end, "")
-    if method.name in _OF_TREES:
+    if method.name in OF_TREES:
         return Fix((without, *(source.edit(n, "self.value") for n in names)))
     # What a step reads as `self.value` is no name for what `prepare` makes of it.
     name = "loss" if loss.arg in OF_STEPS else loss.arg

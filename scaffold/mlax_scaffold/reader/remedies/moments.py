@@ -13,7 +13,7 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import only_value, qualified
 from mlax_scaffold.reader.checks.initial_arrays import is_number
 from mlax_scaffold.reader.remedies.names import word
-from mlax_scaffold.reader.remedies.of_leaves import is_tree, sets_once
+from mlax_scaffold.reader.remedies.of_leaves import OF_TREES, is_tree, sets_once
 from mlax_scaffold.reader.source import Source, class_of, dotted, self_attribute
 
 _FILLED = {f"jax.numpy.{name}": name for name in ("zeros", "ones")}
@@ -280,7 +280,7 @@ def kept_once(source: Source, setup: ast.FunctionDef) -> Fix | None:
                 moved.append((name, statement))
     set_once = {
         self_attribute(node)
-        for name in ("prepare", "finish", "step")
+        for name in OF_TREES
         if (method := methods.get(name))
         for node in walk(method)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)

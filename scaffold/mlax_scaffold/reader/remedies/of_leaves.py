@@ -11,7 +11,9 @@ from mlax_scaffold.reader.read_names import bound_in
 from mlax_scaffold.reader.remedies.names import retitled
 from mlax_scaffold.reader.source import Source, dotted
 
-_OF_TREES = frozenset(("all", "flatten", "leaves", "map", "reduce", "structure"))
+OF_TREES = ("prepare", "step", "finish")
+"""The methods of a step that are called once for all weights."""
+_TREE_FUNCTIONS = frozenset(("all", "flatten", "leaves", "map", "reduce", "structure"))
 """Functions of `jax.tree`."""
 _TO_TREES = frozenset(("add", "map", "merge", "select", "where"))
 """Those whose result is a tree, and words."""
@@ -81,12 +83,14 @@ def _is_of_trees(function: ast.expr) -> bool:
     """Whether it is `jax.tree.map`, `jax.tree_util.tree_leaves`, `tree_dot` or the like."""
     owner, _, name = (dotted(function) or "").rpartition(".")
     of_trees = owner.rpartition(".")[2] == "tree"
-    return (of_trees and name in _OF_TREES) or name.startswith(("all_finite", "tree_"))
+    return (of_trees and name in _TREE_FUNCTIONS) or name.startswith(
+        ("all_finite", "tree_")
+    )
 
 
 def sets_once(method: ast.FunctionDef, module: ast.Module) -> bool:
     """Whether a method is called once for all weights."""
-    once = method.name in ("finish", "prepare", "step")
+    once = method.name in OF_TREES
     return once or (method.name == "update" and bool(mapped_over(method, module)))
 
 
