@@ -102,7 +102,8 @@ class Branches:
             self.source.report(
                 place,
                 f"self.{name} is declared, or a value that is no declaration",
-                "Write `... if condition else None`.",
+                "It may be None there, or a number that hyperparameters alone say; "
+                "an array is made where it is used.",
             )
             return
         arrays = {m.what for m in members} & set(Role)

@@ -21,6 +21,7 @@ from mlax_scaffold.model.resolved import Change, resolved
 from mlax_scaffold.reader.containers.declared import Form, declared_in, step_of
 from mlax_scaffold.reader.containers.given import changes_of
 from mlax_scaffold.reader.containers.resolving import resolve_class
+from mlax_scaffold.reader.containers.uses import is_array_or_number
 from mlax_scaffold.reader.makers import written_out
 from mlax_scaffold.reader.numbering import numbered
 from mlax_scaffold.reader.source import Source, indexed_attribute, self_attribute
@@ -80,6 +81,8 @@ def declarations(owner: type[Layer]) -> dict[str, Declared]:
                 found[name] = kinds[0]
             case Form.ROW if isinstance(kinds[0], type):
                 found[name] = Several(kinds[0])
+            case Form.TREE if is_array_or_number(declared):
+                found[name] = kinds[0]
             case Form.ROW | Form.TREE:
                 found[name] = Tree(tuple(declared.members))
     return found

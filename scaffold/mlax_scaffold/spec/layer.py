@@ -369,9 +369,11 @@ class Layer(Holder, Threads):
                 self._lists_[name] = value
             elif isinstance(value, Declaration) and not isinstance(known, Tree):
                 self._declared_[name] = value
+                self._derived_.pop(name, None)
             elif isinstance(value, Layer) and known is not None:
                 self._layers_[name] = value
-            elif not isinstance(known, str | type):
+            elif value is not None or not isinstance(known, str | type):
+                self._declared_.pop(name, None)
                 self._derived_[name] = value
         elif self._run_ is not None and name in self._trees_:
             self._replace_state_(name, (), value)

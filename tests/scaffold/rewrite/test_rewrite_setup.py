@@ -143,6 +143,38 @@ class Constant(Layer):
         x = self.MODES["b"](x * self.scale) + self.EPSILON
         return x if init is None else x + init
 '''
+LEARNED = '''
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Probability, Size, normal, state, trainable
+from specs.nn.pair import Inner
+
+
+class Learned(Layer):
+    """What is a weight, a state or a layer, or else a number or a function."""
+
+    features: Size
+    learned: bool = True
+    share: Probability = 0.25
+
+    def setup(self):
+        if self.learned:
+            self.scale = trainable(normal(), (self.features,))
+            self.last = Inner(self.features)
+        else:
+            self.scale = 1 - self.share
+            self.last = jnp.tanh
+        self.shift = self.features**-0.5
+        if self.learned:
+            self.shift = trainable(normal(), ())
+        self.count = 3.0 if not self.learned else state(normal(), ())
+
+    def _scaled(self, x):
+        return self.scale * x
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        return self.last(self._scaled(x) + self.shift) * self.count
+'''
 FALLING = '''
 import jax.numpy as jnp
 
@@ -282,6 +314,7 @@ SPECS = (
     SpecFile("specs/nn/flow.py", "nn", FLOW),
     SpecFile("specs/nn/partly.py", "nn", PARTLY),
     SpecFile("specs/nn/constant.py", "nn", CONSTANT),
+    SpecFile("specs/nn/learned.py", "nn", LEARNED),
     SpecFile("specs/nn/pair.py", "nn", PAIR),
     SpecFile("specs/nn/user.py", "nn", USER),
     SpecFile("specs/optim/kept.py", "optim", KEPT),
@@ -343,6 +376,26 @@ def test_what_a_branch_derives_is_none_in_others(
     assert (trees[2].table is None) == (kind == "a")
     y, _ = module.fwd(X, *trees)
     assert_matches(factor * X, y, jnp.float32)
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_an_array_is_a_number_where_another_branch_holds(
+    examples: Examples, learned: bool
+):
+    module = examples.module("nn", "learned")
+    trees = module.init(jax.random.key(0), 3, learned=learned)
+    y, _ = module.fwd(X, *trees)
+    trainables, state, _ = trees
+    if learned:
+        scaled = trainables.scale * X + trainables.shift
+        expected = 2 * (scaled * trainables.last.scale) * state.count
+    else:
+        assert jax.tree.leaves(trees[:2]) == []
+        expected = jnp.tanh(0.75 * X + 3**-0.5) * 3.0
+    assert_matches(expected, y, jnp.float32)
+    layer = examples.oracle("nn", "learned")(3, learned=learned)
+    layer.load(*trees[:2])
+    assert_matches(expected, layer(X), jnp.float32)
 
 
 def test_hyperparameters_are_static_whatever_setup_derives(examples: Examples):

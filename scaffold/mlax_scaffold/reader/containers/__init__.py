@@ -12,6 +12,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.changing import changed_parameters
 from mlax_scaffold.reader.containers import given
 from mlax_scaffold.reader.containers.declared import KindOf, declared_in
+from mlax_scaffold.reader.containers.otherwise import numbers_of
 from mlax_scaffold.reader.containers.resolving import resolve_class
 from mlax_scaffold.reader.containers.uses import holds_layers
 from mlax_scaffold.reader.imports import BASES, ImportReader
@@ -66,11 +67,12 @@ def resolved_source(
                 return entry_points(own.get(name) or own.get(kind.name) or known[-1])
         return {}
 
-    sliced = [change for node in classes for change in _sliced(node, kind_of)]
-    if sliced:
-        source = _rewritten(source, sliced)
-    tree = source.tree
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    for change_of in (numbers_of, _sliced):
+        made = [change for node in classes for change in change_of(node, kind_of)]
+        if made:
+            source = _rewritten(source, made)
+        tree = source.tree
+        classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     changing = [f.name for f in functions if any(True for _ in changed_parameters(f))]
     changes = [

@@ -65,7 +65,10 @@ class Declared:
         kinds = {m.what for m in found}
         nested = any(m.nested for m in found)
         if len(kinds) == 1 and not self.grows and not nested:
-            if all(map(_is_plain, self.values)) and all(not m.steps for m in found):
+            plain = all(map(_is_plain, self.values)) and not any(
+                m.steps or m.what is None for m in self.members
+            )
+            if plain:
                 return Form.PLAIN
             alone = len(self.values) == 1 and not self.conditions
             if alone and all(len(m.steps) == 1 for m in self.members):
@@ -85,6 +88,11 @@ def declared_in(setup: ast.FunctionDef, kind_of: KindOf) -> dict[str, Declared]:
     for _ in range(2):
         walk.body(setup.body, (), repeated=False)
     names = {n: d for n, d in walk.cells.items() if n.startswith("self.")}
+    for declared in names.values():
+        if any(not m.steps and m.what is not None for m in declared.members):
+            values = (v for v in declared.values if not is_none(v))
+            if not all(map(walk.members, values)):
+                declared.add([Member((), None)])
     return {name.removeprefix("self."): found for name, found in names.items()}
 
 

@@ -36,6 +36,16 @@ def is_optional_weight(declared: Declared) -> bool:
     return declared.form is Form.PLAIN and kinds == {"trainable"} and bool(absent)
 
 
+def is_array_or_number(declared: Declared) -> bool:
+    """Whether it is one array, or a number where that is not there."""
+    kinds = {getattr(m.what, "value", m.what) for m in declared.members} - {None}
+    return (
+        len(kinds) == 1
+        and kinds <= ARRAYS
+        and not any(m.steps for m in declared.members)
+    )
+
+
 def _has_layers(declared: Declared) -> bool:
     kinds = [m.what for m in declared.members if m.what is not None]
     return not all(getattr(k, "value", k) in ARRAYS for k in kinds)

@@ -1,0 +1,178 @@
+"""Arrays of `setup` that are a number where another branch holds: `self.eps = 0.0` instead of a weight.
+
+What is declared is there or not; so `self.eps` is read as `(self.eps if self.learned else 0.0)`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from mlax_scaffold.model.definition import Role
+from mlax_scaffold.model.resolved import Change
+from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.containers.declared import KindOf
+from mlax_scaffold.reader.source import dotted, is_none, self_attribute
+
+_OF_NUMBERS = frozenset(("abs", "float", "int", "len", "max", "min", "round", "sum"))
+"""What is called to compute a number of others."""
+_ARRAYS = frozenset((Role.TRAINABLE, Role.STATE))
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A value of an attribute, and the conditions that it is assigned under."""
+
+    value: ast.expr
+    conditions: tuple[ast.expr, ...]
+
+
+@dataclass
+class _Attribute:
+    declared: list[_Way] = field(default_factory=list)
+    numbers: list[_Way] = field(default_factory=list)
+    other: bool = False
+    """Whether it is assigned in a way that is none of these."""
+
+
+def numbers_of(node: ast.ClassDef, kind_of: KindOf) -> list[Change]:
+    """What to change in the text of a class, so that each array of it is declared, or is not there.
+
+    Args:
+        node: the class.
+        kind_of: what a call declares.
+    """
+    methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+    setup = next((m for m in methods if m.name == "setup"), None)
+    if setup is None:
+        return []
+    found: dict[str, _Attribute] = {}
+    _collect(setup.body, (), kind_of, found)
+    uses = [n for m in methods for n in ast.walk(m) if isinstance(n, ast.Attribute)]
+    changes: list[Change] = []
+    arrays = {name for name, attribute in found.items() if attribute.declared}
+    for name, attribute in found.items():
+        if not _is_chosen(attribute) or _reads(attribute.numbers[0].value, arrays):
+            continue
+        reads = [n for n in uses if self_attribute(n) == name and _is_load(n)]
+        stores = sum(self_attribute(n) == name and not _is_load(n) for n in uses)
+        within = {id(n) for n in ast.walk(setup)}
+        made = sum(1 for s in ast.walk(setup) if name in _assigned(s))
+        if stores != made or any(id(n) in within for n in reads):
+            continue
+        changes += [_change(way.value, "None") for way in attribute.numbers]
+        text = _read(name, attribute)
+        changes += [_change(read, text) for read in reads]
+    return changes
+
+
+def _collect(
+    body: Sequence[ast.stmt],
+    conditions: tuple[ast.expr, ...],
+    kind_of: KindOf,
+    found: dict[str, _Attribute],
+) -> None:
+    for statement in body:
+        match statement:
+            case (
+                ast.Assign(targets=[target], value=value)
+                | ast.AnnAssign(target=target, value=ast.expr() as value)
+            ) if name := self_attribute(target):
+                attribute = found.setdefault(name, _Attribute())
+                for way in _ways(value, conditions):
+                    _add(attribute, way, kind_of)
+            case ast.If(test=test, body=then, orelse=otherwise):
+                _collect(then, (*conditions, test), kind_of, found)
+                contrary = ast.UnaryOp(ast.Not(), test)
+                _collect(otherwise, (*conditions, contrary), kind_of, found)
+            case _:
+                for inner in ast.walk(statement):
+                    for name in _assigned(inner):
+                        found.setdefault(name, _Attribute()).other = True
+
+
+def _ways(value: ast.expr, conditions: tuple[ast.expr, ...]) -> Iterator[_Way]:
+    if isinstance(value, ast.IfExp):
+        yield from _ways(value.body, (*conditions, value.test))
+        contrary = ast.UnaryOp(ast.Not(), value.test)
+        yield from _ways(value.orelse, (*conditions, contrary))
+    else:
+        yield _Way(value, conditions)
+
+
+def _add(attribute: _Attribute, way: _Way, kind_of: KindOf) -> None:
+    kind = kind_of(way.value) if isinstance(way.value, ast.Call) else None
+    known = all(map(_of_hyperparameters, way.conditions))
+    if kind in _ARRAYS:
+        attribute.declared.append(way)
+        attribute.other |= not known
+    elif kind is None and known and _of_hyperparameters(way.value):
+        if not is_none(way.value):
+            attribute.numbers.append(way)
+    else:
+        attribute.other = True
+
+
+def _is_chosen(attribute: _Attribute) -> bool:
+    """Whether it is an array in one case, and a number in all that are left."""
+    one = len(attribute.declared) == len(attribute.numbers) == 1
+    chosen = any(w.conditions for w in (*attribute.declared, *attribute.numbers))
+    return one and chosen and not attribute.other
+
+
+def _read(name: str, attribute: _Attribute) -> str:
+    """What its value is, whichever case it is."""
+    [array], [number] = attribute.declared, attribute.numbers
+    if array.conditions:
+        test, one, other = array.conditions, f"self.{name}", unparsed(number.value)
+    else:
+        test, one, other = number.conditions, unparsed(number.value), f"self.{name}"
+    both = test[0] if len(test) == 1 else ast.BoolOp(ast.And(), [*test])
+    return f"({one} if {unparsed(both)} else {other})"
+
+
+def _reads(node: ast.expr, names: Collection[str]) -> bool:
+    return any(
+        isinstance(n, ast.expr) and self_attribute(n) in names for n in ast.walk(node)
+    )
+
+
+def _of_hyperparameters(node: ast.expr) -> bool:
+    """Whether something says the same wherever it is read: of attributes, literals, and arithmetic."""
+    called = {id(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+    for part in ast.walk(node):
+        match part:
+            case ast.Call(func=function):
+                path = dotted(function) or ""
+                if path not in _OF_NUMBERS and not path.startswith("math."):
+                    return False
+            case ast.Name(id=name):
+                if name not in ("self", "math") and id(part) not in called:
+                    return False
+            case (
+                ast.List() | ast.Dict() | ast.Set() | ast.Lambda() | ast.comprehension()
+            ):
+                return False
+    return True
+
+
+def _assigned(node: ast.AST) -> list[str]:
+    """The attributes of self that a statement assigns to."""
+    targets: list[ast.expr] = []
+    match node:
+        case ast.Assign(targets=several):
+            targets = several
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            targets = [target]
+    parts = [n for t in targets for n in ast.walk(t) if isinstance(n, ast.Attribute)]
+    return [name for p in parts if not _is_load(p) and (name := self_attribute(p))]
+
+
+def _is_load(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _change(node: ast.expr, text: str) -> Change:
+    end = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return (node.lineno, node.col_offset), end, text
