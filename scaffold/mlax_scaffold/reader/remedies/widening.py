@@ -203,11 +203,18 @@ def _is_property(function: ast.AST) -> bool:
     return [dotted(d) for d in given] == ["property"]
 
 
+def _is_exact(argument: ast.arg) -> bool:
+    """Whether it is an array of integers or booleans, as its type says."""
+    kind = argument.annotation
+    return isinstance(kind, ast.Subscript) and dotted(kind.value) in ("Bool", "Int")
+
+
 def _shaped(
     source: Source, operand: ast.expr, function: ast.FunctionDef
 ) -> Iterator[str]:
     """That of `x` where an array is made in the shape `x.shape`."""
-    given = {a.arg for a in function.args.args} - exact_arguments(source.tree, function)
+    given = {a.arg for a in function.args.args if not _is_exact(a)}
+    given -= exact_arguments(source.tree, function)
     for node in ast.walk(operand):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr="shape") if name in given:
