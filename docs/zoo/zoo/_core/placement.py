@@ -235,9 +235,7 @@ def _created(
     return _made(initializer, shape, jnp.dtype(dtype), sharding)
 
 
-def _initial(
-    initializer: Initializer, shape: tuple[int, ...], dtype: Any
-) -> jax.Array:
+def _initial(initializer: Initializer, shape: tuple[int, ...], dtype: Any) -> jax.Array:
     """What an initializer makes. One that draws has the same key always: a state is made of weights alone."""
     plain = initializer in (jax.nn.initializers.zeros, jax.nn.initializers.ones)
     return initializer(None if plain else jax.random.key(0), shape, dtype)
