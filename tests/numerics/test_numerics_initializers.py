@@ -12,6 +12,7 @@ from numerics_arrays import reference
 
 import mlax
 from mlax import initializers, nn
+from mlax._core import placement
 from mlax_scaffold.spec import initializers as words
 
 DTYPES = ("float16", "bfloat16", "float32", "float64")
@@ -258,3 +259,12 @@ wrong: Any = initializers
 def test_what_does_not_fit_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_states_of_optimizers_may_begin_with_what_is_drawn():
+    drawn, weight = initializers.normal(), jnp.ones((2, 3))
+    moment = placement.create_moment(drawn, (3, 1), None, weight)
+    once = placement.create_state(drawn, (3, 1), weight.dtype, {"weight": weight})
+    expected = drawn(jax.random.key(0), (3, 1), weight.dtype)
+    np.testing.assert_array_equal(moment, expected)
+    np.testing.assert_array_equal(once, expected)

@@ -154,6 +154,8 @@ class Definition:
     """Floating dtypes that its code names, itself or in what stands beside it."""
     own_dtypes: tuple[str, ...] = ()
     """Those of them that it may compute in: of the library's own, none."""
+    widens_calls_alone: bool = False
+    """Whether single precision is named by none but calls of jax's functions that `widened` makes."""
     complex_numbers: bool = False
     """Whether it computes with complex numbers, itself or in what stands beside it."""
     smooth_at: tuple[SmoothAt, ...] = ()

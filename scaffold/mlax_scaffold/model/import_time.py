@@ -89,12 +89,8 @@ _CONSTANTS = frozenset(
     + [f"jax.numpy.{name}" for name in ("e", "euler_gamma", "inf", "nan", "pi")]
 )
 _OF_NESTED = ("numpy.array", "numpy.asarray")
-_ARRAYS = frozenset(
-    [
-        *_OF_NESTED,
-        *(f"numpy.{name}" for name in ("arange", "eye", "linspace", "ones", "zeros")),
-    ]
-)
+_OF_SIZES = ("arange", "eye", "linspace", "ones", "zeros")
+_ARRAYS = frozenset([*_OF_NESTED, *(f"numpy.{name}" for name in _OF_SIZES)])
 """Functions of NumPy whose arrays may be constants."""
 
 MAX_ELEMENTS = 2**16
@@ -174,6 +170,8 @@ def check_constant(
         case ast.Lambda(args=given):
             # Its body is code of the module like that of a function: no import runs it.
             items = filter(None, (*given.defaults, *given.kw_defaults))
+        case ast.Attribute(value=ast.Call() as array, attr="T"):
+            items = [array]
         case ast.Call(func=made) if (
             meaning(made, meanings) in _ARRAYS or unparsed(made) in tuples
         ):

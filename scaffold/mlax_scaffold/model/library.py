@@ -250,8 +250,13 @@ class Library:
 
     def refuses_half(self, definition: Definition) -> bool:
         """Whether half precision has not what it computes with, and its code casts nothing to what has."""
-        wide = {"float32", "float64"} & set(self.own_dtypes(definition))
-        return self.has_complex(definition) and not wide
+        return self.has_complex(definition) and not self._casts(definition)
+
+    def _casts(self, definition: Definition) -> bool:
+        """Whether its code, or that of what it is built on, casts to a dtype that has complex numbers."""
+        wide = {"float32", "float64"} & set(definition.own_dtypes)
+        own = bool(wide) and not definition.widens_calls_alone
+        return own or any(self._casts(self[r]) for r in self.references(definition))
 
     def has_complex(self, definition: Definition) -> bool:
         """Whether it, or a function it is built on, computes with complex numbers."""

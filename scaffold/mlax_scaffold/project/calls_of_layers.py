@@ -98,21 +98,28 @@ def with_sequences(
 def by_names(
     library: Library, traced: Definition, failure: Failure
 ) -> list[Diagnostic]:
-    """What to write where the names of arguments tell that they stand in another order; nothing else."""
+    """What to write where the names of arguments tell that they stand in another order; nothing else.
+
+    The call may stand in another layer of the file, which the traced one is built on.
+    """
     refused = _OF_ONE.search(failure.message)
-    layers = _layers(library, traced)
-    if not failure.default or refused is None or refused["layer"] not in layers:
+    if not failure.default or refused is None:
         return []
     source = Source(traced.source, traced.text)
     name = refused["layer"]
-    fields = [h.name for h in layers[name].hyperparameters]
-    for call, fix in in_named_order(source, traced.name, name, fields):
-        source.report(
-            call,
-            f"`{name}` takes {', '.join(fields[: len(call.args)])} in this order",
-            failure.message.strip().split("\n")[0],
-            fix=fix,
-        )
+    others = (d for d in library if d.source == traced.source and d != traced)
+    for maker in (traced, *others):
+        layer = _layers(library, maker).get(name)
+        if layer is None:
+            continue
+        fields = [h.name for h in layer.hyperparameters]
+        for call, fix in in_named_order(source, maker.name, name, fields):
+            source.report(
+                call,
+                f"`{name}` takes {', '.join(fields[: len(call.args)])} in this order",
+                failure.message.strip().split("\n")[0],
+                fix=fix,
+            )
     return source.diagnostics
 
 

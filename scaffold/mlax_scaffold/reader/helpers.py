@@ -29,7 +29,7 @@ from mlax_scaffold.reader.derivatives import (
 )
 from mlax_scaffold.reader.imports import is_taken
 from mlax_scaffold.reader.methods import docstring, names_of
-from mlax_scaffold.reader.named_dtypes import named_dtypes
+from mlax_scaffold.reader.named_dtypes import named_dtypes, widens_calls_alone
 from mlax_scaffold.reader.plain_types import plain_type
 from mlax_scaffold.reader.remedies.aliases import is_type, spelled_out
 from mlax_scaffold.reader.remedies.bodies import one_by_one
@@ -247,6 +247,7 @@ class HelperReader:
             "complex_numbers": makes_complex(trees, meanings),
             "stops_gradients": stops_gradients(trees, meanings),
             "named_dtypes": named_dtypes(trees, meanings),
+            "widens_calls_alone": widens_calls_alone(trees, meanings),
         }
 
     def check_changes(self, tree: ast.AST) -> None:

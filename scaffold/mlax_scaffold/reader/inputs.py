@@ -17,12 +17,13 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.axes import parts_of, type_of
 from mlax_scaffold.reader.checks.defaults import check_defaults, check_none
 from mlax_scaffold.reader.checks.sequences import PASSED
-from mlax_scaffold.reader.remedies.classes import (
-    as_field,
-    of_training,
-)
 from mlax_scaffold.reader.remedies.modes import told
 from mlax_scaffold.reader.remedies.names import renamed
+from mlax_scaffold.reader.remedies.number_inputs import (
+    as_field,
+    as_number,
+    of_training,
+)
 from mlax_scaffold.reader.remedies.numbers_instead import number_of
 from mlax_scaffold.reader.remedies.signatures import (
     as_tuple,
@@ -224,7 +225,7 @@ def entry_inputs(
             arg,
             f"the input `{arg.arg}` needs the type of an array",
             hint,
-            fix=typed(source, method, arg, default),
+            fix=as_number(source, arg, default) or typed(source, method, arg, default),
         )
     taken = [*method.args.posonlyargs, *method.args.args]
     # That self is missing is told elsewhere.

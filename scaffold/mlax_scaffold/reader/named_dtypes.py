@@ -13,6 +13,8 @@ _DECLARING = ("moment", "state", "trainable")
 """What these are given is a dtype that something is kept in, and not computed in."""
 _WIDENED = "._core.precision.widened"
 """The word that computes in float32."""
+_IN_CALLS = "in calls"
+"""In the place of float32 where one function of jax computes in it."""
 
 
 def named_dtypes(
@@ -22,9 +24,22 @@ def named_dtypes(
 
     So is that of a state which is read as it is stored: `self.stored.mean` of `state(zeros, (), float32)`.
     """
+    found = _found(nodes, meanings)
+    return tuple(sorted({"float32" if n == _IN_CALLS else n for n in found}))
+
+
+def _found(nodes: Iterable[ast.AST], meanings: Mapping[str, str]) -> set[str]:
     nodes = list(nodes)
     found = {name for node in nodes for name in _named(node, meanings)}
-    return tuple(sorted(found | {*_of_stored(nodes, meanings)}))
+    return found | {*_of_stored(nodes, meanings)}
+
+
+def widens_calls_alone(nodes: Iterable[ast.AST], meanings: Mapping[str, str]) -> bool:
+    """Whether nothing names a dtype but `widened(jnp.linalg.inv)`, which gives back the dtype of its input.
+
+    What `widened` makes of a function of one's own may be all that is computed.
+    """
+    return _found(nodes, meanings) == {_IN_CALLS}
 
 
 def _of_stored(nodes: Iterable[ast.AST], meanings: Mapping[str, str]) -> Iterator[str]:
@@ -56,6 +71,11 @@ def _named(node: ast.AST, meanings: Mapping[str, str]) -> Iterator[str]:
                 yield name
             if f"{module}.{name}" == _WIDENED:
                 yield "float32"
+            return
+        case ast.Call(func=word, args=[function]) if meaning(
+            word, meanings
+        ) == _WIDENED and (meaning(function, meanings) or "").startswith("jax."):
+            yield _IN_CALLS
             return
         case ast.Call(func=ast.Attribute(attr="astype"), args=[ast.Constant(value)]):
             yield from [value] if value in _DTYPES else []

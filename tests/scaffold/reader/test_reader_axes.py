@@ -465,6 +465,15 @@ def test_an_axis_may_be_computed_of_hyperparameters():
     assert type_of(source, function, "x") == 'Float["batch 5+classes groups*2"]'
 
 
+def test_a_mask_that_is_added_is_floating_also_where_it_may_be_made():
+    added = (
+        "y = self.tokens(x).reshape(2, -1)\n{}return jax.nn.softmax(y + mask, axis=-1)"
+    )
+    made = "if mask is None:\n    mask = jnp.full((2, 2), -jnp.inf)\n"
+    for before in ("", made):
+        assert guessed(added.format(before), "x", "mask")[1] == 'Float["..."]'
+
+
 def test_a_mask_that_is_cast_is_true_or_false():
     body = '"""mask: (b, t)"""\nm = mask.astype(x.dtype)\nreturn x * m + (1 - m)'
     assert guessed(body, "x", "mask")[1] == 'Bool["b t"]'

@@ -20,6 +20,10 @@ def in_single(y):
     return jnp.exp(y.astype(jnp.float32)).astype(y.dtype)
 
 
+def spectrum(y):
+    return jnp.abs(jnp.fft.fft(y))
+
+
 def made(shape, dtype=jnp.float32):
     return jnp.ones(shape, dtype)
 
@@ -106,3 +110,16 @@ def test_that_of_a_state_is_where_it_is_read_as_it_is_stored():
 def test_complex_numbers_take_half_precision_that_is_cast(cast):
     library = library_of(f"jnp.fft.fft(x{cast}).real.astype(x.dtype)")
     assert library.refuses_half(library[Reference("nn", "Wide")]) == (not cast)
+
+
+@pytest.mark.parametrize(
+    ("value", "refused"),
+    [
+        ("widened(jnp.linalg.inv)(jnp.fft.fft(x).real.astype(x.dtype))", True),
+        ("widened(spectrum)(x)", False),
+        ("widened(jnp.linalg.inv)(x) + spectrum(x.astype(jnp.float32))", False),
+    ],
+)
+def test_complex_numbers_take_none_where_another_call_alone_is_widened(value, refused):
+    library = library_of(value)
+    assert library.refuses_half(library[Reference("nn", "Wide")]) == refused

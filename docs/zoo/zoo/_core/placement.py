@@ -51,7 +51,7 @@ def create_moment(
     if sharding := _sharding(param):
         place = moment_sharding(sharding, param.shape, shape)
         return _created(initializer, shape, chosen, place)
-    return _alike(initializer(None, shape, chosen), param)
+    return _alike(_initial(initializer, shape, chosen), param)
 
 
 def create_state(
@@ -64,7 +64,7 @@ def create_state(
     shape, chosen = tuple(shape), jnp.result_type(float) if dtype is None else dtype
     if sharding := _all_devices(trainables):
         return _created(initializer, shape, chosen, sharding)
-    return _tied(initializer(None, shape, chosen), trainables)
+    return _tied(_initial(initializer, shape, chosen), trainables)
 
 
 def create_count(trainables: Any) -> jax.Array:
@@ -222,7 +222,7 @@ def _is_explicit(sharding: Sharding) -> bool:
 def _made(
     initializer: Initializer, shape: tuple[int, ...], dtype: Any, sharding: Sharding
 ) -> jax.Array:
-    value = initializer(None, shape, dtype)
+    value = _initial(initializer, shape, dtype)
     if _is_explicit(sharding):
         return jax.sharding.reshard(value, sharding)
     return lax.with_sharding_constraint(value, sharding)
@@ -233,6 +233,12 @@ def _created(
 ) -> jax.Array:
     """An array that each device creates its own part of."""
     return _made(initializer, shape, jnp.dtype(dtype), sharding)
+
+
+def _initial(initializer: Initializer, shape: tuple[int, ...], dtype: Any) -> jax.Array:
+    """What an initializer makes. One that draws has the same key always: a state is made of weights alone."""
+    plain = initializer in (jax.nn.initializers.zeros, jax.nn.initializers.ones)
+    return initializer(None if plain else jax.random.key(0), shape, dtype)
 
 
 def _alike(moment: jax.Array, param: Any) -> jax.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 
 from mlax_scaffold.reader.axes.known import Known
@@ -34,3 +35,15 @@ def other_end(
     if alias is None:
         return None
     return Alias(alias.known, False, alias.extra if extra is None else extra, last)
+
+
+def given_or_made(statement: ast.stmt, names: Names) -> Names:
+    """What a name stands for that a branch binds where it is None: the input that it else is."""
+    match statement:
+        case ast.If(
+            test=ast.Compare(
+                left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(None)]
+            )
+        ) if name in names:
+            return {name: names[name]}
+    return {}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mlax_scaffold.reader.axes import operations, scanned
-from mlax_scaffold.reader.axes.aliases import Alias, Names, other_end
+from mlax_scaffold.reader.axes.aliases import Alias, Names, given_or_made, other_end
 from mlax_scaffold.reader.axes.calls import base_of, matched, parameters, splits_last
 from mlax_scaffold.reader.axes.described import describe
 from mlax_scaffold.reader.axes.known import Known
@@ -76,15 +76,15 @@ class Evidence:
         match statement:
             case ast.Assign(targets=[target], value=value):
                 self._bind(target, value)
-            case ast.AugAssign(target=ast.Name(id=name)):
-                pass
             case _:
                 if isinstance(statement, ast.For):
                     self._beside_members(statement.iter)
                     over = statement.target, statement.iter
                     self.places |= bound_by(*over, self.places)
+                given = given_or_made(statement, self.names)
                 for name in ("body", "orelse"):
                     self._body(getattr(statement, name, []))
+                self.names |= given
 
     def _inside(self, hidden: Iterable[ast.arg], body: Iterable[ast.stmt]) -> None:
         """A function in the method, whose parameters are others."""

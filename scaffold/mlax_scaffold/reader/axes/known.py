@@ -16,6 +16,8 @@ _NAMES = {
 }
 """What axes are called that nothing gives a name, by their number."""
 
+_ADDED = ("bias", "biases", "mask", "masks")
+"""Ends of names of what is added to logits, whose last axis is no size of features."""
 _LAST = ("features", "channels", "dim", "model", "size", "width")
 """Ends of the names of fields that are the size of a last axis."""
 
@@ -157,6 +159,9 @@ class Known:
             text = self._of_other(*self.like, fields)
             if not self.told or (text != "..." and len(text.split()) >= self.least):
                 return text
+        unknown = not self.axes and self.exact is None
+        if unknown and self.kind == "Float" and self.name.endswith(_ADDED):
+            return "..."
         back = max(self.rear, *(-axis for axis in (*self.axes, *self.names)), 0)
         count = self._count(back)
         if count is not None:

@@ -16,6 +16,7 @@ from mlax_scaffold.reader.checks.exactness import qualified
 from mlax_scaffold.reader.checks.keys import check_keys
 from mlax_scaffold.reader.checks.uses import UseChecker
 from mlax_scaffold.reader.checks.widening import NARROW, word_of
+from mlax_scaffold.reader.remedies.made_constants import by_function, by_numpy
 from mlax_scaffold.reader.remedies.names import word as import_of
 from mlax_scaffold.reader.remedies.numbers_of_math import by_math
 from mlax_scaffold.reader.remedies.tables import written_down
@@ -74,6 +75,8 @@ def check_constant(
             reason = f"`{node.id}` is not defined above"
         fix = written_down(source, value, imports)
         fix = fix or by_math(source, value, imports, import_time.check_constant)
+        fix = fix or by_numpy(source, value, imports, import_time.check_constant)
+        fix = fix or by_function(source, name, value, imports)
         source.report(node, f"the constant `{name}`: {reason}", _CONSTANTS, fix=fix)
         return False
     return True

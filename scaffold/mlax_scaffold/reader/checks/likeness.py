@@ -14,7 +14,7 @@ from mlax_scaffold.reader.checks.number_arguments import (
     number_arguments,
     numpy_arguments,
 )
-from mlax_scaffold.reader.source import dotted, self_attribute
+from mlax_scaffold.reader.source import class_of, dotted, self_attribute
 
 FLOATING = ("Float", "Real")
 """Words of arrays that a body may compute in the dtype of."""
@@ -82,7 +82,7 @@ def like_of(
 
     Of a method that is given inputs it is the first floating one; of any other function the array
     whose shape is asked for, else the first one that is used as an array; and of a method that
-    is given none, a weight.
+    is given none, a weight, or what a layer gives.
     """
     given = (*method.args.posonlyargs, *method.args.args)
     floating = floating_of(tree, given)
@@ -91,9 +91,11 @@ def like_of(
     names = [a.arg for a in given]
     if names == UPDATED:
         return UPDATED[1]
-    if "dtype" in names or method.name == "forward":
+    if "dtype" in names:
         return None
     plain = {a.arg for a in given if a.annotation is None} - {"self", "key", "rng"}
+    if plain and method.name == "forward":
+        return None
     if plain:
         arrays = [*_shaped(call), *_arrays(method, imports)]
         other = _rebound(method, call) | arguments_without_dtype(tree, method)
@@ -104,7 +106,58 @@ def like_of(
     weights = {self_attribute(n) for n in read} & {
         name for name, what in attributes.items() if what == "trainable"
     }
-    return f"self.{min(filter(None, weights))}" if any(weights) else None
+    owner = class_of(tree, method)
+    weights = {*filter(None, weights)} - (_declared(owner) - single_arrays(owner))
+    if weights:
+        return f"self.{min(weights)}"
+    return given_by_layer(tree, method, call)
+
+
+def single_arrays(owner: ast.ClassDef | None) -> set[str]:
+    """What a class declares as one weight or state each, and not as a container of several."""
+    return {
+        name
+        for name, value in _declarations(owner)
+        if isinstance(value, ast.Call) and dotted(value.func) in ("trainable", "state")
+    }
+
+
+def _declared(owner: ast.ClassDef | None) -> set[str]:
+    return {name for name, _ in _declarations(owner)}
+
+
+def _declarations(owner: ast.ClassDef | None) -> Iterator[tuple[str, ast.expr]]:
+    for node in walk(owner) if owner else ():
+        match node:
+            case ast.Assign(targets=[target], value=value):
+                name = self_attribute(target)
+                if name is not None:
+                    yield name, value.body if isinstance(value, ast.IfExp) else value
+
+
+def given_by_layer(
+    tree: ast.Module, method: ast.FunctionDef, before: ast.AST | None = None
+) -> str | None:
+    """The first name that is bound once to what a layer gives, `h = self.embed(tokens)`, before a node."""
+    layers = {
+        name
+        for name, value in _declarations(class_of(tree, method))
+        if isinstance(value, ast.Call)
+        and (dotted(value.func) or "").rpartition(".")[2][:1].isupper()
+    }
+    for statement in method.body:
+        if before is not None and any(node is before for node in walk(statement)):
+            return None
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=layer)):
+                if self_attribute(layer) in layers and _times_bound(method, name) == 1:
+                    return name
+    return None
+
+
+def _times_bound(method: ast.FunctionDef, name: str) -> int:
+    names = (n for n in walk(method) if isinstance(n, ast.Name) and n.id == name)
+    return sum(isinstance(n.ctx, ast.Store) for n in names)
 
 
 def array_given(

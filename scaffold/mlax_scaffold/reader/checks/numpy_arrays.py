@@ -16,6 +16,7 @@ from mlax_scaffold.reader.checks.likeness import (
     arguments_without_dtype,
     exact_arguments,
     floating_of,
+    given_by_layer,
 )
 from mlax_scaffold.reader.checks.number_arguments import number_arguments
 from mlax_scaffold.reader.remedies.names import of_jax
@@ -146,7 +147,8 @@ def computed_dtype(source: Source, method: ast.FunctionDef) -> str | None:
     if floating is not None:
         return f"{floating}.dtype"
     if any(argument.annotation is not None for argument in given):
-        return None
+        own = next(_weights(source, method), given_by_layer(source.tree, method))
+        return own and f"{own}.dtype"
     known = Evidence(Scope(source.tree)).of(method)
     operands = {
         side.id

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from mlax_scaffold.errors import Edit, Fix, Needed
+from mlax_scaffold.errors import Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.bindings import choices_in, is_elif
-from mlax_scaffold.reader.remedies.modes import TRAINS, mode
 from mlax_scaffold.reader.remedies.names import SPEC, of_module, uses_of_self
 from mlax_scaffold.reader.remedies.types_of_defaults import of_items
-from mlax_scaffold.reader.source import Source, class_of, dotted
+from mlax_scaffold.reader.source import Source, dotted
 
 CALLED = {
     "forward": ("__call__", "call", "apply", "foward", "forwards", "fwd"),
@@ -182,132 +181,6 @@ def _last_choice(source: Source, chain: ast.If) -> Fix | None:
         return None
     place = source.replace(source.start(branch), source.end(branch.test), "else")
     return Fix((place,))
-
-
-def of_training(
-    source: Source, method: ast.FunctionDef, argument: ast.arg
-) -> Fix | None:
-    """A method that reads `self.training`, in the place of a parameter that tells it."""
-    name = argument.arg
-    if name not in TRAINS:
-        return None
-    return _read(
-        source, method, argument, lambda node: mode(source, method, node, name)
-    )
-
-
-def as_field(
-    source: Source,
-    method: ast.FunctionDef,
-    argument: ast.arg,
-    default: ast.expr | None,
-) -> Fix | None:
-    """A parameter that is a flag, a number or a text as a field, `with_map: bool = False`."""
-    name = argument.arg
-    match default:
-        case ast.Constant(value=bool() | int() | float() | str() as value):
-            kind = type(value).__name__
-        case ast.Constant(value=None) if argument.annotation is not None:
-            kind = _or_none(argument.annotation)
-        case ast.Constant(value=None) if number := _in_place(source, method, name):
-            kind = number
-        case _:
-            return None
-    plain = argument.annotation is None or unparsed(argument.annotation) == kind
-    plain = plain or kind.endswith(" | None")
-    owner = class_of(source.tree, method)
-    if owner is None:
-        return None
-    fields = [n for n in owner.body if isinstance(n, ast.AnnAssign)]
-    named = {unparsed(f.target) for f in fields}
-    named |= {n.attr for n in ast.walk(owner) if isinstance(n, ast.Attribute)}
-    named |= {f.name for f in owner.body if isinstance(f, ast.FunctionDef)}
-    # A method of that name keeps it.
-    name += "_" if name in named else ""
-    read = _read(
-        source, method, argument, lambda node: source.edit(node, f"self.{name}")
-    )
-    if not plain or name in named or read is None or not fields:
-        return None
-    end = fields[-1].end_lineno or fields[-1].lineno
-    text = f"    {name}: {kind} = {source.text_of(default)}\n"
-    return Fix((*read.edits, source.replace((end + 1, 1), (end + 1, 1), text)))
-
-
-_NUMBERS = ("bool", "float", "int", "str", "Positive", "NonNegative", "Probability")
-
-
-def _in_place(source: Source, method: ast.FunctionDef, name: str) -> str:
-    """The type of what is only read as `scale or self.scale`: no array is asked whether it is true.
-
-    It is that of what stands there in its place; empty where this is no number, and no text.
-    """
-    owner = class_of(source.tree, method)
-    fields = [n for n in owner.body if isinstance(n, ast.AnnAssign)] if owner else []
-    types = {f"self.{unparsed(f.target)}": unparsed(f.annotation) for f in fields}
-    kinds = set()
-    asked = 0
-    for node in ast.walk(method):
-        match node:
-            case ast.BoolOp(op=ast.Or(), values=[ast.Name(id=first), other]) if (
-                first == name
-            ):
-                asked += 1
-                known = isinstance(other, ast.Constant)
-                kinds.add(
-                    type(other.value).__name__ if known else types.get(unparsed(other))
-                )
-    reads = [n for n in ast.walk(method) if isinstance(n, ast.Name) and n.id == name]
-    if len(kinds) > 1 and kinds <= {*_NUMBERS} - {"bool", "str"}:
-        kinds = {"float"}
-    kind = kinds.pop() if len(kinds) == 1 and len(reads) == asked else None
-    return f"{kind} | None" if kind in _NUMBERS else ""
-
-
-def _or_none(annotation: ast.expr) -> str:
-    """A number, a flag or a text that may be None, as the type of a field; empty for anything else."""
-    match annotation:
-        case ast.BinOp(left=ast.Name(id=kind), op=ast.BitOr(), right=right) if (
-            isinstance(right, ast.Constant) and right.value is None
-        ):
-            pass
-        case ast.Subscript(value=owner, slice=ast.Name(id=kind)) if (
-            unparsed(owner).rpartition(".")[2] == "Optional"
-        ):
-            pass
-        case _:
-            return ""
-    return f"{kind} | None" if kind in ("bool", "float", "int", "str") else ""
-
-
-def _read(
-    source: Source,
-    method: ast.FunctionDef,
-    argument: ast.arg,
-    told: Callable[[ast.Name], Edit],
-) -> Fix | None:
-    """A method without a parameter, in whose place something else is read."""
-    parameters = [*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs]
-    at = parameters.index(argument)
-    first_keyword = (
-        bool(method.args.kwonlyargs) and argument is (method.args.kwonlyargs[0])
-    )
-    if at == 0 or first_keyword:
-        return None
-    defaults = dict(zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True))
-    plain = [*method.args.posonlyargs, *method.args.args]
-    given = list(method.args.defaults)
-    defaults |= dict(zip(plain[len(plain) - len(given) :], given, strict=True))
-    last = defaults.get(argument) or argument
-    previous = parameters[at - 1]
-    previous = defaults.get(previous) or previous.annotation or previous
-    edits = [source.replace(source.end(previous), source.end(last), "")]
-    for node in ast.walk(method):
-        if isinstance(node, ast.Name) and node.id == argument.arg:
-            if not isinstance(node.ctx, ast.Load):
-                return None
-            edits.append(told(node))
-    return Fix(tuple(edits))
 
 
 def typed(source: Source, statement: ast.stmt) -> Fix | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.errors import Edit, Fix
@@ -36,6 +36,8 @@ class _Handed:
     state: ast.arg
     first: Items
     last: Items
+    taken_apart: tuple[ast.stmt, ...] = ()
+    """Where a step takes the state apart: `m, v = state`."""
 
 
 def with_moments(source: Source, node: ast.ClassDef) -> Fix | None:
@@ -43,7 +45,7 @@ def with_moments(source: Source, node: ast.ClassDef) -> Fix | None:
 
     None for a class of another form, and for one whose state is read in other ways.
     """
-    found = _handed(node)
+    found = _handed(source, node)
     if found is None:
         return None
     reads = {node: _free(name) for node, name in _reads(found)}
@@ -62,7 +64,7 @@ def with_moments(source: Source, node: ast.ClassDef) -> Fix | None:
     made = [
         s for s in found.update.body if isinstance(new, ast.Name) and _binds(s, new.id)
     ]
-    apart = {n for s in (returned, *made) for n in walk(s)}
+    apart = {n for s in (returned, *made, *found.taken_apart) for n in walk(s)}
     held = [*found.first.values()]
     gone = [
         s for s in found.begin.body if isinstance(s, ast.Assign) and s.value in held
@@ -71,6 +73,7 @@ def with_moments(source: Source, node: ast.ClassDef) -> Fix | None:
         *(removed(source, s) for s in gone),
         _lines(source, found.begin.body[-1], begun),
         *(source.edit(n, f"self.{m}") for n, m in reads.items() if n not in apart),
+        *(_apart(source, found, s) for s in found.taken_apart),
         *(removed(source, s) for s in made),
         _lines(source, returned, _ending(source, found, reads)),
         _without(source, found.update.args.args, found.state),
@@ -79,6 +82,32 @@ def with_moments(source: Source, node: ast.ClassDef) -> Fix | None:
         edits.append(_named(source, found.update, "step"))
     edits += _without_class(source, found)
     return Fix(tuple(edits))
+
+
+def _apart(source: Source, found: _Handed, statement: ast.stmt) -> Edit:
+    """`m, v = self.m, self.v` of the names that are bound again; of others the moments are read."""
+    again = [
+        (name, part)
+        for name, part in _parts(found, statement)
+        if not _is_bound_once(found.update, name)
+    ]
+    if not again:
+        return removed(source, statement)
+    names, parts = zip(*again, strict=True)
+    values = ", ".join(f"self.{part}" for part in parts)
+    return source.edit(statement, f"{', '.join(names)} = {values}")
+
+
+def _parts(found: _Handed, statement: ast.stmt) -> Iterator[tuple[str, str]]:
+    """The names in `m, v = state`, and which part of the state each stands for."""
+    names = _taken_apart(statement, found.state.arg)
+    return zip(names, found.first, strict=True)
+
+
+def _is_bound_once(method: ast.FunctionDef, name: str) -> bool:
+    names = [n for n in walk(method) if isinstance(n, ast.Name) and n.id == name]
+    given = any(isinstance(n, ast.arg) and n.arg == name for n in walk(method))
+    return not given and sum(isinstance(n.ctx, ast.Store) for n in names) == 1
 
 
 def _free(name: str) -> str:
@@ -126,7 +155,7 @@ def _reads_another(value: ast.expr, name: str, reads: Mapping[ast.expr, str]) ->
     return any(reads.get(n, name) != name for n in walk(value))  # type: ignore[arg-type]
 
 
-def _handed(node: ast.ClassDef) -> _Handed | None:
+def _handed(source: Source, node: ast.ClassDef) -> _Handed | None:
     methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
     begin = next((methods[n] for n in _BEGINS if n in methods), None)
     update = methods.get("update") or methods.get("step")
@@ -138,21 +167,28 @@ def _handed(node: ast.ClassDef) -> _Handed | None:
     returns = [n for m in (begin, update) for n in _own_returns(m)]
     if state is None or {*returns} != {*ends}:
         return None
-    first = _items(ends[0].value) if isinstance(ends[0], ast.Return) else None  # type: ignore[arg-type]
+    apart = [s for s in update.body if _taken_apart(s, state.arg)]
+    local = [_taken_apart(s, state.arg) for s in apart]
+    named = {**_fields(source), "": local[0] if local else []}
+    begun = ends[0].value if isinstance(ends[0], ast.Return) else None
+    first = _items(begun, "", named)
     new = _given(ends[1])
     if isinstance(new, ast.Name) and new.id != state.arg:
         values = only_value(new.id, update)
         used = [n for n in walk(update) if isinstance(n, ast.Name) and n.id == new.id]
         new = values[0] if len(values) == 1 and len(used) == 2 else None
-    last = _items(new, state.arg)
+    last = _items(new, state.arg, named)
     if not first or last is None or not {*last} <= {*first}:
         return None
     first = {name: _value(value, begin) for name, value in first.items()}
-    found = _Handed(begin, update, state, first, last)
-    read = [*_reads(found)]
+    if any(len(names) != len(first) for names in local):
+        return None
+    found = _Handed(begin, update, state, first, last, tuple(apart))
+    read = [n for n, _ in _reads(found) if not isinstance(n, ast.Name)]
     whole = [n for n in walk(update) if isinstance(n, ast.Name) and n.id == state.arg]
     spread = sum(_spreads(n, state.arg) for n in walk(update))
-    return found if len(whole) == len(read) + spread else None
+    others = spread + len(apart)
+    return found if len(whole) == len(read) + others else None
 
 
 def _value(value: ast.expr, method: ast.FunctionDef) -> ast.expr:
@@ -186,9 +222,44 @@ def _given(returned: ast.stmt) -> ast.expr | None:
     return None
 
 
-def _items(node: ast.expr | None, state: str = "") -> Items | None:
-    """The parts of a state by name: `dict(m=m)`, `{"m": m}`, `State(m=m)`, `state._replace(m=m)`."""
+def _fields(source: Source) -> dict[str, list[str]]:
+    """The names of the fields of each class of the module, in order."""
+    return {
+        node.name: [s.target.id for s in node.body if isinstance(s, ast.AnnAssign)]  # type: ignore[union-attr]
+        for node in source.tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+def _taken_apart(statement: ast.stmt, state: str) -> list[str]:
+    """The names in `m, v = state`; none of any other statement."""
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Name(id=name)) if (
+            name == state
+        ):
+            names = [part.id for part in parts if isinstance(part, ast.Name)]
+            return names if len(names) == len(parts) else []
+    return []
+
+
+def _items(
+    node: ast.expr | None, state: str, named: Mapping[str, Sequence[str]]
+) -> Items | None:
+    """The parts of a state by name: `dict(m=m)`, `{"m": m}`, `State(m=m)`, `state._replace(m=m)`.
+
+    `named` are the names of what stands in a class or, under "", in a tuple.
+    """
     match node:
+        case ast.Tuple(elts=values) if len(values) == len(named[""]):
+            return dict(zip(named[""], values, strict=True))
+        case ast.Call(func=ast.Name(id=made), args=values, keywords=keywords) if (
+            values and len(values) <= len(named.get(made, ()))
+        ):
+            # What is spread out, `State(*parts)`, has no name.
+            if any(isinstance(v, ast.Starred) for v in values):
+                return None
+            by_place = dict(zip(named[made], values, strict=False))
+            return by_place | {k.arg or "": k.value for k in keywords}
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="_replace")) if (
             name != state
         ):
@@ -232,6 +303,12 @@ def _is(node: ast.AST, name: str) -> bool:
 def _reads(found: _Handed) -> Iterator[tuple[ast.expr, str]]:
     """Where a step reads a part of the state: `state["m"]`, `state.m`."""
     name = found.state.arg
+    local = {
+        local: part
+        for statement in found.taken_apart
+        for local, part in _parts(found, statement)
+        if _is_bound_once(found.update, local)
+    }
     for node in walk(found.update):
         match node:
             case ast.Subscript(value=owner, slice=ast.Constant(value=str(part))) if (
@@ -242,6 +319,8 @@ def _reads(found: _Handed) -> Iterator[tuple[ast.expr, str]]:
                 _is(owner, name) and part in found.first
             ):
                 yield node, part
+            case ast.Name(id=read, ctx=ast.Load()) if read in local:
+                yield node, local[read]
 
 
 def _of_each_leaf(value: ast.expr) -> str:

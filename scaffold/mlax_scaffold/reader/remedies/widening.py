@@ -12,6 +12,7 @@ from mlax_scaffold.reader.checks.likeness import exact_arguments
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.checks.setup_arrays import ALSO_OF_NUMPY
 from mlax_scaffold.reader.remedies.names import of_jax, word
+from mlax_scaffold.reader.remedies.same_dtype import of_same_dtype, other_dtype
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 
@@ -76,7 +77,7 @@ def narrowed(
     typed = [f for f in around if any(a.annotation for a in f.args.args)]  # type: ignore[attr-defined]
     operand = _begun(source, operand, around)
     told = [*(computed_dtype(source, f) for f in typed)]  # type: ignore[arg-type]
-    told.append(_other_dtype(source, operand, met))
+    told.append(other_dtype(source, operand, met))
     told += [computed_dtype(source, f) for f in around]  # type: ignore[arg-type]
     told += [d for f in around for d in _shaped(source, operand, f)]  # type: ignore[arg-type]
     dtype = next(filter(None, told), None)
@@ -136,7 +137,7 @@ def _makes_an_array(node: ast.expr) -> bool:
 
 def _begun(source: Source, operand: ast.expr, around: Sequence[ast.AST]) -> ast.expr:
     """The call of jax.numpy that makes an operand, or the array it is part of; any other operand itself."""
-    inner = _of_same_dtype(operand)
+    inner = of_same_dtype(operand)
     if _is_made_by(source, inner):
         return inner
     if not isinstance(inner, ast.Name):
@@ -203,11 +204,18 @@ def _is_property(function: ast.AST) -> bool:
     return [dotted(d) for d in given] == ["property"]
 
 
+def _is_exact(argument: ast.arg) -> bool:
+    """Whether it is an array of integers or booleans, as its type says."""
+    kind = argument.annotation
+    return isinstance(kind, ast.Subscript) and dotted(kind.value) in ("Bool", "Int")
+
+
 def _shaped(
     source: Source, operand: ast.expr, function: ast.FunctionDef
 ) -> Iterator[str]:
     """That of `x` where an array is made in the shape `x.shape`."""
-    given = {a.arg for a in function.args.args} - exact_arguments(source.tree, function)
+    given = {a.arg for a in function.args.args if not _is_exact(a)}
+    given -= exact_arguments(source.tree, function)
     for node in ast.walk(operand):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr="shape") if name in given:
@@ -216,32 +224,6 @@ def _shaped(
 
 _MADE = frozenset(("eye", "full", "identity", "linspace", "ones", "tri", "zeros"))
 """Functions that make arrays of numbers."""
-
-
-def _other_dtype(source: Source, operand: ast.expr, met: ast.AST | None) -> str | None:
-    """That of what an operand meets, where that has a name."""
-    match met:
-        case ast.BinOp(left=left, right=right) if operand in (left, right):
-            other = _of_same_dtype(right if operand is left else left)
-            if isinstance(other, ast.Name) or self_attribute(other):
-                return f"{source.text_of(other)}.dtype"
-    return None
-
-
-_MOVED = frozenset(("ravel", "reshape", "squeeze", "swapaxes", "transpose"))
-"""Methods of an array whose result has its dtype."""
-
-
-def _of_same_dtype(node: ast.expr) -> ast.expr:
-    """The array that an expression takes parts of, or moves."""
-    while True:
-        match node:
-            case ast.Subscript(value=part) | ast.Attribute(value=part, attr="T" | "mT"):
-                node = part
-            case ast.Call(func=ast.Attribute(value=part, attr=name)) if name in _MOVED:
-                node = part
-            case _:
-                return node
 
 
 def as_stored(source: Source, node: ast.AST, dtypes: Sequence[str]) -> Fix | None:

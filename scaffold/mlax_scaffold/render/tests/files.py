@@ -125,7 +125,8 @@ def _view(definition: Definition, library: Library, project: Project) -> TestVie
     plain = [h for h in definition.hyperparameters if not h.type.word.structural]
     own = definition.source.startswith(f"{project.specs}/")
     unsaid = own and not project.state_requirements
-    named = library.own_dtypes(definition) if unsaid else ()
+    half = not library.refuses_half(definition)
+    named = library.own_dtypes(definition) if unsaid and half else ()
     methods = definition.entries or (definition.entry,)
     methods = sorted(methods, key=lambda method: method is not definition.entry)
     return TestView(
