@@ -518,3 +518,16 @@ def test_layers_whose_numbers_are_exchanged_are_told_by_the_numbers(norms):
     for block_, place in itertools.product(range(2), norms):
         made = made_of(mapping, f"layers_{place}/{block_}/scale")
         assert made == f'"layers.{block_}.{place}.weight"'
+
+
+def test_exchanged_numbers_of_weights_that_the_model_itself_has():
+    """`layers_0` and `layers_2` of the model beside weights that are in no layer of it."""
+    model: dict[str, Any] = {"cls": jnp.zeros((1, 1, 4)), "pos": jnp.zeros((1, 5, 4))}
+    state: dict[str, Any] = {"cls": np.zeros((1, 1, 4)), "pos": np.zeros((1, 5, 4))}
+    for block_, place in itertools.product(range(2), (0, 2)):
+        model.setdefault(f"layers_{place}", {})[str(block_)] = {"scale": jnp.zeros(4)}
+        state[f"layers.{block_}.{place}.weight"] = np.zeros(4)
+    mapping = map_weights(state, model)
+    for block_, place in itertools.product(range(2), (0, 2)):
+        made = made_of(mapping, f"layers_{place}/{block_}/scale")
+        assert made == f'"layers.{block_}.{place}.weight"'
