@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import os
+import re
 import sys
 import types
 from collections.abc import Callable, Sequence
@@ -120,7 +121,8 @@ class Original:
     ) -> dict[str, Any]:
         """Of its constructor, with the values of these hyperparameters."""
         made = {p: hyperparameters[f] for p, f in self.parameters.items()}
-        made = {p: _as_by_default(thing, p, v) for p, v in made.items()}
+        joined = self.framework == "torch"
+        made = {p: _as_by_default(thing, p, v, joined) for p, v in made.items()}
         for parameter, text in self.given.items():
             # It is written in that file, which was run.
             made[parameter] = eval(text, vars(sys.modules[thing.__module__]))
@@ -185,12 +187,36 @@ class Original:
         }
 
 
-def _as_by_default(thing: Any, parameter: str, value: Any) -> Any:
-    """A tuple as a list where the parameter is one by default, as code that joins it has to be given."""
+def _as_by_default(thing: Any, parameter: str, value: Any, joined: bool) -> Any:
+    """A tuple as a list where the parameter is one by default or by its type, as code that joins it needs.
+
+    Where nothing tells of it, lists may be joined with it as well as tuples, but not in layers of jax:
+    tuples are trees there.
+    """
     if not isinstance(thing, type) or not isinstance(value, tuple):
         return value
     known = inspect.signature(thing).parameters.get(parameter)
-    return [*value] if known is not None and isinstance(known.default, list) else value
+    if known is None:
+        return value
+    if isinstance(known.default, list) or _LISTED.match(str(known.annotation)):
+        return [*value]
+    told = known.default is not known.empty or known.annotation is not known.empty
+    return _Sizes(value) if joined and not told else value
+
+
+_LISTED = re.compile(r"(<class ')?(typing\.)?[Ll]ist\b")
+
+
+class _Sizes(tuple):
+    """Sizes that may be joined with lists, too: `[size] + sizes`."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Any:
+        return [*self, *other] if isinstance(other, list) else tuple(self) + other
+
+    def __radd__(self, other: Any) -> Any:
+        return [*other, *self]
 
 
 class _Settings(types.SimpleNamespace):
@@ -219,9 +245,11 @@ def _taken(made: Any, **given: Any) -> dict[str, Any]:
 def _flax(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
     module, flags = cls(**arguments), original.given_flags()
     keys = {"params": jax.random.key(0), "dropout": jax.random.key(1)}
+    # What `make_rng` is asked for by any name; layers find no key for dropout.
+    drawing = {"params": jax.random.key(2)}
     return Built(
         module.init(keys, *arrays, **flags),
-        lambda variables: lambda *x: module.apply(variables, *x, **flags),
+        lambda variables: lambda *x: module.apply(variables, *x, rngs=drawing, **flags),
     )
 
 
