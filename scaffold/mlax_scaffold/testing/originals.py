@@ -6,7 +6,6 @@ import importlib
 import importlib.util
 import inspect
 import os
-import re
 import sys
 import types
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 
 from mlax_scaffold.testing.built import Built, Run
+from mlax_scaffold.testing.joined_sizes import as_by_default
 from mlax_scaffold.testing.modules_of_equinox import layer_of_equinox
 from mlax_scaffold.testing.plain_objects import PREFIX, put_in_mode, replaced
 from mlax_scaffold.testing.tensors import layer_of_torch
@@ -122,7 +122,7 @@ class Original:
         """Of its constructor, with the values of these hyperparameters."""
         made = {p: hyperparameters[f] for p, f in self.parameters.items()}
         joined = self.framework == "torch"
-        made = {p: _as_by_default(thing, p, v, joined) for p, v in made.items()}
+        made = {p: as_by_default(thing, p, v, joined) for p, v in made.items()}
         for parameter, text in self.given.items():
             # It is written in that file, which was run.
             made[parameter] = eval(text, vars(sys.modules[thing.__module__]))
@@ -185,38 +185,6 @@ class Original:
             name: np.random.default_rng(0) if kind == "generator" else jax.random.key(0)
             for name, kind in self.keys.items()
         }
-
-
-def _as_by_default(thing: Any, parameter: str, value: Any, joined: bool) -> Any:
-    """A tuple as a list where the parameter is one by default or by its type, as code that joins it needs.
-
-    Where nothing tells of it, lists may be joined with it as well as tuples, but not in layers of jax:
-    tuples are trees there.
-    """
-    if not isinstance(thing, type) or not isinstance(value, tuple):
-        return value
-    known = inspect.signature(thing).parameters.get(parameter)
-    if known is None:
-        return value
-    if isinstance(known.default, list) or _LISTED.match(str(known.annotation)):
-        return [*value]
-    told = known.default is not known.empty or known.annotation is not known.empty
-    return _Sizes(value) if joined and not told else value
-
-
-_LISTED = re.compile(r"(<class ')?(typing\.)?[Ll]ist\b")
-
-
-class _Sizes(tuple):
-    """Sizes that may be joined with lists, too: `[size] + sizes`."""
-
-    __slots__ = ()
-
-    def __add__(self, other: Any) -> Any:
-        return [*self, *other] if isinstance(other, list) else tuple(self) + other
-
-    def __radd__(self, other: Any) -> Any:
-        return [*other, *self]
 
 
 class _Settings(types.SimpleNamespace):
