@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +17,7 @@ from mlax import block, graph, nn
 from mlax_scaffold.errors import UsageError
 from mlax_scaffold.weights import Mapping, load_mapped, map_weights, parse_mapping
 from mlax_scaffold.weights.naming import words
+from mlax_scaffold.weights.turning import is_turned
 
 
 def arrays(**shapes: tuple[int, ...]) -> dict[str, np.ndarray]:
@@ -518,3 +520,17 @@ def test_layers_whose_numbers_are_exchanged_are_told_by_the_numbers(norms):
     for block_, place in itertools.product(range(2), norms):
         made = made_of(mapping, f"layers_{place}/{block_}/scale")
         assert made == f'"layers.{block_}.{place}.weight"'
+
+
+def test_numbers_are_told_beside_weights_that_are_in_no_layer():
+    """The model itself is known already, which is at no place."""
+    places = [(("layers", str(i), f"norm{j}"), i, j) for i in (0, 1) for j in (1, 2)]
+    pairs: list[Any] = [
+        (SimpleNamespace(path=path), SimpleNamespace(path=("x", str(i), f"norm{j}")))
+        for path, i, j in places
+    ]
+    other: list[Any] = [
+        (slot, pairs[i][1]) for i, (slot, _) in zip((0, 2, 1, 3), pairs, strict=True)
+    ]
+    known: list[Any] = [(SimpleNamespace(path=()), SimpleNamespace(path=()))]
+    assert not is_turned(pairs, other, known, roles=True)

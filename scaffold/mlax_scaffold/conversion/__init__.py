@@ -50,6 +50,7 @@ from mlax_scaffold.conversion.output.description import Described, SpecText, Tri
 from mlax_scaffold.conversion.output.held_requirements import (
     without_held_requirements,
 )
+from mlax_scaffold.conversion.output.joined_sizes import with_joined_sizes
 from mlax_scaffold.conversion.output.leftovers import refuse_leftovers
 from mlax_scaffold.conversion.output.printing import (
     Printer,
@@ -108,16 +109,20 @@ def _of_haiku(origin: Origin, node: ast.AST) -> bool:
     )
 
 
-def _keeps_apart(what: str, framework: str) -> bool:
+def _keeps_apart(what: str) -> bool:
     """Whether what a note tells of is nothing that both are to be compared in."""
     if "in inference too" in what:
-        # What PyTorch draws is its mean in the comparison, too.
-        return framework != "torch" or not any(d in what for d in _WITH_MEANS)
+        # What the original draws is its mean in the comparison, too.
+        return not any(d in what for d in _WITH_MEANS)
     return any(said in what for said in _APART)
 
 
 _APART = ("is the pair (cell, hidden)", "is returned as")
-_WITH_MEANS = ("jax.random.normal(", "jax.random.uniform(")
+_WITH_MEANS = (
+    "jax.random.normal(",
+    "jax.random.uniform(",
+    "jax.random.truncated_normal(",
+)
 
 
 def _of_settings(tried: Trial, made: Configured) -> Trial:
@@ -258,6 +263,7 @@ def _converted(
     refuse_leftovers(origin, notes, spec)
     spec = with_choices(without_held_requirements(spec))
     without_builtin_sums(_trees(spec))
+    with_joined_sizes(spec.definitions)
     for part in spec.beside:
         if isinstance(part, ast.FunctionDef):
             count_truths(part)
@@ -276,7 +282,7 @@ def _converted(
     renamed_functions(_trees(spec), spec.beside)
     printed = Printer(origin).text(spec)
     tried = spec.definitions[-1].trial if spec.definitions else None
-    if any(_keeps_apart(note.what, framework) for note in notes.found):
+    if any(_keeps_apart(note.what) for note in notes.found):
         # Two draws are not to be compared, nor states in another order.
         tried = None
     if tried is not None:

@@ -33,6 +33,7 @@ from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
 from mlax_scaffold.conversion.forms.inlined_methods import with_begun_attributes
 from mlax_scaffold.conversion.forms.known_absences import with_known_absences
+from mlax_scaffold.conversion.forms.last_elements import without_last_elements
 from mlax_scaffold.conversion.forms.layers_in_loops import with_layers_in_loops
 from mlax_scaffold.conversion.forms.lazy_values import without_lazy_values
 from mlax_scaffold.conversion.forms.library_decoders import without_library_decoders
@@ -201,6 +202,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     without_unread_counters(origin)
     without_changed_numbers(origin)
     without_counted_whiles(origin)
+    without_last_elements(origin)
     with_parameter_lists(origin)
     without_part_sizes(origin)
     without_overwritten_inputs(origin)

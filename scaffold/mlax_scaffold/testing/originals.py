@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from mlax_scaffold.testing.built import Built, Run
+from mlax_scaffold.testing.joined_sizes import as_by_default
 from mlax_scaffold.testing.modules_of_equinox import layer_of_equinox
 from mlax_scaffold.testing.plain_objects import PREFIX, put_in_mode, replaced
 from mlax_scaffold.testing.tensors import layer_of_torch
@@ -120,7 +121,8 @@ class Original:
     ) -> dict[str, Any]:
         """Of its constructor, with the values of these hyperparameters."""
         made = {p: hyperparameters[f] for p, f in self.parameters.items()}
-        made = {p: _as_by_default(thing, p, v) for p, v in made.items()}
+        joined = self.framework == "torch"
+        made = {p: as_by_default(thing, p, v, joined) for p, v in made.items()}
         for parameter, text in self.given.items():
             # It is written in that file, which was run.
             made[parameter] = eval(text, vars(sys.modules[thing.__module__]))
@@ -185,14 +187,6 @@ class Original:
         }
 
 
-def _as_by_default(thing: Any, parameter: str, value: Any) -> Any:
-    """A tuple as a list where the parameter is one by default, as code that joins it has to be given."""
-    if not isinstance(thing, type) or not isinstance(value, tuple):
-        return value
-    known = inspect.signature(thing).parameters.get(parameter)
-    return [*value] if known is not None and isinstance(known.default, list) else value
-
-
 class _Settings(types.SimpleNamespace):
     """Settings that are attributes, and that a mapping holds, too; a device is that of all arrays here."""
 
@@ -219,9 +213,11 @@ def _taken(made: Any, **given: Any) -> dict[str, Any]:
 def _flax(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
     module, flags = cls(**arguments), original.given_flags()
     keys = {"params": jax.random.key(0), "dropout": jax.random.key(1)}
+    # What `make_rng` is asked for by any name; layers find no key for dropout.
+    drawing = {"params": jax.random.key(2)}
     return Built(
         module.init(keys, *arrays, **flags),
-        lambda variables: lambda *x: module.apply(variables, *x, **flags),
+        lambda variables: lambda *x: module.apply(variables, *x, rngs=drawing, **flags),
     )
 
 

@@ -70,7 +70,7 @@ def _across(number: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _stem(slot: Slot) -> str:
-    return re.sub(r"\d+", "#", slot.path[0])
+    return re.sub(r"\d+", "#", slot.path[0]) if slot.path else ""
 
 
 def _counted(pairs: Sequence[Pair], roles: bool) -> tuple[list[str], list[str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mlax_scaffold.conversion import Converted, convert
 
 HEAD = """\
@@ -168,3 +170,163 @@ class Thing(nn.Module):
         return self.fc(x)
 """)
     assert "growth_rate: Size" in made.text
+
+
+PERCEPTRON = """\
+class Thing(nn.Module):
+    def __init__(self, dim, hidden, out):
+        super().__init__()
+        sizes = {sizes}
+        layers = []
+        for {header}:
+            {body}
+        {after}
+        self.net = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.net(x)
+"""
+
+
+def test_lists_are_joined_with_sizes_that_are_a_tuple():
+    made = of(
+        PERCEPTRON.format(
+            sizes="[dim] + hidden + [out]",
+            header="a, b in zip(sizes, sizes[1:])",
+            body="layers.append(nn.Linear(a, b))",
+            after="",
+        )
+    )
+    assert "sizes = [self.dim, *self.hidden, self.out]" in made.text
+
+
+def test_what_a_sequence_asks_in_its_passes_is_no_local_of_setup():
+    made = of(
+        PERCEPTRON.format(
+            sizes="[dim, *hidden, out]",
+            header="i in range(len(sizes) - 1)",
+            body="layers.append(nn.Linear(sizes[i], sizes[i + 1]))\n"
+            "            if i < len(sizes) - 2:\n"
+            "                layers.append(nn.ReLU())",
+            after="",
+        )
+    )
+    assert "if i < len([self.dim, *self.hidden, self.out]) - 2:" in made.text
+    assert "zip(range(len([self.dim, *self.hidden, self.out]) - 1), self.net_" in (
+        made.text
+    )
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["layers.pop()", "layers.pop(-1)", "del layers[-1]", "layers = layers[:-1]"],
+)
+@pytest.mark.parametrize(
+    ("header", "body", "test"),
+    [
+        (
+            "a, b in zip(sizes, sizes[1:])",
+            "layers += [nn.Linear(a, b), nn.ReLU()]",
+            "for place, linear_ in enumerate(self.net_linear):\n"
+            "            x = linear_(x)\n"
+            "            if place < len([self.dim, *self.hidden, self.out]) - 2:",
+        ),
+        (
+            "i, (a, b) in enumerate(zip(sizes[:-1], sizes[1:]))",
+            "layers.extend([nn.Linear(a, b), nn.ReLU()])",
+            "if i < len([self.dim, *self.hidden, self.out]) - 2:",
+        ),
+        (
+            "i in range(len(sizes) - 1)",
+            "layers.append(nn.Linear(sizes[i], sizes[i + 1]))\n"
+            "            layers.append(nn.ReLU())",
+            "if i < len([self.dim, *self.hidden, self.out]) - 1 - 1:",
+        ),
+    ],
+)
+def test_the_last_element_of_a_filled_list_goes_again(header, body, test, after):
+    made = of(
+        PERCEPTRON.format(
+            sizes="[dim] + hidden + [out]", header=header, body=body, after=after
+        )
+    )
+    assert made.whole, made.notes
+    assert test in made.text
+    method = made.text.partition("def _net")[2].partition("def ")[0]
+    assert method.count("relu(x)") == 1
+
+
+def test_an_element_that_the_loop_does_not_append_last_is_listed():
+    made = of(
+        PERCEPTRON.format(
+            sizes="[dim] + hidden + [out]",
+            header="a, b in zip(sizes, sizes[1:])",
+            body="layers += [nn.Linear(a, b), nn.ReLU()]",
+            after="layers.append(nn.Tanh())\n        layers.pop(0)",
+        )
+    )
+    assert not made.whole
+    assert any("pop" in note.what for note in made.notes if note.blocks)
+
+
+def test_modules_that_the_library_is_made_of_have_its_layers():
+    code = """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = Linear(dim, dim)
+        self.norm = nn.modules.normalization.LayerNorm(dim)
+
+    def forward(self, x):
+        return self.norm(self.fc(x))
+"""
+    head = HEAD + "from torch.nn.modules import Linear\n\n\n"
+    made = convert("thing.py", head + code, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "self.fc = Linear(" in made.text
+    assert "self.norm = LayerNorm(" in made.text
+
+
+def test_sparse_gradients_change_nothing_that_is_computed():
+    made = of("""\
+class Thing(nn.Module):
+    def __init__(self, count, dim):
+        super().__init__()
+        self.table = nn.Embedding(count, dim, sparse=True)
+
+    def forward(self, x):
+        return self.table(x)
+""")
+    assert made.whole, made.notes
+    assert "self.table = Embed(self.count, self.dim)" in made.text
+
+
+def test_sizes_of_which_each_has_the_next_one_are_three_in_examples():
+    made = of("""\
+class Thing(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.layers = nn.ModuleList(
+            [nn.Linear(a, b) for a, b in zip(sizes[:-1], sizes[1:])]
+        )
+
+    def forward(self, x):
+        for layer in self.layers[:-1]:
+            x = F.relu(layer(x))
+        return self.layers[-1](x)
+""")
+    assert "'sizes': (8, 16, 8), 'x': (2, 8)" in made.text
+
+
+def test_what_is_denied_holds_truths():
+    made = of("""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(dim, 2, batch_first=True)
+
+    def forward(self, x, present):
+        y, _ = self.attn(x, x, x, key_padding_mask=~present)
+        return y * present.unsqueeze(-1)
+""")
+    assert "present: Bool[" in made.text

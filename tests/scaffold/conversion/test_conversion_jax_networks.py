@@ -704,3 +704,56 @@ class Thing(eqx.Module):
     ).text
     # Each is of one example.
     assert "u: Float['coords'], y: Float['batch2 coords']" in text
+
+
+@pytest.mark.parametrize("option", ["", ", reverse=True, keep_order=True"])
+def test_lengths_are_of_no_matter_to_what_runs_forwards(option):
+    code = f"""\
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x, lengths):
+        y = nn.RNN(nn.GRUCell(self.size){option})(x, seq_lengths=lengths)
+        return nn.Dense(2)(y[jnp.arange(y.shape[0]), lengths - 1])
+"""
+    made = convert("thing.py", LINEN + code, "Thing", "Thing")
+    assert made.whole == (not option)
+    if made.whole:
+        assert "self.linear_0 = Linear(self.size, 2)" in made.text
+        assert "y[jnp.arange(y.shape[0]), lengths - 1]" in made.text
+
+
+def test_sizes_of_all_places_are_told_by_a_shape():
+    code = """\
+class Thing(nn.Module):
+    filters: int
+    speakers: int = 2
+
+    @nn.compact
+    def __call__(self, w):
+        b, t, n = w.shape
+        y = nn.Dense(self.speakers * self.filters)(nn.Dense(4)(w))
+        return y.reshape(b, t, self.speakers, n) * w[:, :, None, :]
+"""
+    text = convert("thing.py", LINEN + code, "Thing", "Thing").text
+    assert " = Linear(self.filters, 4)" in text
+    assert "w: Float['b t filters']" in text
+
+
+def test_weights_tell_how_many_axes_stand_beside_those_of_a_mean():
+    code = """\
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, y):
+        size = y.shape[-1]
+        scale = self.param("scale", nn.initializers.ones, {shape})
+        mean = y.mean(axis=(1, 2), keepdims=True)
+        return scale * (y - mean)
+"""
+    for shape, axes in (("(1, 1, size)", 3), ("(1, 1, 1, size)", 4)):
+        text = convert(
+            "thing.py", LINEN + code.format(shape=shape), "Thing", "Thing"
+        ).text
+        given = text.partition("y: Float['")[2].partition("'")[0]
+        assert len(given.split()) == axes, given

@@ -657,3 +657,30 @@ class Thing(hk.Module):
     assert any("lets attend to nothing gets zeros" in n.what for n in made.notes)
     assert made.trial is not None
     assert made.trial.unpadded == ("tokens",)
+
+
+@pytest.mark.parametrize(
+    "mask", ["x > 0", "jnp.asarray(x != 0, dtype=jnp.int32)", "(x != 0).astype(bool)"]
+)
+def test_queries_that_a_mask_of_equinox_lets_attend_to_nothing_are_told(mask):
+    head = "import equinox as eqx\nimport jax\nimport jax.numpy as jnp\n\n\n"
+    made = converted(
+        f"""\
+class Thing(eqx.Module):
+    table: eqx.nn.Embedding
+    attn: eqx.nn.MultiheadAttention
+
+    def __init__(self, count, dim, *, key):
+        self.table = eqx.nn.Embedding(count, dim, key=key)
+        self.attn = eqx.nn.MultiheadAttention(2, dim, key=key)
+
+    def __call__(self, x):
+        mask = {mask}
+        h = jax.vmap(self.table)(x)
+        return self.attn(h, h, h, mask=mask[:, None] * mask[None, :])
+""",
+        head,
+    )
+    assert any("lets attend to nothing gets zeros" in n.what for n in made.notes)
+    assert made.trial is not None
+    assert made.trial.unpadded == ("x",)

@@ -454,7 +454,7 @@ def test_a_cell_of_the_file_is_run_from_what_another_one_carries():
 
 
 def test_what_leaves_out_the_last_step_is_a_sequence():
-    assert "ys: Float['batch2 time2 " in converted(CELL, LINEN).text
+    assert "ys: Float['batch time2 " in converted(CELL, LINEN).text
 
 
 def test_dropout_along_an_axis_says_that_there_is_one():

@@ -212,3 +212,36 @@ def test_other_layers_in_one_mode_are_listed():
     assert note.what.startswith("`use_running_average=")
     assert note.what.endswith("of a call has no counterpart")
     assert note.line == LINEN.count("\n") + 6
+
+
+DRAWN = """\
+def sample(rng, mean, std):
+    key, other = jax.random.split(rng)
+    return mean + std * {draw}
+
+
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x, z_rng):
+        mean = nn.Dense(self.size)(x)
+        return {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("draw", "call", "compared"),
+    [
+        ("jax.random.normal(key, std.shape)", "sample(z_rng, mean, mean)", True),
+        ("jax.random.bernoulli(key, std)", "sample(z_rng, mean, mean)", False),
+        ("1.0", "mean + jax.random.normal(z_rng, mean.shape)", True),
+        ("1.0", "mean + jax.random.categorical(z_rng, mean)[:, None]", False),
+    ],
+)
+def test_what_has_a_mean_is_compared_in_inference(draw, call, compared):
+    made = converted(
+        DRAWN.format(draw=draw, call=call), LINEN.replace("nn\n", "nn\nimport jax\n", 1)
+    )
+    assert any("draws random numbers in inference too" in n.what for n in made.notes)
+    assert (made.trial is not None) == compared

@@ -137,3 +137,32 @@ class Thing(nn.Module):
     assert "`self.block` makes layers of its own in each call" in [
         n.what for n in made.notes if n.blocks
     ]
+
+
+def test_what_stands_beside_an_input_of_known_axes_has_its_first_ones():
+    text = converted(
+        """\
+class Agent(nn.Module):
+    def __init__(self, size, hidden):
+        super().__init__()
+        self.fc = nn.Linear(size, hidden)
+        self.rnn = nn.GRUCell(hidden, hidden)
+        self.hidden = hidden
+
+    def forward(self, x, state):
+        return self.rnn(F.relu(self.fc(x)), state.reshape(-1, self.hidden))
+
+
+class Thing(nn.Module):
+    def __init__(self, size, hidden):
+        super().__init__()
+        self.agent = Agent(size, hidden)
+
+    def forward(self, x, states):
+        b, n, size = x.shape
+        out = self.agent(x.reshape(b * n, size), states)
+        return out.view(b, n, -1)
+"""
+    ).text
+    assert "states: Float['b*n hidden']" in text
+    assert "'states': (8, 8)" in text

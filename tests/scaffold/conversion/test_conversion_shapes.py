@@ -441,3 +441,121 @@ def test_what_a_shortcut_returns_is_a_case_of_what_is_returned_otherwise():
     # Not kv_heads: `if n_rep == 1: return x` says nothing of other numbers.
     assert 'mask: Float["# b heads n n"]' in text, text
     assert '"mask": (2, 4, 4, 4)' in text, text
+
+
+BRANCHED = """\
+class Block(nn.Module):
+    def __init__(self, dim, stride):
+        super().__init__()
+        self.main = nn.Sequential(nn.Conv2d(dim, dim, 3, stride, 1), nn.ReLU())
+        self.side = nn.Sequential(nn.Conv2d(dim, dim, 3, stride, 1), nn.ReLU())
+
+    def forward(self, x):
+        return torch.cat([self.main(x), self.side(x)], dim=1)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.first = Block(dim, 2)
+        self.second = Block(2 * dim, 2)
+        self.third = Block(4 * dim, 2)
+        self.pool = nn.AvgPool2d(2)
+        self.fc = nn.Linear(8 * dim, 10)
+
+    def forward(self, x):
+        y = self.pool(self.third(self.second(self.first(x))))
+        return self.fc(y.mean([2, 3]))
+"""
+
+
+def test_images_are_as_large_as_the_longest_of_branches_beside_each_other_asks():
+    head = "import torch\nfrom torch import nn\n\n\n"
+    made = convert("thing.py", head + BRANCHED, "Thing", "Thing")
+    # 9, 5, 3 and 2 pixels; both branches one after the other would ask for 65.
+    assert dict(dict(made.trial.inputs))["x"][2:] == (9, 9)  # type: ignore[union-attr]
+    text = head + BRANCHED.replace(
+        "[self.main(x), self.side(x)]", "[self.side(self.main(x)), x]"
+    )
+    made = convert(
+        "thing.py", text.replace("AvgPool2d(2)", "AvgPool2d(1)"), "Thing", "Thing"
+    )
+    assert dict(dict(made.trial.inputs))["x"][2:] == (8, 8)  # type: ignore[union-attr]
+
+
+STRIDED = """\
+class Block(nn.Module):
+    features: int
+    strides: tuple = (1, 1)
+
+    @nn.compact
+    def __call__(self, x):
+        y = nn.Conv(self.features, (3, 3), strides=self.strides)(x)
+        if not x.shape == y.shape:
+            x = nn.Conv(self.features, (1, 1), strides=self.strides)(x)
+        return x + y
+
+
+class Group(nn.Module):
+    features: int
+    depth: int
+    strides: tuple = (1, 1)
+
+    @nn.compact
+    def __call__(self, x):
+        for i in range(self.depth):
+            x = Block(self.features, self.strides if i == 0 else (1, 1))(x)
+        return x
+
+
+class Thing(nn.Module):
+    depth: int = 2
+
+    @nn.compact
+    def __call__(self, x):
+        x = Group(8, self.depth)(x)
+        x = Group(16, self.depth, (2, 2))(x)
+        return nn.avg_pool(x, (8, 8))
+"""
+
+
+def test_what_is_made_where_shapes_are_not_the_same_is_so_where_that_is_denied():
+    head = "import flax.linen as nn\n\n\n"
+    made = convert("thing.py", head + STRIDED, "Thing", "Thing")
+    assert made.whole, made.notes
+    assert "if self.strides[0] != 1 or self.strides[1] != 1 or " in made.text
+    # 15 pixels are 8 of the second group, whose first block alone has strides.
+    assert dict(dict(made.trial.inputs))["x"][1:3] == (15, 15)  # type: ignore[union-attr]
+
+
+PLACES = """\
+class Basis(nn.Module):
+    count: int = 6
+
+    def __call__(self, distances):
+        return jnp.exp(-jnp.square(distances[..., None] - jnp.linspace(0.0, 5.0, self.count)))
+
+
+class Thing(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, positions, senders, receivers):
+        d = jnp.linalg.norm(positions[receivers] - positions[senders], axis=-1)
+        return nn.Dense(self.size)(Basis()(d))
+
+
+class Typed(nn.Module):
+    @nn.compact
+    def __call__(self, positions: Float[Array, "n d"], tokens):
+        return nn.Dense(3)(positions)
+"""
+
+
+def test_places_in_space_are_no_indices():
+    head = "import flax.linen as nn\nimport jax.numpy as jnp\nfrom jaxtyping import Array, Float\n\n\n"
+    made = convert("thing.py", head + PLACES, "Thing", "Thing")
+    assert "positions: Float[" in made.text
+    assert "self.linear_0 = Linear(6, self.size)" in made.text
+    made = convert("thing.py", head + PLACES, "Typed", "Typed")
+    assert "positions: Float[" in made.text

@@ -1,14 +1,17 @@
-"""What PyTorch draws is its mean where an original is compared with its layer in inference."""
+"""What PyTorch and jax draw is its mean where an original is compared with its layer in inference."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from mlax_scaffold.testing.drawn_means import drawn_means
+from mlax_scaffold.testing.means_of_jax import means_of_jax
 
 
 class Tensor(np.ndarray):
@@ -68,3 +71,31 @@ def test_draws_are_what_they_were_afterwards(torch):
     assert torch.randn is torch.normal is drawn
     with pytest.raises(AssertionError, match="drawn"):
         np.ones(3).view(Tensor).normal_()
+
+
+@pytest.mark.parametrize(
+    ("draw", "mean"),
+    [
+        (lambda key: jax.random.normal(key, (2, 3)), 0.0),
+        (lambda key: jax.random.normal(key, shape=(2, 3), dtype=jnp.float16), 0.0),
+        (lambda key: jax.random.truncated_normal(key, -2.0, 2.0, (2, 3)), 0.0),
+        (lambda key: jax.random.uniform(key, (2, 3)), 0.5),
+        (lambda key: jax.random.uniform(key, (2, 3), jnp.float32, -1.0, 2.0), 0.5),
+        (lambda key: jax.random.uniform(key, (2, 3), minval=1.0, maxval=2.0), 1.5),
+    ],
+)
+def test_what_jax_draws_is_the_mean_meanwhile(draw, mean):
+    drawn_ = draw(jax.random.key(0))
+    with means_of_jax():
+        made = draw(jax.random.key(0))
+    np.testing.assert_array_equal(made, np.full((2, 3), mean))
+    assert made.dtype == drawn_.dtype
+    np.testing.assert_array_equal(draw(jax.random.key(0)), drawn_)
+    assert np.ptp(np.asarray(drawn_, np.float32)) > 0
+
+
+def test_draws_of_jax_are_what_they_were_after_an_error():
+    drawing = jax.random.normal
+    with pytest.raises(ZeroDivisionError), means_of_jax():
+        raise ZeroDivisionError
+    assert jax.random.normal is drawing

@@ -158,3 +158,56 @@ def test_a_state_of_equinox_without_averages_is_of_one_example(tmp_path: Path):
     built = BUILT["equinox"](thing, original, {"size": 3}, [x])
     moved = jax.tree.map(lambda a: a + 2.0, built.weights)
     assert jnp.allclose(built.run(moved)(x), 3.0)
+
+
+SIZES = """\
+from typing import List
+
+
+class Thing:
+    def __init__(self, dim, sizes, widths: List[int], depths=[1, 2], rates=(1, 2)):
+        self.sizes = [dim] + sizes + [dim]
+        self.more = sizes + [dim], (dim,) + sizes, sizes + (dim,)
+        self.widths = [dim] + widths
+        self.depths = [dim] + depths
+        self.rates = (dim,) + rates
+"""
+
+
+def test_sizes_are_joined_with_what_the_original_joins_them_with(tmp_path: Path):
+    (tmp_path / "thing.py").write_text(SIZES)
+    given = ("dim", "sizes", "widths", "depths", "rates")
+    original = Original("thing.py", "Thing", "torch", {k: k for k in given})
+    near = str(tmp_path / "test.py")
+    thing = Original("thing.py", "Thing", "plain", {}).load(near)
+    values = {"dim": 1, **dict.fromkeys(given[1:], (3, 4))}
+    made = thing(**original.arguments(values, thing))
+    assert made.sizes == [1, 3, 4, 1]
+    assert made.more == ([3, 4, 1], [1, 3, 4], (3, 4, 1))
+    assert made.widths == made.depths == [1, 3, 4]
+    assert made.rates == (1, 3, 4)
+    # Tuples are trees in layers of jax.
+    plain = Original("thing.py", "Thing", "equinox", {k: k for k in given})
+    assert type(plain.arguments(values, thing)["sizes"]) is tuple
+
+
+DRAWING = """\
+import flax.linen as nn
+import jax
+
+
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return x + jax.random.normal(self.make_rng("noise"), x.shape) * nn.Dense(4)(x)
+"""
+
+
+def test_layers_of_flax_find_a_key_by_any_name(tmp_path: Path):
+    pytest.importorskip("flax")
+    (tmp_path / "thing.py").write_text(DRAWING)
+    original = Original("thing.py", "Thing", "flax")
+    thing = original.load(str(tmp_path / "test.py"))
+    x = jnp.ones((2, 4))
+    built = BUILT["flax"](thing, original, {}, [x])
+    assert built.run(built.weights)(x).shape == (2, 4)

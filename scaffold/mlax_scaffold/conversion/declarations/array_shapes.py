@@ -136,6 +136,8 @@ class ArrayShapes(ConvolvedShapes):
         """Whether an unknown size that is divided is written as a multiple."""
         self.images = False
         """Whether the file has layers over images."""
+        self.sequences = False
+        """Whether weights of the class have one axis between the first one and their features."""
         self.guesses = False
         """Whether the rank of an array may be guessed, as setup needs a size of it."""
 
@@ -254,6 +256,8 @@ class ArrayShapes(ConvolvedShapes):
             return Number(ast.Call(node.func, numbers, []))
         if last in MADE and "." in text:
             return filled(first, self.symbols, node)
+        if last == "linspace" and len(given) > 2 and isinstance(given[2], Number):
+            return Array([given[2].value], False)
         if last in ("concatenate", "concat", "hstack") and isinstance(first, Several):
             return self._concatenated(node, first)
         if last == "associative_scan" and len(given) > 1:

@@ -20,6 +20,7 @@ from mlax_scaffold.conversion.source.first_passes import (
 )
 from mlax_scaffold.conversion.source.trees import (
     expression,
+    is_name,
     name,
     names,
     negated,
@@ -250,6 +251,25 @@ class ListLoops:
         made.append(ast.For(header.target, cloned(iterated), body, [], lineno=0))
         return made
 
+    def _settled(self, node: ast.expr) -> ast.expr:
+        """An expression of a method, with what the locals of setup that it reads stand for."""
+        known: dict[str, ast.expr] = {}
+        several: set[str] = set()
+        for part in self.builder.setup:
+            bound = {*targets(part)}
+            several |= bound & known.keys()
+            match part:
+                case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                    known[local] = value
+                case _:
+                    several |= bound
+        told = {k: v for k, v in known.items() if k not in several}
+        made = cloned(node)
+        for _ in told:
+            # One may be computed of others.
+            made = replaced(made, told)
+        return made
+
     def _calling(
         self,
         loop: Loop,
@@ -259,6 +279,8 @@ class ListLoops:
         layers: list[tuple[str, ast.Call, ast.expr | None]],
     ) -> list[ast.stmt]:
         called: list[ast.stmt] = []
+        iterated = self._settled(iterated)
+        steps = [(s, self._settled(t) if t is not None else None) for s, t in steps]
         singular = {place: f"{_last_word(place)}_" for place, _, _ in layers}
         for step, test in steps:
             call = name(singular[step]) if isinstance(step, str) else step
@@ -276,13 +298,19 @@ class ListLoops:
             )
         bound = [ast.Name(singular[place], ast.Store()) for place, _, _ in layers]
         lists = [expression(f"self.{place}") for place, _, _ in layers]
-        if tests & set(targets(header.target)) or not layers:
+        read = tests & set(targets(header.target))
+        counter = _counter(header)
+        counts = counter is not None and layers and read == {counter.id}
+        if not counts and (read or not layers):
             bound.insert(0, header.target)  # type: ignore[arg-type]
             lists.insert(0, cloned(iterated))
         target: ast.expr = (
             bound[0] if len(bound) == 1 else ast.Tuple(list(bound), ast.Store())
         )
         source = lists[0] if len(lists) == 1 else ast.Call(name("zip"), list(lists), [])
+        if counts and counter is not None:
+            target = ast.Tuple([counter, target], ast.Store())
+            source = ast.Call(name("enumerate"), [source], [])
         return [ast.For(target, source, called, [], lineno=0)]
 
 
@@ -307,6 +335,17 @@ class Loop:
     """What it assigns that is read after it."""
     bound: dict[str, ast.expr] = field(default_factory=dict)
     """What those of them stood for before it that are parameters."""
+
+
+def _counter(header: ast.comprehension) -> ast.Name | None:
+    """What counts the passes of a loop over `enumerate(...)`."""
+    match header:
+        case ast.comprehension(
+            target=ast.Tuple(elts=[ast.Name() as counter, _]),
+            iter=ast.Call(func=func, args=[_]),
+        ) if is_name(func, "enumerate"):
+            return counter
+    return None
 
 
 def _snake(text: str) -> str:

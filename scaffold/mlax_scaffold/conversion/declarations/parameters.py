@@ -265,6 +265,12 @@ def _is_sequence(node: ast.AST, parameter: str) -> bool:
                     return True
             case ast.For(iter=source) | ast.comprehension(iter=source) if given(source):
                 return True
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                # `[dim] + hidden + [out]`
+                sides = left, right
+                joined = any(isinstance(s, ast.List | ast.Tuple) for s in sides)
+                if joined and any(map(given, sides)):
+                    return True
     return False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from mlax_scaffold.conversion.declarations.array_shapes import ArrayShapes
 from mlax_scaffold.conversion.declarations.building import Builder
@@ -16,6 +17,9 @@ from mlax_scaffold.conversion.shapes.substituting import substituted
 from mlax_scaffold.conversion.shapes.values import Filled, Value
 
 Environment = dict[str, Value]
+
+
+_OF_SEQUENCES = re.compile(r"\.param\(.*\(1, 1, [\w.]+\)")
 
 
 class Reading:
@@ -38,6 +42,7 @@ class Reading:
         self.arrays.images = (
             "nn.Conv2d(" in builder.origin.text and "channels_" not in said and not rows
         )
+        self.arrays.sequences = _OF_SEQUENCES.search(said) is not None
         self.env: Environment = {}
         self.conditions: list[ast.expr] = []
         self.loop: ast.For | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 
 from mlax_scaffold.conversion.declarations.building import Builder
 from mlax_scaffold.conversion.declarations.parameters import (
@@ -239,16 +240,43 @@ _INDICES = re.compile(
 """Names of inputs that hold indices."""
 
 
-def kind_of(argument: ast.arg) -> str:
+def kind_of(argument: ast.arg, body: Iterable[ast.stmt] = ()) -> str:
+    """What an input holds, by its type and its name; rows of places in space are gathered by indices."""
     text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+    if "Float" in text or (argument.arg == "positions" and _gathered(body)):
+        return "Float"
     if "Int" in text or "Long" in text or _INDICES.fullmatch(argument.arg):
         return "Int"
     # A mask of heads is multiplied.
-    if "Bool" in text or (
-        argument.arg.endswith("mask") and argument.arg != "head_mask"
+    if (
+        "Bool" in text
+        or _denied(argument.arg, body)
+        or (argument.arg.endswith("mask") and argument.arg != "head_mask")
     ):
         return "Bool"
     return "Float"
+
+
+def _denied(name: str, body: Iterable[ast.stmt]) -> bool:
+    """Whether `~mask` is read."""
+    return any(
+        isinstance(part, ast.UnaryOp)
+        and isinstance(part.op, ast.Invert)
+        and is_name(part.operand, name)
+        for statement in body
+        for part in walk(statement)
+    )
+
+
+def _gathered(body: Iterable[ast.stmt]) -> bool:
+    """Whether `positions[receivers]` is read, which numbers of positions are not."""
+    return any(
+        isinstance(part, ast.Subscript)
+        and is_name(part.value, "positions")
+        and isinstance(part.slice, ast.Name | ast.Attribute)
+        for statement in body
+        for part in walk(statement)
+    )
 
 
 def static_type(argument: ast.arg) -> bool:

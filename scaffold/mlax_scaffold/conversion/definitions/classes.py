@@ -305,7 +305,7 @@ class ClassReader(ClassMethods):
         setup = with_early_locals(without_unread(resolved, builder.written))
         for method in (forward, *builder.methods):
             method.body = [resolve.visit(s) for s in method.body]
-        draws = Draws(self.notes, builder.origin.functions)
+        draws = Draws(self.notes, builder.origin)
         draws.forward(forward, builder.methods)
         self._own_initializers()
         methods = (forward, *builder.methods)

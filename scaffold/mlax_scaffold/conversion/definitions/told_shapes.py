@@ -24,7 +24,7 @@ def told(
     So is one that has the name of a hyperparameter, of these. Of others no more is taken to be
     known than what the code asks for, and that takes an element along the first axis: `x[0]`.
     """
-    inputs = list(inputs)
+    inputs, body = list(inputs), [*body]
     first = _takes_first(body)
     words = {a.arg: _words(a.annotation) for a in inputs}
     counts = Counter(word for found in words.values() for word in found)
@@ -47,7 +47,7 @@ def told(
                     axes.append(sizes[word])
         plain = all(w.isidentifier() or w.isdecimal() for w in known)
         told = bool(axes) and plain
-        made[given.arg] = Array(axes if told else [], not told, kind_of(given))
+        made[given.arg] = Array(axes if told else [], not told, kind_of(given, body))
     return made
 
 

@@ -53,6 +53,9 @@ def small_value(field: Field, text: str) -> object:
             return tuple(default)
         if "None" in word and default is None:
             return None
+        if field.default is None and re.search(rf"self\.{name}\[(\w+ \+ 1|1:)\]", text):
+            # Layers from each to the next one: what stands between them is there, too.
+            return (8, 16, 8)
         read = re.findall(rf"self\.{name}\[(\d+)\]", text)
         count = max(2, *(int(place) + 1 for place in read)) if read else 2
         apart = re.search(

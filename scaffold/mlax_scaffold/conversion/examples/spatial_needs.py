@@ -13,11 +13,13 @@ from mlax_scaffold.conversion.examples.larger_images import (
     enlarged,
     forward_of,
 )
+from mlax_scaffold.conversion.examples.longest_ways import longest_way
 from mlax_scaffold.conversion.output.description import Described
-from mlax_scaffold.conversion.source.trees import literal
+from mlax_scaffold.conversion.source.trees import literal, self_attribute
 
 _MOST = 72
 """What is larger makes tests slow."""
+_SEVERAL = 8
 _LAYERS = ("Conv", "MaxPool", "AvgPool", "MinPool")
 _FUNCTIONS = ("max_pool", "avg_pool")
 
@@ -26,7 +28,7 @@ def with_spatial_needs(definitions: list[Described]) -> list[Described]:
     """Definitions whose examples have such images, where they had smaller ones."""
     known = {d.name: d for d in definitions}
     return [
-        _enlarged(d, _needed([*_windows(d, known, dict(d.example), 0)]))
+        _enlarged(d, _needed(_windows(d, known, dict(d.example), 0)))
         for d in definitions
     ]
 
@@ -38,12 +40,17 @@ class _Window:
     padding: int
 
 
-def _needed(windows: list[_Window]) -> int:
-    """How large an image is that is of one pixel behind all windows."""
-    size = 1
+def _needed(windows: list[_Window], last: int = 1) -> int:
+    """How large an image is that is of so many pixels behind all windows."""
+    size = last
     for window in reversed(windows):
         size = max(1, (size - 1) * window.stride + window.size - 2 * window.padding)
     return size
+
+
+def _length(windows: list[_Window]) -> int:
+    """What tells ways through layers apart: behind some of them one pixel may be left of one."""
+    return _needed(windows, _SEVERAL)
 
 
 def _windows(
@@ -51,25 +58,53 @@ def _windows(
     known: Mapping[str, Described],
     given: Mapping[str, object],
     depth: int,
-) -> Iterator[_Window]:
-    """The windows of a definition with these values, in the order in which its layers are declared."""
+) -> list[_Window]:
+    """The windows of a definition with these values, of the longest way through it."""
     values = {f.name: literal(f.default) for f in definition.fields if f.default}
     values = {k: v for k, v in values.items() if not isinstance(v, ast.AST)} | {**given}
+    layers: dict[str, list[_Window]] = {}
     for part in definition.setup:
         match part:
             case ast.Assign(targets=[ast.Name(id=local)], value=value):
                 number = computed(value, values)
                 values[local] = literal(value) if number is None else number
-        times = 1
-        if isinstance(part, ast.Assign) and isinstance(part.value, ast.ListComp):
-            match part.value.generators[0].iter:
-                case ast.Call(func=ast.Name(id="range"), args=[count]):
-                    number = computed(count, values)
-                    times = number if isinstance(number, int) else 1
-        found = [*_within(part, known, values, depth)]
-        yield from found * max(0, min(times, 8))
-    for method in definition.methods:
-        yield from _within(method, known, values, depth)
+        if isinstance(part, ast.Assign):
+            attribute = self_attribute(part.targets[0]) or ""
+            passes = _passes(part.value, values)
+            each = part.value.elt if isinstance(part.value, ast.ListComp) else part
+            found = [
+                w
+                for told in passes
+                for w in _within(each, known, {**values, **told}, depth)
+            ]
+            layers[attribute] = found
+
+    def made(node: ast.Call) -> list[_Window]:
+        return [*_made(node, known, values, depth)]
+
+    return longest_way(definition.methods, layers, made, _length)
+
+
+def _passes(node: ast.expr, values: Mapping[str, object]) -> list[dict[str, object]]:
+    """What each pass of a comprehension counts, for as many as are tried."""
+    if not isinstance(node, ast.ListComp):
+        return [{}]
+    generator = node.generators[0]
+    pairs = [(generator.target, generator.iter)]
+    match generator:
+        case ast.comprehension(
+            target=ast.Tuple(elts=titles),
+            iter=ast.Call(func=ast.Name(id="zip"), args=over),
+        ):
+            pairs = [*zip(titles, over, strict=False)]
+    for target, over in pairs:
+        match over:
+            case ast.Call(func=ast.Name(id="range"), args=[count]):
+                number = computed(count, values)
+                title = target.id if isinstance(target, ast.Name) else ""
+                if isinstance(number, int):
+                    return [{title: i} for i in range(min(number, 8))]
+    return [{}]
 
 
 def _within(
@@ -86,7 +121,18 @@ def _within(
         return
     for child in ast.iter_child_nodes(node):
         yield from _within(child, known, values, depth)
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+    if isinstance(node, ast.Call):
+        yield from _made(node, known, values, depth)
+
+
+def _made(
+    node: ast.Call,
+    known: Mapping[str, Described],
+    values: Mapping[str, object],
+    depth: int,
+) -> Iterator[_Window]:
+    """The windows of the layer that a call makes, or of the function that it is one of."""
+    if not isinstance(node.func, ast.Name):
         return
     mark, _, title = node.func.id.partition(":")
     inner = known.get(title)
@@ -116,6 +162,10 @@ def _within(
 
 
 def _told(node: ast.expr, values: Mapping[str, object]) -> object:
+    if isinstance(node, ast.IfExp):
+        holds = _holds(node.test, values)
+        if holds is not None:
+            return _told(node.body if holds else node.orelse, values)
     made = computed(node, values)
     if made is None and not isinstance(literal(node), ast.AST):
         return literal(node)

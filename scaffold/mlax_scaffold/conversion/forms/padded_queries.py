@@ -1,6 +1,6 @@
 """Masks of attention in which a query may attend to nothing, `nn.make_attention_mask(x > 0, x > 0)`.
 
-What such a query gets is zeros here, and the mean of all values in flax and haiku.
+What such a query gets is zeros here, and the mean of all values in flax, haiku and equinox.
 """
 
 from __future__ import annotations
@@ -14,10 +14,16 @@ from mlax_scaffold.conversion.source.walking import walk
 
 _MASKS = ("flax.linen.make_attention_mask", "flax.nnx.make_attention_mask")
 _FULL = ("ones", "ones_like", "full", "full_like")
-_ATTENDS = ("MultiHeadDotProductAttention", "MultiHeadAttention", "SelfAttention")
+_ATTENDS = (
+    *("MultiHeadDotProductAttention", "MultiHeadAttention", "SelfAttention"),
+    "MultiheadAttention",
+)
 
-
-_OF_HAIKU = "haiku.MultiHeadAttention"
+_GIVEN_MASKS = {
+    "haiku.MultiHeadAttention": "haiku",
+    "equinox.nn.MultiheadAttention": "equinox",
+}
+"""Attention that is given masks as arrays, and its library."""
 _COMPARED = ("jax.numpy.greater", "jax.numpy.not_equal")
 
 
@@ -37,13 +43,15 @@ def tell_padded_queries(origin: Origin, thing: str, notes: Notes) -> bool:
                     "a query that this mask lets attend to nothing gets zeros",
                     "in flax it gets the mean of all values: leave padded positions out of what is compared",
                 )
-    if any(origin.qualified(call.func) == _OF_HAIKU for call in made):
+    given = {_GIVEN_MASKS.get(origin.qualified(call.func), "") for call in made} - {""}
+    for library in sorted(given):
         for part in walk(origin.tree):
             if _keeps_padding(origin, part):
                 notes.remark(
                     part,
                     "a query that this mask lets attend to nothing gets zeros",
-                    "in haiku it gets the mean of all values: leave padded positions out of what is compared",
+                    f"in {library} it gets the mean of all values: leave padded positions out of "
+                    "what is compared",
                 )
     leave_others_out(origin, thing, notes, before)
     return len(notes.found) > before
@@ -56,6 +64,12 @@ def _keeps_padding(origin: Origin, node: ast.AST) -> bool:
             pass
         case _:
             return False
+    match value:
+        # In another dtype it is that mask.
+        case ast.Call(func=ast.Attribute(attr="asarray" | "array"), args=[inner, *_]):
+            value = inner
+        case ast.Call(func=ast.Attribute(value=inner, attr="astype")):
+            value = inner
     match value:
         case ast.Compare(left=ast.Name(), ops=[ast.Gt() | ast.NotEq()]):
             return True

@@ -195,6 +195,9 @@ class _Runs(NodeTransformer):
             return node
         given_carry = {k.arg: k.value for k in node.keywords}
         begins = given_carry.pop("initial_carry", None)
+        if self.origin.qualified(layer.func) in _RUNS and _is_straight(layer):
+            # What each step makes does not depend on those behind it.
+            given_carry.pop("seq_lengths", None)
         if given_carry or (begins is not None and not _is_one(self.origin, layer)):
             return node
         if self.origin.qualified(layer.func) in _BOTH and len(layer.args) == 2:
@@ -368,3 +371,9 @@ def _expression(text: str, at: ast.expr, **parts: ast.expr) -> ast.expr:
         if isinstance(part, ast.expr) and not hasattr(part, "lineno"):
             ast.copy_location(part, at)
     return ast.copy_location(made, at)
+
+
+def _is_straight(layer: ast.Call) -> bool:
+    """Whether a cell is run forwards, and its last carry is not asked for."""
+    told = {k.arg: literal(k.value) for k in layer.keywords}
+    return not any(told.get(option) for option in ("reverse", "return_carry"))

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from mlax_scaffold.conversion.source.notes import Notes
+from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     constant,
     expression,
@@ -13,21 +14,24 @@ from mlax_scaffold.conversion.source.trees import (
     name,
     self_attribute,
 )
-from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
+from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned, walk
 
 _MEANS = {
     "jax.random.normal": "jnp.zeros(shape, dtype)",
     "jax.random.truncated_normal": "jnp.zeros(shape, dtype)",
     "jax.random.uniform": "jnp.full(shape, mean, dtype)",
 }
+_OF_KEYS = tuple(
+    f"jax.random.{name}" for name in ("split", "fold_in", "key", "PRNGKey", "clone")
+)
 _BEFORE_SHAPE = {"jax.random.truncated_normal": 3}
 
 
 class Draws(NodeTransformer):
     """Takes the mean where a method draws in inference."""
 
-    def __init__(self, notes: Notes, helpers: Iterable[str]):
-        self.notes, self.helpers = notes, frozenset(helpers)
+    def __init__(self, notes: Notes, origin: Origin):
+        self.notes, self.origin = notes, origin
         self.given: set[str] = set()
         """The functions that are given a key in training alone."""
         self.called: set[str] = set()
@@ -78,20 +82,31 @@ class Draws(NodeTransformer):
         if mean is not None and ast.unparse(node.args[0]) == "self.key()":
             self._said(node)
             return ast.IfExp(expression("self.training"), node, mean)
-        if isinstance(node.func, ast.Name) and node.func.id in self.helpers:
+        if isinstance(node.func, ast.Name) and node.func.id in self.origin.functions:
             for number, given in enumerate(node.args):
                 if ast.unparse(given) == "self.key()":
-                    self._said(node)
+                    self._said(node, self._drawn_by(node.func.id))
                     node.args[number] = expression(
                         "self.key() if self.training else None"
                     )
                     self.given.add(node.func.id)
         return node
 
-    def _said(self, node: ast.AST) -> None:
+    def _drawn_by(self, title: str) -> str:
+        """What a function of the file draws with, where all that has a mean; "" elsewhere."""
+        calls = [
+            self.origin.qualified(part.func)
+            for part in walk(self.origin.functions[title])
+            if isinstance(part, ast.Call)
+        ]
+        drawn = [c for c in calls if c.startswith("jax.random.") and c not in _OF_KEYS]
+        return drawn[0] if drawn and set(drawn) <= _MEANS.keys() else ""
+
+    def _said(self, node: ast.AST, drawing: str = "") -> None:
+        what = f"`{drawing}(...)` of " if drawing else ""
         self.notes.remark(
             self.line,
-            f"`{_plain(node)}` draws random numbers in inference too",
+            f"{what}`{_plain(node)}` draws random numbers in inference too",
             "here it does in training, and takes "
             + ("the likeliest" if "categorical" in _plain(node) else "their mean")
             + " in inference",

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mlax_scaffold.conversion.shapes.chosen_rows import chosen_rows
 from mlax_scaffold.conversion.shapes.shape_functions import ShapeFunctions
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.slice_lengths import (
@@ -142,7 +143,7 @@ class Indexing(ShapeFunctions):
                 looked = index.like([*index.axes, value.axes[1]], value.kind)
                 looked.looked_up = index if not index.axes else None
                 return looked
-            chosen = _chosen_rows(value, index_node, index)
+            chosen = chosen_rows(value, index_node, index)
             if chosen is not None:
                 return chosen
             cut = isinstance(index_node, ast.Slice) and (
@@ -354,26 +355,6 @@ def _first(node: ast.expr) -> ast.Constant:
     made = ast.Constant(0)
     made.counts = getattr(node, "id", "")  # type: ignore[attr-defined]
     return made
-
-
-def _chosen_rows(value: Array, node: ast.expr, index: Value) -> Array | None:
-    """What `x[:, index]` is, where all axes of both are known."""
-    parts = node.elts if isinstance(node, ast.Tuple) else []
-    items = index.items if isinstance(index, Several) else []
-    places = [i for i, item in enumerate(items) if isinstance(item, Array)]
-    if value.lead or len(places) != 1 or len(parts) > len(value.axes):
-        return None
-    at = places[0]
-    rows = items[at]
-    whole = (
-        isinstance(p, ast.Slice) and p.lower is None and p.upper is None
-        for i, p in enumerate(parts)
-        if i != at
-    )
-    if not isinstance(rows, Array) or rows.lead or not all(whole):
-        return None
-    axes = [*value.axes[:at], *rows.axes, *value.axes[at + 1 :]]
-    return Array(axes, False, value.kind)
 
 
 def _is_widened(parts: Sequence[ast.expr]) -> bool:

@@ -136,6 +136,8 @@ class Reshaping(Growing):
         if halved and not open_ and not array.lead and len(known) == len(sizes):
             # `view(b, c, h // 2, 2, w // 2, 2)`: the image is one that two divides.
             self.symbols.demands.append((product(array.axes), product(known)))
+        elif not open_ and not array.lead and len(known) == len(sizes):
+            self._same_number(array.axes, known)
         made = [
             s if s is not None and literal(s) != -1 else self.symbols.fresh("_")
             for s in sizes
@@ -143,6 +145,20 @@ class Reshaping(Growing):
         other = Array(made, False, array.kind)
         other.source = array
         return other
+
+    def _same_number(self, axes: Sequence[ast.expr], sizes: Sequence[ast.expr]) -> None:
+        """`y.reshape(b, n, heads, width)` of (b, n, heads * size): what is left of both is the same."""
+        mine, theirs = (
+            [f for one in side for f in _factors(self.symbols.find(one))]
+            for side in (axes, sizes)
+        )
+        for factor in [*mine]:
+            other = next((f for f in theirs if same(f, factor)), None)
+            if other is not None:
+                mine.remove(factor)
+                theirs.remove(other)
+        if len(mine) == len(theirs) == 1 and any(map(is_symbol, (*mine, *theirs))):
+            self.symbols.equal(mine[0], theirs[0])
 
     def _unflattened(self, array: Array, sizes: list[ast.expr | None]) -> None:
         """What all of each example is given the axes of, `x.view(-1, 4, 7, 7)`, has no others, mostly."""
@@ -302,6 +318,14 @@ class Reshaping(Growing):
     def _told(self, size: ast.expr) -> ast.expr:
         """A size; a new one for one that is left open."""
         return self.symbols.fresh("_") if literal(size) == -1 else size
+
+
+def _factors(size: ast.expr) -> list[ast.expr]:
+    """What a size is the product of."""
+    match size:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return [*_factors(left), *_factors(right)]
+    return [size]
 
 
 def _taken(size: ast.expr, axes: list[str]) -> set[int] | None:

@@ -17,6 +17,7 @@ class ShapeFunctions(Joints):
 
     divides: bool
     channel_last: bool
+    sequences: bool
     examples: bool
     batched: bool
 
@@ -55,7 +56,7 @@ class ShapeFunctions(Joints):
         if not axes:
             return None
         if array.lead:
-            if axes == [1, 2] and self.channel_last:
+            if axes == [1, 2] and self.channel_last and not (keep and self.sequences):
                 # Those of an image, before its channels.
                 image = ("batch", "height", "width", "channels")
                 self.symbols.ranked(array, image)
@@ -83,6 +84,8 @@ class ShapeFunctions(Joints):
             self.symbols.ranked(array, ("items", *kept))
         if array.lead:
             if any(a >= 0 for a in axes):
+                if array.tail and max(axes) > 0:
+                    array.has_axis(max(axes))
                 return None
             for a in axes:
                 self.symbols.axis(array, a)

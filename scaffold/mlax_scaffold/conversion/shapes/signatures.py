@@ -81,6 +81,7 @@ class Signature:
                     axis = symbols.axis(actual, -i)
                     if axis is not None:
                         symbols.equal(axis, wanted.axes[-i])
+        self._same_first_axes(symbols, pairs)
         for expected, actual in pairs:
             flat = expected.flat if isinstance(expected, Array) else None
             if flat is not None and isinstance(actual, Array) and actual.lead:
@@ -107,6 +108,28 @@ class Signature:
                 for one, other in zip(actual.axes, whole.axes, strict=True):
                     symbols.equal(one, other)
         return made(self.output)
+
+    @staticmethod
+    def _same_first_axes(
+        symbols: Symbols, pairs: Iterable[tuple[Value, Value]]
+    ) -> None:
+        """What a class takes with any first axes has those of what it is given beside it."""
+        taken = [
+            (actual, len(expected.axes))
+            for expected, actual in pairs
+            if isinstance(expected, Array) and isinstance(actual, Array)
+            if expected.lead and expected.axes
+        ]
+        first = next((a.axes[:-n] for a, n in taken if not a.lead), [])
+        for actual, known in taken:
+            if first and actual.lead and len(actual.axes) == known:
+                symbols.ranked(actual, ["_"] * (len(first) + known))
+            before = [] if actual.lead else actual.axes[:-known]
+            for one, other in zip(before, first, strict=False):
+                # What is one of them may be broadcast.
+                sides = symbols.find(one), symbols.find(other)
+                if not any(isinstance(side, ast.Constant) for side in sides):
+                    symbols.equal(one, other)
 
     def mapped(
         self,

@@ -244,7 +244,9 @@ class Symbols:
         before = other.axes[: len(other.axes) - known]
         if not array.lead or other.lead or not known or len(before) < 2:
             return
-        if literal(before[-1]) == 1 and literal(before[0]) != 1:
+        # A weight that has an axis of one element for each of them tells it, too.
+        ones = all(literal(axis) == 1 for axis in before)
+        if ones or (literal(before[-1]) == 1 and literal(before[0]) != 1):
             self.ranked(array, ("batch", *["_"] * (len(other.axes) - 1)))
             for mine, axis in zip(array.axes, other.axes, strict=True):
                 if literal(axis) != 1:

@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.source.deletions import (
 )
 from mlax_scaffold.conversion.source.direct_names import without_direct_names
 from mlax_scaffold.conversion.source.early_returns import without_early_returns
+from mlax_scaffold.conversion.source.negations import without_negations
 from mlax_scaffold.conversion.source.skipped_passes import without_skipped_passes
 from mlax_scaffold.conversion.source.spread_keywords import without_spread_keywords
 from mlax_scaffold.conversion.source.walking import walk
@@ -41,6 +42,7 @@ _INNER = re.compile(
     r"module|transforms)\."
     r"|^(flax\.nnx)\.nn\.(?:linear|normalization|attention|stochastic|recurrent|activations)\."
     r"|^(equinox)\._(?:module|enum|nn)\."
+    r"|^(torch\.nn)\.modules\.(?:[a-z]+\.)?(?=[A-Z])"
 )
 """Modules that libraries are made of, whose names are those of the whole library, too."""
 
@@ -80,6 +82,7 @@ class Origin:
         without_tuple_statements(tree)
         without_deletions(tree)
         without_reversals(tree)
+        without_negations(tree)
         without_spread_keywords(tree)
         without_class_constants(tree)
         without_direct_names(tree)

@@ -94,7 +94,7 @@ _LAYERS = {
         "layer.Bilinear(in1_features, in2_features, out_features, use_bias=bias)",
     ),
     "Embedding": Row(
-        "(num_embeddings, embedding_dim, padding_idx=None)",
+        "(num_embeddings, embedding_dim, padding_idx=None, *, sparse=False)",
         "layer.Embed(num_embeddings, embedding_dim)",
     ),
     "LayerNorm": Row(
