@@ -76,13 +76,12 @@ def declarations(owner: type[Layer]) -> dict[str, Declared]:
     kind_of = functools.partial(_kind, namespace=_names(owner))
     for name, declared in declared_in(setup, kind_of).items():
         kinds = [m.what for m in declared.members if m.what is not None]
+        one = declared.form is Form.PLAIN or is_array_or_number(declared)
         match declared.form:
-            case Form.PLAIN:
+            case Form.PLAIN | Form.TREE if one:
                 found[name] = kinds[0]
             case Form.ROW if isinstance(kinds[0], type):
                 found[name] = Several(kinds[0])
-            case Form.TREE if is_array_or_number(declared):
-                found[name] = kinds[0]
             case Form.ROW | Form.TREE:
                 found[name] = Tree(tuple(declared.members))
     return found
