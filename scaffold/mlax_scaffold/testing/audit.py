@@ -192,7 +192,7 @@ class _Audit:
         numbers = _numbers(jaxpr)
         counted = _flow.between_integers(jaxpr)
         for eqn in jaxpr.eqns:
-            if numbers.issuperset(eqn.outvars):
+            if numbers.issuperset(eqn.outvars) or _makes_nothing(eqn):
                 continue
             if _flow.is_between_integers(eqn, counted):
                 continue
@@ -319,6 +319,12 @@ def _numbers(jaxpr: Jaxpr) -> set[Var]:
         if known and all(weak) and scalar:
             found.update(eqn.outvars)
     return found
+
+
+def _makes_nothing(eqn: JaxprEqn) -> bool:
+    """Whether all that it makes is empty, as a part that `jnp.roll` takes of an array of one element."""
+    shapes = [getattr(v.aval, "shape", ()) for v in eqn.outvars]
+    return bool(shapes) and all(0 in shape for shape in shapes)
 
 
 def _label(eqn: JaxprEqn) -> str:

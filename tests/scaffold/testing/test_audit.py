@@ -276,6 +276,11 @@ def test_constants_are_found():
     assert (finding.role, finding.shape) == ("const", (4, 3))
 
 
+def test_what_makes_nothing_is_no_finding():
+    assert audit(lambda x, w: (x, jnp.sin(w[:0]).astype(x.dtype)), X, W) == []
+    assert audit(lambda x, w: (x, jnp.sin(w[:1]).astype(x.dtype)), X, W) != []
+
+
 def test_state_update_in_the_stored_dtype():
     def wide(x, mean):
         return x, 0.9 * mean + 0.1 * x[0].astype(mean.dtype)

@@ -12,7 +12,7 @@ from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.sizes import functions_in
 from mlax_scaffold.reader.axes.spatial import axes_of_layers
-from mlax_scaffold.reader.checks.exactness import only_value
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.remedies.channels import FIELD, by_place_of_channels
 from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
 from mlax_scaffold.spelling import misspelt

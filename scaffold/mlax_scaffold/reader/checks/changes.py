@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.exactness import only_value
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.source import Source
 
 

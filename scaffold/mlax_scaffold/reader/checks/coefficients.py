@@ -10,7 +10,7 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.exactness import only_value
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.constructs import construct, functions_of
 from mlax_scaffold.reader.source import Source, self_attribute
 

@@ -9,7 +9,7 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.model.words import WORDS
-from mlax_scaffold.reader.checks.exactness import only_value
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source, class_of, self_attribute
 

@@ -13,6 +13,7 @@ from mlax_scaffold.reader.checks.handed import (
     handed,
     handed_by_callers,
 )
+from mlax_scaffold.reader.checks.local_values import item_of, value_at, values_of
 from mlax_scaffold.reader.source import class_of, dotted, self_attribute
 
 TO_BOOLEANS = frozenset(
@@ -139,7 +140,7 @@ class _Exact:
             case ast.Call():
                 return self._call(node, seen)
             case ast.Name(id=name) if name not in seen:
-                values = values_of(name, self.method)
+                values = value_at(node, self.method) or values_of(name, self.method)
                 inputs = exact_inputs(self.method) | _numbers(self.method)
                 inputs |= _passes(self.method)
                 if name in inputs:
@@ -228,68 +229,6 @@ class _Exact:
 def is_integer(dtype: ast.expr, imports: Mapping[str, Import]) -> bool:
     """Whether an expression names a dtype of integers or booleans."""
     return (qualified(dtype, imports) or dotted(dtype)) in _INTEGERS
-
-
-def only_value(name: str, method: ast.FunctionDef) -> list[ast.expr]:
-    """The value of a local that one statement binds, to another expression than itself."""
-    return _only_values(method).get(name, [])
-
-
-@functools.lru_cache(maxsize=64)
-def _only_values(method: ast.FunctionDef) -> dict[str, list[ast.expr]]:
-    stored: set[str] = set()
-    others: set[str] = set()
-    pairs: list[tuple[ast.expr, ast.expr]] = []
-    for node in walk(method):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()):
-                (others if name in stored else stored).add(name)
-            case ast.arg(arg=name):
-                others.add(name)
-            case ast.Assign():
-                pairs += _pairs(node)
-    return {
-        target.id: [value]
-        for target, value in pairs
-        if isinstance(target, ast.Name)
-        and target.id not in others
-        and target.id not in {n.id for n in walk(value) if isinstance(n, ast.Name)}
-    }
-
-
-def values_of(name: str, method: ast.FunctionDef) -> list[ast.expr]:
-    """The value of a local, or what a parameter of a function inside of the method is given."""
-    return only_value(name, method) or handed(method).get(name, [])
-
-
-def item_of(node: ast.Subscript, method: ast.FunctionDef) -> list[ast.expr]:
-    """The parts of tuples that `carry[1]` stands for; none where it is of anything else."""
-    match node:
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int(at))):
-            tuples = values_of(name, method)
-            if tuples and all(
-                isinstance(t, ast.Tuple) and at < len(t.elts) for t in tuples
-            ):
-                return [t.elts[at] for t in tuples if isinstance(t, ast.Tuple)]
-    return []
-
-
-def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
-    """Each target of an assignment with its value: of `a, b = c, d` both."""
-    match node:
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-            if len(names) == len(values):
-                return [*zip(names, values, strict=True)]
-        case ast.Assign(
-            targets=[ast.Tuple(elts=names)],
-            value=ast.Name() | ast.Attribute(attr="shape") as whole,
-        ) if not any(isinstance(n, ast.Starred) for n in names):
-            # Each is an item: `b, t = x.shape`, `i, h = carry`.
-            parts = [ast.Subscript(whole, ast.Constant(at)) for at in range(len(names))]
-            return [*zip(names, parts, strict=True)]
-        case ast.Assign(targets=[target], value=value):
-            return [(target, value)]
-    return []
 
 
 def word_of(argument: ast.arg) -> str | None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.model.definition import Import
-from mlax_scaffold.reader.checks.exactness import only_value, qualified
+from mlax_scaffold.reader.checks.exactness import qualified
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.source import self_attribute
 
 _WHOLE = frozenset(

@@ -9,7 +9,8 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.exactness import only_value, qualified
+from mlax_scaffold.reader.checks.exactness import qualified
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source
 

@@ -8,18 +8,13 @@ from dataclasses import dataclass, replace
 
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.exactness import (
-    TO_BOOLEANS,
-    is_exact,
-    item_of,
-    only_value,
-    qualified,
-)
+from mlax_scaffold.reader.checks.exactness import TO_BOOLEANS, is_exact, qualified
 from mlax_scaffold.reader.checks.handed import (
     called_from,
     handed,
     handed_by_callers,
 )
+from mlax_scaffold.reader.checks.local_values import item_of, only_value, value_at
 from mlax_scaffold.reader.source import class_of, dotted, self_attribute
 
 _FLOATS = ("Decay", "Fraction", "NonNegative", "Positive", "Probability", "float")
@@ -63,7 +58,7 @@ class Integers:
                 inner = replace(self, seen=self.seen | {name})
                 given = (*self.method.args.args, *self.method.args.kwonlyargs)
                 typed = any(a.arg == name and _is_array_type(a, "Bool") for a in given)
-                values = only_value(name, self.method)
+                values = value_at(node, self.method)
                 return typed or any(map(inner.are_booleans, values))
             case ast.Call(func=function):
                 module, _, name = (qualified(function, self.imports) or "").rpartition(
@@ -80,7 +75,7 @@ class Integers:
                 if any(a.arg == name and _is_array_type(a) for a in given):
                     return True
                 inner = replace(self, seen=self.seen | {name})
-                values = only_value(name, self.method)
+                values = value_at(node, self.method)
                 if name in handed(self.method) or any(map(inner.is_array, values)):
                     return True
                 above = called_from(self.method, self.seen)

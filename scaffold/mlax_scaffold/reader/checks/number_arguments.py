@@ -6,7 +6,7 @@ import ast
 from collections import Counter
 
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.exactness import only_value
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.source import dotted, self_attribute
 
 _ARRAYS = ("Bool", "Complex", "Float", "Int", "Key", "PyTree", "Real")

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping
 
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.exactness import only_value, qualified
+from mlax_scaffold.reader.checks.exactness import qualified
+from mlax_scaffold.reader.checks.local_values import only_value
 
 
 def is_of_numpy(

@@ -10,7 +10,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
-from mlax_scaffold.reader.checks.exactness import is_integer, only_value, qualified
+from mlax_scaffold.reader.checks.exactness import is_integer, qualified
 from mlax_scaffold.reader.checks.handed import handed_by_callers
 from mlax_scaffold.reader.checks.integers import Integers
 from mlax_scaffold.reader.checks.likeness import (
@@ -19,6 +19,7 @@ from mlax_scaffold.reader.checks.likeness import (
     exact_arguments,
     floating_of,
 )
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.checks.number_arguments import number_arguments
 from mlax_scaffold.reader.named_dtypes import named_dtypes
 from mlax_scaffold.reader.remedies.bodies import typed_like

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.exactness import exact_inputs, only_value, qualified
+from mlax_scaffold.reader.checks.exactness import exact_inputs, qualified
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 

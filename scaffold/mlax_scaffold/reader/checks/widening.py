@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.exactness import is_exact, only_value, qualified
+from mlax_scaffold.reader.checks.exactness import is_exact, qualified
 from mlax_scaffold.reader.checks.floats import is_float, of_floats
 from mlax_scaffold.reader.checks.likeness import like_of
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.checks.number_arguments import number_arguments
 from mlax_scaffold.reader.checks.numpy_arrays import of_numpy_floats
 from mlax_scaffold.reader.checks.numpy_values import is_of_numpy

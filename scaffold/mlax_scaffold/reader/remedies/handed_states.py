@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.exactness import only_value
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.remedies.bodies import removed
 from mlax_scaffold.reader.source import Source, dotted
 

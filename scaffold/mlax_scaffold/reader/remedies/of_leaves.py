@@ -6,7 +6,7 @@ import ast
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.exactness import only_value
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.read_names import bound_in
 from mlax_scaffold.reader.remedies.names import retitled
 from mlax_scaffold.reader.source import Source, dotted

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix
-from mlax_scaffold.reader.checks.exactness import only_value
 from mlax_scaffold.reader.checks.given_dtype import handed_dtype
 from mlax_scaffold.reader.checks.likeness import exact_arguments
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.checks.setup_arrays import ALSO_OF_NUMPY
 from mlax_scaffold.reader.remedies.names import of_jax, word
