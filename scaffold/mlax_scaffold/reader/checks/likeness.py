@@ -185,7 +185,8 @@ def exact_arguments(tree: ast.Module, method: ast.FunctionDef) -> set[str]:
     known = Evidence(Scope(tree), said=said).of(method)
     typed = {a.arg for a in method.args.args if a.annotation is not None}
     own = {name for name, input in known.items() if input.kind in ("Int", "Bool")}
-    return {*_handed(tree, method, ("Int", "Bool"))} | (own - typed)
+    own -= {*typed, *_cast(tree, method)}
+    return {*_handed(tree, method, ("Int", "Bool"))} | own
 
 
 def arguments_without_dtype(tree: ast.Module, method: ast.FunctionDef) -> set[str]:
@@ -197,20 +198,36 @@ def arguments_without_dtype(tree: ast.Module, method: ast.FunctionDef) -> set[st
 def _handed(
     tree: ast.Module, method: ast.FunctionDef, words: tuple[str, ...]
 ) -> Iterator[str]:
-    given = [*method.args.posonlyargs, *method.args.args]
-    member = bool(given) and given[0].arg == "self"
     states = _exact_states(tree) if "Int" in words else set()
-    for caller in (n for n in walk(tree) if isinstance(n, ast.FunctionDef)):
+    for caller, name, value in _given(tree, method):
         arguments = (*caller.args.args, *caller.args.kwonlyargs)
         inputs = {a.arg for a in arguments if word_of(a) in words}
-        inputs |= states
-        for call in (n for n in walk(caller) if inputs and isinstance(n, ast.Call)):
+        if dotted(value) in inputs | states:
+            yield name
+
+
+def _cast(tree: ast.Module, method: ast.FunctionDef) -> Iterator[str]:
+    """The arguments that a caller gives in the dtype of an array: `mask.astype(x.dtype)`."""
+    for _, name, value in _given(tree, method):
+        match value:
+            case ast.Call(
+                func=ast.Attribute(attr="astype"), args=[ast.Attribute(attr="dtype")]
+            ):
+                yield name
+
+
+def _given(
+    tree: ast.Module, method: ast.FunctionDef
+) -> Iterator[tuple[ast.FunctionDef, str, ast.expr]]:
+    """What callers give for the arguments of a method or a function, by place."""
+    given = [*method.args.posonlyargs, *method.args.args]
+    member = bool(given) and given[0].arg == "self"
+    for caller in (n for n in walk(tree) if isinstance(n, ast.FunctionDef)):
+        for call in (n for n in walk(caller) if isinstance(n, ast.Call)):
             called = self_attribute(call.func) if member else dotted(call.func)
-            if called != method.name:
-                continue
-            for argument, value in zip(given[member:], call.args, strict=False):
-                if dotted(value) in inputs:
-                    yield argument.arg
+            if called == method.name:
+                for argument, value in zip(given[member:], call.args, strict=False):
+                    yield caller, argument.arg, value
 
 
 def _exact_states(tree: ast.Module) -> set[str]:
