@@ -49,17 +49,22 @@ def numbers_of(node: ast.ClassDef, kind_of: KindOf) -> list[Change]:
         return []
     found: dict[str, _Attribute] = {}
     _collect(setup.body, (), kind_of, found)
-    uses = [n for m in methods for n in ast.walk(m) if isinstance(n, ast.Attribute)]
-    changes: list[Change] = []
     arrays = {name for name, attribute in found.items() if attribute.declared}
-    for name, attribute in found.items():
-        if not _is_chosen(attribute) or _reads(attribute.numbers[0].value, arrays):
-            continue
-        reads = [n for n in uses if self_attribute(n) == name and _is_load(n)]
-        stores = sum(self_attribute(n) == name and not _is_load(n) for n in uses)
-        within = {id(n) for n in ast.walk(setup)}
-        made = sum(1 for s in ast.walk(setup) if name in _assigned(s))
-        if stores != made or any(id(n) in within for n in reads):
+    chosen = {
+        name: attribute
+        for name, attribute in found.items()
+        if _is_chosen(attribute) and not _reads(attribute.numbers[0].value, arrays)
+    }
+    if not chosen:
+        return []
+    uses = [n for m in methods for n in ast.walk(m) if isinstance(n, ast.Attribute)]
+    within = {id(n) for n in ast.walk(setup)}
+    changes: list[Change] = []
+    for name, attribute in chosen.items():
+        own = [n for n in uses if self_attribute(n) == name]
+        reads = [n for n in own if _is_load(n)]
+        stored_elsewhere = any(not _is_load(n) and id(n) not in within for n in own)
+        if stored_elsewhere or any(id(n) in within for n in reads):
             continue
         changes += [_change(way.value, "None") for way in attribute.numbers]
         text = _read(name, attribute)
@@ -116,9 +121,19 @@ def _add(attribute: _Attribute, way: _Way, kind_of: KindOf) -> None:
 
 def _is_chosen(attribute: _Attribute) -> bool:
     """Whether it is an array in one case, and a number in all that are left."""
-    one = len(attribute.declared) == len(attribute.numbers) == 1
-    chosen = any(w.conditions for w in (*attribute.declared, *attribute.numbers))
-    return one and chosen and not attribute.other
+    if not len(attribute.declared) == len(attribute.numbers) == 1 or attribute.other:
+        return False
+    ways = sorted((*attribute.declared, *attribute.numbers), key=_place)
+    first, last = (way.conditions for way in ways)
+    # What is bound last holds, so the other one is bound before it, or in another branch.
+    apart = any(
+        isinstance(c, ast.UnaryOp) and c.operand is d for c in last for d in first
+    )
+    return apart or bool(not first and last)
+
+
+def _place(way: _Way) -> tuple[int, int]:
+    return way.value.lineno, way.value.col_offset
 
 
 def _read(name: str, attribute: _Attribute) -> str:
