@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from mlax_scaffold.model.conditions import Way, chosen, either, there, ways
 from mlax_scaffold.model.definition import Declaration, Role
 from mlax_scaffold.model.expressions import Expression
 from mlax_scaffold.model.places import Member
@@ -54,7 +55,7 @@ class Branches:
             return True
         if not any(d.name == name for d in self.declarations):
             return False
-        if not declared.conditions:
+        if not declared.in_branch:
             self.source.report(target, f"self.{name} is declared twice")
             return True
         if not is_none(value):
@@ -63,31 +64,27 @@ class Branches:
 
     def _of_branches(self, declaration: Declaration) -> Declaration:
         """A declaration that several branches make, each in its way."""
-        declared = self.declared[declaration.name]
-        condition = declaration.condition
-        made = [v for v in declared.values if not is_none(v)]
+        found = self.declared[declaration.name].ways
+        each = [w for way in found for w in ways(way.value, way.tests)]
+        is_made = [not is_none(way.value) for way in each]
+        made = [way for way in each if not is_none(way.value)]
+        made_where = either(there(each, is_made))
+        parts: dict[str, Expression] = {}
+        if made_where is not None:
+            parts["condition"] = self._expression_of(made_where)
+        calls = [w.value for w in made if isinstance(w.value, ast.Call)]
+        several = len(calls) == len(made) > 1 and all(c.args[1:] for c in calls)
+        if declaration.shape is not None and several:
+            for number, what in enumerate(("initializer", "shape")):
+                given = zip(calls, made, strict=True)
+                each = [Way(c.args[number], w.tests) for c, w in given]
+                parts[what] = self._expression_of(chosen(each))
         absent = not assigns(self.method.body, declaration.name)
-        declaration = replace(declaration, absent=absent)
-        tests = list(declared.conditions)
-        if len(made) == 1 and tests:
-            both = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
-            condition = self._expression_of(both)
-        if len(made) == 1 or not tests:
-            return replace(declaration, condition=condition, branches=len(made))
-        first, second = made[:2]
-        parts = {}
-        for number, what in enumerate(("initializer", "shape")):
-            if declaration.role is Role.SUB_LAYER:
-                break
-            two = [c.args[number] for c in (first, second) if isinstance(c, ast.Call)]
-            if ast.dump(two[0]) != ast.dump(two[-1]):
-                parts[what] = self._expression_of(ast.IfExp(tests[0], *two))
-        return replace(declaration, branches=len(made), **parts)
+        return replace(declaration, absent=absent, branches=len(made), **parts)
 
     def _expression_of(self, node: ast.expr) -> Expression:
         """An expression that is put together of others."""
-        text = simplified(unparsed(node))
-        return self.scope.expression(ast.parse(text, mode="eval").body)
+        return self.scope.expression(ast.parse(unparsed(node), mode="eval").body)
 
     def _arrays(self, name: str) -> bool:
         kinds = {m.what for m in self.declared[name].members} - {None}
@@ -146,14 +143,3 @@ def assigns(body: list[ast.stmt], name: str) -> bool:
                 if assigns(then, name) and assigns(otherwise, name):
                     return True
     return False
-
-
-def simplified(text: str) -> str:
-    """A condition without what is negated twice."""
-    node = ast.parse(text, mode="eval").body
-    match node:
-        case ast.UnaryOp(
-            op=ast.Not(), operand=ast.UnaryOp(op=ast.Not(), operand=inner)
-        ):
-            return unparsed(inner)
-    return text

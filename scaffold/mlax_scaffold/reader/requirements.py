@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.model.conditions import conjunction, contrary
 from mlax_scaffold.model.definition import Requirement
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.bodies import required
@@ -92,38 +93,15 @@ def _raised(
         ]:
             message = _message(told)
             if message.strip(". "):
-                tests = [*map(_contrary, before), node.test]
-                test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
-                violation = ast.copy_location(test, node.test)
+                tests = [*map(contrary, before), node.test]
+                violation = ast.copy_location(conjunction(tuple(tests)), node.test)
                 return Requirement(
-                    scope.expression(_contrary(violation)),
+                    scope.expression(contrary(violation)),
                     message,
                     method,
                     scope.expression(violation),
                 )
     return None
-
-
-_INVERSE: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-}
-
-
-def _contrary(test: ast.expr) -> ast.expr:
-    contrary: ast.expr = ast.UnaryOp(ast.Not(), test)
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            contrary = operand
-        case ast.Compare(left=left, ops=[op], comparators=right) if (
-            type(op) in _INVERSE
-        ):
-            contrary = ast.Compare(left, [_INVERSE[type(op)]()], right)
-    return ast.copy_location(contrary, test)
 
 
 def _message(told: ast.expr) -> str:

@@ -273,7 +273,7 @@ class SetupReader(Declaring):
             return
         branched = form is Form.PLAIN and (
             len(self.declared[name].values) > 1
-            or self.declared[name].conditions
+            or self.declared[name].in_branch
             or self.declared[name].repeated
         )
         if branched and self._in_branches(name, target, value):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from mlax_scaffold.model.conditions import contrary, is_negative
 from mlax_scaffold.model.definition import Hyperparameter
 from mlax_scaffold.model.expressions import Expression
+from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.word import called
 from mlax_scaffold.render.text import sentence, wrapped
 
@@ -43,4 +45,8 @@ def _called(check: str, module: str) -> str:
 
 def unless(condition: Expression | None, before: str) -> str:
     """What is said of a condition without which a thing is None; empty where there is none."""
-    return f"{before}None unless {condition.plain}" if condition else ""
+    if condition is None:
+        return ""
+    if is_negative(condition.bare):
+        return f"{before}None where {unparsed(contrary(condition.bare))}"
+    return f"{before}None unless {condition.plain}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Iterator
 
@@ -175,6 +176,33 @@ class Learned(Layer):
     def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
         return self.last(self._scaled(x) + self.shift) * self.count
 '''
+WAYS = '''
+from mlax_scaffold.spec import Float, Layer, Literal, Size, normal, trainable
+
+
+class Ways(Layer):
+    """A weight of one shape or another, or none, or a number."""
+
+    features: Size
+    kind: Literal["none", "number", "vector", "matrix", "scalar"]
+
+    def setup(self):
+        if self.kind == "none":
+            self.scale = None
+        elif self.kind == "number":
+            self.scale = self.features / 2
+        elif self.kind == "matrix":
+            self.scale = trainable(normal(), (self.features, self.features))
+        elif self.kind == "vector":
+            self.scale = trainable(normal(0.1), (self.features,))
+        else:
+            self.scale = trainable(normal(), ())
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        if self.scale is None:
+            return x
+        return x @ self.scale if self.kind == "matrix" else x * self.scale
+'''
 FALLING = '''
 import jax.numpy as jnp
 
@@ -315,6 +343,7 @@ SPECS = (
     SpecFile("specs/nn/partly.py", "nn", PARTLY),
     SpecFile("specs/nn/constant.py", "nn", CONSTANT),
     SpecFile("specs/nn/learned.py", "nn", LEARNED),
+    SpecFile("specs/nn/ways.py", "nn", WAYS),
     SpecFile("specs/nn/pair.py", "nn", PAIR),
     SpecFile("specs/nn/user.py", "nn", USER),
     SpecFile("specs/optim/kept.py", "optim", KEPT),
@@ -396,6 +425,28 @@ def test_an_array_is_a_number_where_another_branch_holds(
     layer = examples.oracle("nn", "learned")(3, learned=learned)
     layer.load(*trees[:2])
     assert_matches(expected, layer(X), jnp.float32)
+
+
+@pytest.mark.parametrize("kind", ["none", "number", "matrix", "vector", "scalar"])
+def test_a_weight_has_the_shape_of_its_branch(examples: Examples, kind: str):
+    module = examples.module("nn", "ways")
+    trees = module.init(jax.random.key(0), 3, kind=kind)
+    y, _ = module.fwd(X, *trees)
+    scale = {"none": jnp.ones(()), "number": jnp.asarray(1.5)}.get(kind, trees[0].scale)
+    assert scale is not None
+    assert_matches(X @ scale if kind == "matrix" else X * scale, y, jnp.float32)
+    assert (trees[0].scale is None) == (kind in ("none", "number"))
+    layer = examples.oracle("nn", "ways")(3, kind=kind)
+    layer.load(*trees[:2])
+    assert_matches(layer(X), y, jnp.float32)
+
+
+def test_the_shapes_of_all_branches_are_told(examples: Examples):
+    module = examples.module("nn", "ways")
+    shapes = "(features, features) if kind == 'matrix' else (features,) if kind == 'vector' else ()"
+    told = " ".join(inspect.getsource(module.WaysTrainables).split())
+    assert "scale: jax.Array | None" in told
+    assert f"{shapes}, or None unless kind != 'none' and kind != 'number'." in told
 
 
 def test_hyperparameters_are_static_whatever_setup_derives(examples: Examples):

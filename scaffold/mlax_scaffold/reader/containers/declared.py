@@ -11,8 +11,10 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import islice
 from typing import Any
 
+from mlax_scaffold.model.conditions import Way, contrary
 from mlax_scaffold.model.places import DICT, LIST, Member, Step, under
 from mlax_scaffold.reader.source import is_none, self_attribute
 
@@ -37,13 +39,11 @@ class Form(Enum):
 class Declared:
     """One attribute of self, or a local of `setup`."""
 
-    values: list[ast.expr] = field(default_factory=list)
-    """What is assigned to it."""
+    ways: list[Way] = field(default_factory=list)
+    """What is assigned to it, in the order of the text."""
     members: dict[Member, None] = field(default_factory=dict)
     grows: bool = False
     """Whether items are added to it one by one."""
-    conditions: list[ast.expr] = field(default_factory=list)
-    """Those of the branches that its first assignment of a declaration stands in."""
     repeated: bool = False
     """Whether it is assigned in a loop."""
     first: ast.stmt | None = None
@@ -51,6 +51,17 @@ class Declared:
     def add(self, members: Iterable[Member]) -> None:
         """Members that it also has."""
         self.members |= dict.fromkeys(members)
+
+    @property
+    def values(self) -> list[ast.expr]:
+        """What is assigned to it."""
+        return [way.value for way in self.ways]
+
+    @property
+    def in_branch(self) -> bool:
+        """Whether its first assignment of a declaration stands in a branch."""
+        made = (way for way in self.ways if not is_none(way.value))
+        return any(way.tests for way in islice(made, 1))
 
     @property
     def holds(self) -> bool:
@@ -70,7 +81,7 @@ class Declared:
             )
             if plain:
                 return Form.PLAIN
-            alone = len(self.values) == 1 and not self.conditions
+            alone = len(self.values) == 1 and not self.in_branch
             if alone and all(len(m.steps) == 1 for m in self.members):
                 value = self.values[0]
                 calls = isinstance(value, ast.ListComp) and [value.elt]
@@ -134,9 +145,8 @@ class _Walk:
             case ast.FunctionDef(name=name):
                 self.functions[name] = statement
             case ast.If(test=test, body=then, orelse=otherwise):
-                contrary = ast.UnaryOp(ast.Not(), test)
                 self.body(then, (*conditions, test), repeated)
-                self.body(otherwise, (*conditions, contrary), repeated)
+                self.body(otherwise, (*conditions, contrary(test)), repeated)
             case ast.For(body=inner) | ast.While(body=inner):
                 self._loop(statement)
                 self.body(inner, conditions, repeated=True)
@@ -175,10 +185,10 @@ class _Walk:
             return
         cell = self.cell(name)
         if value not in cell.values:
-            cell.values.append(value)
+            cell.ways.append(Way(value, conditions))
             cell.repeated = cell.repeated or repeated
             if cell.first is None and not is_none(value):
-                cell.first, cell.conditions = statement, list(conditions)
+                cell.first = statement
         cell.add(self.members(value))
 
     def _added(self, owner: ast.expr, how: str, given: ast.expr) -> None:

@@ -6,9 +6,18 @@ What is declared is there or not; so `self.eps` is read as `(self.eps if self.le
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
+from mlax_scaffold.model.conditions import (
+    Tests,
+    Way,
+    are_apart,
+    chosen,
+    contrary,
+    ways,
+)
 from mlax_scaffold.model.definition import Role
 from mlax_scaffold.model.resolved import Change
 from mlax_scaffold.model.unparsing import unparsed
@@ -20,20 +29,23 @@ _OF_NUMBERS = frozenset(("abs", "float", "int", "len", "max", "min", "round", "s
 _ARRAYS = frozenset((Role.TRAINABLE, Role.STATE))
 
 
-@dataclass(frozen=True)
-class _Way:
-    """A value of an attribute, and the conditions that it is assigned under."""
-
-    value: ast.expr
-    conditions: tuple[ast.expr, ...]
-
-
 @dataclass
 class _Attribute:
-    declared: list[_Way] = field(default_factory=list)
-    numbers: list[_Way] = field(default_factory=list)
+    declared: list[Way] = field(default_factory=list)
+    numbers: list[Way] = field(default_factory=list)
+    absent: list[Way] = field(default_factory=list)
+    """Those that are None."""
     other: bool = False
     """Whether it is assigned in a way that is none of these."""
+
+    @property
+    def ways(self) -> list[Way]:
+        """All of them, in the order of the text."""
+        return sorted((*self.declared, *self.numbers, *self.absent), key=_place)
+
+
+def _place(way: Way) -> tuple[int, int]:
+    return way.value.lineno, way.value.col_offset
 
 
 def numbers_of(node: ast.ClassDef, kind_of: KindOf) -> list[Change]:
@@ -53,7 +65,8 @@ def numbers_of(node: ast.ClassDef, kind_of: KindOf) -> list[Change]:
     chosen = {
         name: attribute
         for name, attribute in found.items()
-        if _is_chosen(attribute) and not _reads(attribute.numbers[0].value, arrays)
+        if _is_chosen(attribute)
+        and not any(_reads(w.value, arrays) for w in attribute.numbers)
     }
     if not chosen:
         return []
@@ -74,7 +87,7 @@ def numbers_of(node: ast.ClassDef, kind_of: KindOf) -> list[Change]:
 
 def _collect(
     body: Sequence[ast.stmt],
-    conditions: tuple[ast.expr, ...],
+    tests: Tests,
     kind_of: KindOf,
     found: dict[str, _Attribute],
 ) -> None:
@@ -85,66 +98,46 @@ def _collect(
                 | ast.AnnAssign(target=target, value=ast.expr() as value)
             ) if name := self_attribute(target):
                 attribute = found.setdefault(name, _Attribute())
-                for way in _ways(value, conditions):
+                for way in ways(value, tests):
                     _add(attribute, way, kind_of)
             case ast.If(test=test, body=then, orelse=otherwise):
-                _collect(then, (*conditions, test), kind_of, found)
-                contrary = ast.UnaryOp(ast.Not(), test)
-                _collect(otherwise, (*conditions, contrary), kind_of, found)
+                _collect(then, (*tests, test), kind_of, found)
+                _collect(otherwise, (*tests, contrary(test)), kind_of, found)
             case _:
                 for inner in ast.walk(statement):
                     for name in _assigned(inner):
                         found.setdefault(name, _Attribute()).other = True
 
 
-def _ways(value: ast.expr, conditions: tuple[ast.expr, ...]) -> Iterator[_Way]:
-    if isinstance(value, ast.IfExp):
-        yield from _ways(value.body, (*conditions, value.test))
-        contrary = ast.UnaryOp(ast.Not(), value.test)
-        yield from _ways(value.orelse, (*conditions, contrary))
-    else:
-        yield _Way(value, conditions)
-
-
-def _add(attribute: _Attribute, way: _Way, kind_of: KindOf) -> None:
+def _add(attribute: _Attribute, way: Way, kind_of: KindOf) -> None:
     kind = kind_of(way.value) if isinstance(way.value, ast.Call) else None
-    known = all(map(_of_hyperparameters, way.conditions))
+    known = all(map(_of_hyperparameters, way.tests))
     if kind in _ARRAYS:
         attribute.declared.append(way)
         attribute.other |= not known
     elif kind is None and known and _of_hyperparameters(way.value):
-        if not is_none(way.value):
-            attribute.numbers.append(way)
+        (attribute.absent if is_none(way.value) else attribute.numbers).append(way)
     else:
         attribute.other = True
 
 
 def _is_chosen(attribute: _Attribute) -> bool:
-    """Whether it is an array in one case, and a number in all that are left."""
-    if not len(attribute.declared) == len(attribute.numbers) == 1 or attribute.other:
+    """Whether it is an array, or None, in some cases, and a number in all that are left."""
+    if not attribute.declared or not attribute.numbers or attribute.other:
         return False
-    ways = sorted((*attribute.declared, *attribute.numbers), key=_place)
-    first, last = (way.conditions for way in ways)
-    # What is bound last holds, so the other one is bound before it, or in another branch.
-    apart = any(
-        isinstance(c, ast.UnaryOp) and c.operand is d for c in last for d in first
+    # What is bound last holds: one may stand first, and be what is left.
+    first, *rest = attribute.ways
+    each = (
+        rest if not first.tests and first not in attribute.declared else attribute.ways
     )
-    return apart or bool(not first and last)
-
-
-def _place(way: _Way) -> tuple[int, int]:
-    return way.value.lineno, way.value.col_offset
+    return all(are_apart(a.tests, b.tests) for a, b in combinations(each, 2))
 
 
 def _read(name: str, attribute: _Attribute) -> str:
     """What its value is, whichever case it is."""
-    [array], [number] = attribute.declared, attribute.numbers
-    if array.conditions:
-        test, one, other = array.conditions, f"self.{name}", unparsed(number.value)
-    else:
-        test, one, other = number.conditions, unparsed(number.value), f"self.{name}"
-    both = test[0] if len(test) == 1 else ast.BoolOp(ast.And(), [*test])
-    return f"({one} if {unparsed(both)} else {other})"
+    own = ast.parse(f"self.{name}", mode="eval").body
+    each = [w if w in attribute.numbers else Way(own, w.tests) for w in attribute.ways]
+    return f"({unparsed(chosen(each))})"
 
 
 def _reads(node: ast.expr, names: Collection[str]) -> bool:

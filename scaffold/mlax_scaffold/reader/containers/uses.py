@@ -32,7 +32,7 @@ def is_optional_weight(declared: Declared) -> bool:
     """Whether it is one weight that may be None."""
     kinds = {getattr(m.what, "value", m.what) for m in declared.members} - {None}
     chosen = any(isinstance(value, ast.IfExp) for value in declared.values)
-    absent = chosen or declared.conditions or any(map(is_none, declared.values))
+    absent = chosen or declared.in_branch or any(map(is_none, declared.values))
     return declared.form is Form.PLAIN and kinds == {"trainable"} and bool(absent)
 
 
