@@ -17,6 +17,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.axes import parts_of, type_of
 from mlax_scaffold.reader.checks.defaults import check_defaults, check_none
 from mlax_scaffold.reader.checks.sequences import PASSED
+from mlax_scaffold.reader.remedies.given_keys import draws, of_layer
 from mlax_scaffold.reader.remedies.modes import told
 from mlax_scaffold.reader.remedies.names import renamed
 from mlax_scaffold.reader.remedies.number_inputs import (
@@ -178,9 +179,13 @@ def entry_inputs(
     )
     check_defaults(source, method.args, imports)
     for item in inputs:
+        place = parameter(method, item.name)
+        key = item.keyword and item.type.kind == "Key" and isinstance(place, ast.arg)
+        if key and _is_drawn(source, method, place):
+            continue
         if item.keyword and item.name in _GIVEN:
             source.report(
-                parameter(method, item.name),
+                place,
                 f"`{item.name}` is a name of the generated function",
                 f"Choose another name, such as `{item.name}_`, or leave out its default: "
                 "an input without one may have any name.",
@@ -197,6 +202,8 @@ def entry_inputs(
                 f"Read `{told(arg.arg)}` in the body.",
                 fix=mended,
             )
+            continue
+        if _is_drawn(source, method, arg):
             continue
         field = as_field(source, method, arg, default)
         if field is not None:
@@ -245,6 +252,19 @@ def entry_inputs(
         replace(i, alias=f"{i.name}_") if i.name in RESERVED and not i.keyword else i
         for i in inputs
     )
+
+
+def _is_drawn(source: Source, method: ast.FunctionDef, arg: ast.arg) -> bool:
+    """Whether an input is a key that the layer may draw, which is reported."""
+    fix = of_layer(source, method, arg)
+    if fix is not None:
+        source.report(
+            arg,
+            f"`{arg.arg}` is no input: every layer is given a key",
+            "Draw it in the body: `self.key()`.",
+            fix=fix,
+        )
+    return fix is not None
 
 
 def not_by_keyword(
@@ -304,6 +324,8 @@ def typed(
         return None
     if parts:
         return typed_dict(source, function, arg, parts)
+    if draws(function, arg.arg):
+        return annotated(source, arg, default, "Key")
     return annotated(source, arg, default, type_of(source, function, arg.arg))
 
 

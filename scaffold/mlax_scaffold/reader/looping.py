@@ -28,6 +28,17 @@ def looped(node: ast.For | ast.comprehension) -> list[tuple[str, ast.expr]]:
     return _pairs(node.target, node.iter)
 
 
+def items_of_attributes(method: ast.FunctionDef) -> set[str]:
+    """The variables of loops and comprehensions over attributes of self."""
+    loops = (n for n in ast.walk(method) if isinstance(n, ast.For | ast.comprehension))
+    return {
+        name
+        for loop in loops
+        for name, iterated in looped(loop)
+        if self_attribute(iterated)
+    }
+
+
 def is_part(node: ast.AST) -> bool:
     """Whether it is a slice of a sequence."""
     return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)

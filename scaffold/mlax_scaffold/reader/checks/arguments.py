@@ -12,8 +12,10 @@ from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.sizes import functions_in
 from mlax_scaffold.reader.axes.spatial import axes_of_layers
+from mlax_scaffold.reader.checks.handed_on import check_handed
 from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.remedies.channels import FIELD, by_place_of_channels
+from mlax_scaffold.reader.remedies.modes import KEYS, TRAINS
 from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
 from mlax_scaffold.spelling import misspelt
 
@@ -236,6 +238,7 @@ def _check_called(
     if layer is None or entry is None or layer.kind is Kind.BLOCK or entry.passes:
         return
     takes = [i.name for i in entry.inputs]
+    check_handed(source, call, {*KEYS, *TRAINS} - {*takes})
     _check_keywords(source, call, layer.name, [*takes, ENTRY_POINT])
 
 

@@ -8,7 +8,12 @@ from collections.abc import Collection, Mapping
 from mlax_scaffold.model.places import Member
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.looping import is_part, loop_layers, looped
+from mlax_scaffold.reader.looping import (
+    is_part,
+    items_of_attributes,
+    loop_layers,
+    looped,
+)
 from mlax_scaffold.reader.remedies.bodies import whole_list
 from mlax_scaffold.reader.source import (
     Source,
@@ -42,6 +47,7 @@ class Sequences:
         self.source = source
         self.method = method
         self.attributes = attributes
+        self.items = items_of_attributes(method)
         self.parents = {
             child: parent
             for parent in walk(method)

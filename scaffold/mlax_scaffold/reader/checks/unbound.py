@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.foreign import LIBRARIES, known, without_name
-from mlax_scaffold.reader.remedies.modes import TRAINS, mode, told
+from mlax_scaffold.reader.remedies.modes import KEYS, TRAINS, mode, told
 from mlax_scaffold.reader.remedies.names import SPEC, of_jax
 from mlax_scaffold.reader.source import Source, self_attribute
 from mlax_scaffold.spelling import did_you_mean
@@ -27,9 +27,6 @@ _NAMES = {"partial": Needed("functools", "partial", "partial")}
 
 _MODULE = 0
 """The line of the scope of a file."""
-
-_KEYS = ("key", "prng", "prng_key", "rng", "rng_key", "subkey")
-"""What keys are usually called."""
 
 _FOREIGN = {"nn": "flax or torch", "F": "torch", "eqx": "equinox", "hk": "haiku"} | {
     "tf": "tensorflow",
@@ -137,7 +134,7 @@ def _remedy(
         needed = Needed(module, name, name)
     if needed is not None:
         return Fix(imports=(needed,)), f"Import it: `{needed}`."
-    if name in _KEYS and _in_methods(source, found):
+    if name in KEYS and _in_methods(source, found):
         edits = tuple(source.edit(n, "self.key()") for n in found)
         return Fix(edits), "A key is drawn by `self.key()`."
     if name in ("np", "numpy") and _draws(source, name):

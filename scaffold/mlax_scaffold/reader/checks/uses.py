@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.reserved import ENTRY_POINT
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.checks.handed_on import check_handed
 from mlax_scaffold.reader.checks.lost_items import check_lost_items
 from mlax_scaffold.reader.checks.same_containers import check_same_containers
 from mlax_scaffold.reader.checks.sequences import PASSED, Sequences
@@ -20,7 +21,7 @@ from mlax_scaffold.reader.looping import (
     repeated,
 )
 from mlax_scaffold.reader.remedies import bodies
-from mlax_scaffold.reader.remedies.bodies import in_place, without_keyword
+from mlax_scaffold.reader.remedies.bodies import in_place
 from mlax_scaffold.reader.remedies.helpers import as_method
 from mlax_scaffold.reader.remedies.named_attributes import declared_by_their_names
 from mlax_scaffold.reader.remedies.reductions import looped
@@ -315,13 +316,9 @@ class UseChecker(Sequences):
                     self.source.report(
                         keyword.value, "the inputs of a layer are named one by one"
                     )
-                elif keyword.arg in GIVEN:
-                    self.source.report(
-                        keyword.value,
-                        f"`{keyword.arg}` is handed to a layer without being asked for",
-                        "Leave it out.",
-                        fix=without_keyword(self.source, node, keyword),
-                    )
+            check_handed(self.source, node, GIVEN)
+        elif isinstance(node.func, ast.Name) and node.func.id in self.items:
+            check_handed(self.source, node, ("key", "inference_mode"))
 
     def _is_passed(self, node: ast.expr) -> bool:
         known = self.method.args.kwarg is not None

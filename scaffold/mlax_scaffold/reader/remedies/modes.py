@@ -1,4 +1,4 @@
-"""What other libraries call the mode and the number of a step: `self.training` and `self.step` here."""
+"""What others call the mode, the number of a step, and keys: `self.training`, `self.step`, `self.key()`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ TRAINS = {
     "eval": False,
 }
 """Names by which other libraries tell training from inference, and whether they tell training."""
+
+KEYS = ("key", "prng", "prng_key", "rng", "rng_key", "subkey")
+"""What keys are usually called."""
 
 _STEPS = (
     *("step_number", "count", "counter", "iteration", "iterations", "iter", "t"),

@@ -223,13 +223,30 @@ def _read(
     told: Callable[[ast.Name], Edit],
 ) -> Fix | None:
     """A method without a parameter, in whose place something else is read."""
+    gone = without_parameter(source, method, argument)
+    if gone is None:
+        return None
+    edits = list(gone.edits)
+    for node in ast.walk(method):
+        if isinstance(node, ast.Name) and node.id == argument.arg:
+            if not isinstance(node.ctx, ast.Load):
+                return None
+            edits.append(told(node))
+    return Fix(tuple(edits))
+
+
+def without_parameter(
+    source: Source, method: ast.FunctionDef, argument: ast.arg
+) -> Fix | None:
+    """A method without a parameter; None for its first one."""
     parameters = [*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs]
     at = parameters.index(argument)
-    first_keyword = (
-        bool(method.args.kwonlyargs) and argument is (method.args.kwonlyargs[0])
-    )
-    if at == 0 or first_keyword:
+    if at == 0:
         return None
+    by_keyword = method.args.kwonlyargs
+    if by_keyword[1:] and argument is by_keyword[0]:
+        start = source.start(argument)
+        return Fix((source.replace(start, source.start(by_keyword[1]), ""),))
     defaults = dict(zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True))
     plain = [*method.args.posonlyargs, *method.args.args]
     given = list(method.args.defaults)
@@ -237,10 +254,4 @@ def _read(
     last = defaults.get(argument) or argument
     previous = parameters[at - 1]
     previous = defaults.get(previous) or previous.annotation or previous
-    edits = [source.replace(source.end(previous), source.end(last), "")]
-    for node in ast.walk(method):
-        if isinstance(node, ast.Name) and node.id == argument.arg:
-            if not isinstance(node.ctx, ast.Load):
-                return None
-            edits.append(told(node))
-    return Fix(tuple(edits))
+    return Fix((source.replace(source.end(previous), source.end(last), ""),))

@@ -13,6 +13,7 @@ from mlax_scaffold.model.shapes import ShapeError, parse_shape
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.axes.sizes import hyperparameters
+from mlax_scaffold.reader.remedies.modes import KEYS
 from mlax_scaffold.reader.remedies.names import SPEC
 from mlax_scaffold.reader.remedies.types_of_defaults import of_default, of_rows
 from mlax_scaffold.reader.source import Source, dotted, is_none
@@ -303,7 +304,7 @@ def _is_key(source: Source, node: ast.expr) -> bool:
         if isinstance(a, ast.arg) and source.same(a.annotation, node)
     )
     return _name(node) in ("Array", "ArrayLike", "ndarray") and any(
-        name in ("key", "prng_key", "rng", "rng_key") for name in named
+        name in KEYS for name in named
     )
 
 

@@ -1,0 +1,179 @@
+"""A key among the inputs of a layer: `fwd` is given one, and the layer draws it as `self.key()`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.reader.looping import items_of_attributes
+from mlax_scaffold.reader.remedies.bodies import removed
+from mlax_scaffold.reader.remedies.modes import KEYS, mode
+from mlax_scaffold.reader.remedies.number_inputs import without_parameter
+from mlax_scaffold.reader.source import (
+    Source,
+    class_of,
+    compares_with_none,
+    dotted,
+    indexed_attribute,
+    self_attribute,
+)
+
+_REPEATED = (
+    *(ast.For, ast.While, ast.FunctionDef, ast.Lambda, ast.ListComp),
+    *(ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
+_MODULES = ("jax.random", "random", "jr", "jrandom")
+
+
+def draws(function: ast.FunctionDef, name: str) -> bool:
+    """Whether a parameter is a key: functions of `jax.random` are given it, or it is named as keys are."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=module), args=[ast.Name(id=key), *_]
+            ) if key == name and dotted(module) in _MODULES:
+                return True
+    return name in KEYS
+
+
+def of_layer(source: Source, method: ast.FunctionDef, argument: ast.arg) -> Fix | None:
+    """A method that draws its key, in the place of a parameter that it is given as.
+
+    Whether there is one says whether the layer is trained: that is when one has to be given.
+    A key that is read at several places is drawn before the first, once.
+    """
+    name = argument.arg
+    owner = class_of(source.tree, method)
+    gone = without_parameter(source, method, argument)
+    if owner is None or gone is None or not draws(method, name):
+        return None
+    parents = {c: p for p in ast.walk(method) for c in ast.iter_child_nodes(p)}
+    names = [n for n in ast.walk(method) if isinstance(n, ast.Name)]
+    asked = [n for n in names if n.id == name and compares_with_none(parents[n])]
+    if name in _inner(method):
+        return None
+    edits = [*gone.edits, *(_trained(source, method, parents[n]) for n in asked)]
+    items = items_of_attributes(method)
+    left = [
+        n for n in names if n not in asked and not _is_handed(n, parents, owner, items)
+    ]
+    if (unread := _unread(source, method, left, name)) is not None:
+        return Fix((*edits, *unread))
+    read = [n for n in left if n.id == name]
+    once = len(read) == 1 and not any(
+        isinstance(p, _REPEATED) for p in _above(read[0], parents, method)
+    )
+    if once:
+        return Fix((*edits, source.edit(read[0], "self.key()")))
+    line, column = source.start(_first(source, method.body, read))
+    indent = source.lines[line - 1][: column - 1]
+    if indent.strip():
+        return None
+    drawn = source.replace((line, 1), (line, 1), f"{indent}{name} = self.key()\n")
+    return Fix((*edits, drawn))
+
+
+def _unread(
+    source: Source, method: ast.FunctionDef, left: Sequence[ast.Name], name: str
+) -> list[Edit] | None:
+    """The method without the statements that split a key, where nothing else than layers is handed them.
+
+    Layers are given keys without being handed any. None where something else is drawn.
+    """
+    keys = {name}
+    edits: list[Edit] = []
+    gone: set[ast.AST] = set()
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=[target], value=value) if _of_key(value, keys):
+                edits.append(removed(source, node))
+                parts = [node]
+            case ast.For(
+                target=ast.Tuple(elts=targets) as target,
+                iter=ast.Call(func=ast.Name(id="zip"), args=items) as call,
+            ) if len(targets) == len(items):
+                both = list(zip(targets, items, strict=True))
+                parts = [n for pair in both if _of_key(pair[1], keys) for n in pair]
+                kept = [pair for pair in both if pair[0] not in parts]
+                if not parts or not kept:
+                    continue
+                texts = [
+                    ", ".join(map(source.text_of, p)) for p in zip(*kept, strict=True)
+                ]
+                edits.append(source.edit(target, texts[0]))
+                edits.append(
+                    source.edit(call, f"zip({texts[1]})" if kept[1:] else texts[1])
+                )
+            case _:
+                continue
+        inner = [n for part in parts for n in ast.walk(part) if isinstance(n, ast.Name)]
+        keys |= {n.id for n in inner if isinstance(n.ctx, ast.Store)}
+        gone |= {*inner}
+    return edits if all(n in gone for n in left if n.id in keys) else None
+
+
+def _of_key(value: ast.expr, keys: Collection[str]) -> bool:
+    """Whether it is a key, several of them, or what such a one is split into."""
+    match value:
+        case ast.Call(
+            func=ast.Attribute(value=module, attr="split"), args=[ast.Name(id=key), *_]
+        ):
+            return dotted(module) in _MODULES and key in keys
+        case ast.Name(id=key):
+            return key in keys
+    return False
+
+
+def _is_handed(
+    name: ast.Name,
+    parents: Mapping[ast.AST, ast.AST],
+    owner: ast.ClassDef,
+    items: Collection[str],
+) -> bool:
+    """Whether it is handed on as the key of a layer, `self.drop(x, key=key)`: layers are given keys."""
+    methods = {m.name for m in owner.body if isinstance(m, ast.FunctionDef)}
+    keyword = parents[name]
+    if not isinstance(keyword, ast.keyword) or keyword.arg != "key":
+        return False
+    match parents[keyword]:
+        case ast.Call(func=function):
+            called = indexed_attribute(function) or self_attribute(function)
+            if isinstance(function, ast.Name):
+                return function.id in items
+            return called is not None and called not in methods
+    return False
+
+
+def _trained(source: Source, method: ast.FunctionDef, test: ast.AST) -> Edit:
+    assert isinstance(test, ast.Compare)
+    there = isinstance(test.ops[0], ast.IsNot | ast.NotEq)
+    return mode(source, method, test, "train" if there else "deterministic")
+
+
+def _inner(method: ast.FunctionDef) -> set[str]:
+    """The parameters of functions inside of a method."""
+    own = {*ast.walk(method.args)}
+    return {n.arg for n in ast.walk(method) if isinstance(n, ast.arg) and n not in own}
+
+
+def _above(
+    node: ast.AST, parents: dict[ast.AST, ast.AST], method: ast.FunctionDef
+) -> Iterator[ast.AST]:
+    while (node := parents[node]) is not method:
+        yield node
+
+
+def _first(
+    source: Source, body: Sequence[ast.stmt], read: Sequence[ast.Name]
+) -> ast.stmt:
+    """The first statement of the innermost block that all of the names are read in, outside of loops."""
+    reading = [s for s in body if any(n in read for n in ast.walk(s))]
+    first = reading[0]
+    if len(reading) == 1 and isinstance(first, ast.If):
+        for block in (first.body, first.orelse):
+            held = {n for s in block for n in ast.walk(s)}
+            chained = block and source.text_of(block[0]).startswith("elif")
+            if not chained and all(n in held for n in read):
+                return _first(source, block, read)
+    return first
