@@ -180,8 +180,8 @@ def entry_inputs(
     check_defaults(source, method.args, imports)
     for item in inputs:
         place = parameter(method, item.name)
-        key = item.keyword and item.type.kind == "Key" and isinstance(place, ast.arg)
-        if key and _is_drawn(source, method, place):
+        key = place if item.keyword and item.type.kind == "Key" else None
+        if isinstance(key, ast.arg) and _is_drawn(source, method, key):
             continue
         if item.keyword and item.name in _GIVEN:
             source.report(
