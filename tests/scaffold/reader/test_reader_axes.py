@@ -517,6 +517,41 @@ def test_an_input_that_gets_an_axis_has_those_of_the_other_but_the_last():
         assert guessed(body, "x", "t") == ['Float["*batch dim"]', 'Float["*batch"]']
 
 
+ATTENDED = """
+b, t, c = x.shape
+q, k = [jnp.reshape(x, (b, t, 2, c // 2)).swapaxes(1, 2) for _ in range(2)]
+logits = {}
+{}
+return logits.mean((1, 3))[..., None] * x
+"""
+
+
+@pytest.mark.parametrize(
+    ("logits", "used", "shape"),
+    [
+        ("q @ k.mT", "logits = jnp.where(m[:, None, None], logits, 0.0)", "b t"),
+        ("q @ k.mT / c", "logits = logits * (1 - m[:, None, None])", "b t"),
+        (
+            'jnp.einsum("bhid,bhjd->bhij", q, k)',
+            "m = m[:, None]\nlogits += m",
+            "b t length",
+        ),
+        (
+            "q @ k.mT",
+            "m = m[:, None]\nlogits = jnp.where(m, logits, 0.0)",
+            "b t length",
+        ),
+        ("jax.nn.softmax(q @ k.mT)", "logits = logits * m[:, None, None, None]", "b"),
+    ],
+)
+def test_new_axes_at_the_end_stand_before_others_of_what_it_goes_with(
+    logits: str, used: str, shape: str
+):
+    found = guessed(ATTENDED.format(logits, used), "x", "m")
+    assert found[0] == 'Float["b t c"]'
+    assert found[1].partition('"')[2] == f'{shape}"]'
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

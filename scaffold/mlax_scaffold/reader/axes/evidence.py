@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mlax_scaffold.reader.axes import operations, scanned
+from mlax_scaffold.reader.axes import operations, ranks, scanned
 from mlax_scaffold.reader.axes.aliases import Alias, Names, given_or_made, other_end
 from mlax_scaffold.reader.axes.calls import base_of, matched, parameters, splits_last
 from mlax_scaffold.reader.axes.described import describe
@@ -54,7 +54,9 @@ class Evidence:
         for name, known in found.items():
             describe(known, name, self.said, fields)
         self.names = {name: Alias(known) for name, known in found.items()}
+        told = ranks.tell(function, found, self.scope)
         self._body(function.body)
+        ranks.name(function, told, [*found.values()])
         for known in found.values():
             known.settle()
             if known.stretched:
@@ -132,20 +134,7 @@ class Evidence:
 
     def shape(self, node: ast.expr) -> tuple[str, ...] | None:
         """The shape of what is computed of weights, where it is plain."""
-        match node:
-            case ast.Name(id=name):
-                return self.shapes.get(name)
-            case ast.Attribute(value=inner, attr="T"):
-                found = self.shape(inner)
-                return found and found[::-1]
-            case ast.BinOp(left=left, op=op, right=right):
-                product = isinstance(op, ast.MatMult)
-                return None if product else self.shape(left) or self.shape(right)
-            case ast.Call(func=ast.Attribute(value=inner, attr="astype")):
-                return self.shape(inner)
-            case ast.Call(func=function, args=[first, *_]):
-                return self.shape(first) if operations.by_element(function) else None
-        return self.scope.weight(node)
+        return operations.shape_of(node, self.shapes, self.scope)
 
     def alias(self, node: ast.expr) -> Alias | None:
         """The input that an expression has the shape of."""
@@ -391,6 +380,8 @@ class Evidence:
             if not alias.extra:
                 fields = self.scope.fields
                 describe(alias.known, name, said, fields, whole=alias.whole)
+        whole = {n: a.known for n, a in inner.names.items() if a.whole and not a.extra}
+        ranks.tell(function, whole, self.scope)
         inner._body(function.body)
 
     def _followed(self, scope: Scope, function: ast.FunctionDef) -> dict[str, Known]:

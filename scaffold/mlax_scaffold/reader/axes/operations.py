@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from mlax_scaffold.reader.axes.aliases import Alias
@@ -32,6 +32,27 @@ Find = Callable[[ast.expr], Alias | None]
 def by_element(function: ast.expr) -> bool:
     """Whether a function keeps the shape of its first argument."""
     return (dotted(function) or "").rpartition(".")[2] in _BY_ELEMENT
+
+
+def shape_of(
+    node: ast.expr, shapes: Mapping[str, tuple[str, ...]], scope: Scope
+) -> tuple[str, ...] | None:
+    """The shape of what is computed of weights, where it is plain; `shapes` are those of locals."""
+    match node:
+        case ast.Name(id=name):
+            return shapes.get(name)
+        case ast.Attribute(value=inner, attr="T"):
+            found = shape_of(inner, shapes, scope)
+            return found and found[::-1]
+        case ast.BinOp(op=ast.MatMult()):
+            return None
+        case ast.BinOp(left=left, right=right):
+            return shape_of(left, shapes, scope) or shape_of(right, shapes, scope)
+        case ast.Call(func=ast.Attribute(value=inner, attr="astype")):
+            return shape_of(inner, shapes, scope)
+        case ast.Call(func=function, args=[first, *_]):
+            return shape_of(first, shapes, scope) if by_element(function) else None
+    return scope.weight(node)
 
 
 def lengthened(call: ast.Call, known: Known) -> bool:
@@ -70,13 +91,13 @@ def of_shape(known: Known, index: ast.expr, whole: bool) -> None:
 def indexed(known: Known, index: ast.expr, extra: int) -> None:
     """`x[:, 0]`, `x[:, None]`, `x[..., :2]`; `extra` axes are no axes of the input."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    taken = [p for p in parts if not _is_new(p)]
+    taken = [p for p in parts if not is_new(p)]
     count = len(taken)
     if count == 1 < len(parts) and ast.unparse(taken[0]) == "...":
         known.stretched = True
     elif any(isinstance(p, ast.Constant) and p.value is ... for p in parts):
         known.at(-max(count - 1 - extra, 1))
-    elif len(parts) > 1 and all(map(_is_whole, taken)):
+    elif len(parts) > 1 and all(map(is_whole, taken)):
         known.has(count - extra)
     elif len(parts) > 1:
         known.at(count - 1, front=True)
@@ -94,7 +115,7 @@ def expanded(node: ast.expr) -> int:
     """How many axes `x[:, None, :]` has; 0 for anything else."""
     match node:
         case ast.Subscript(slice=ast.Tuple(elts=parts)):
-            if all(_is_new(p) or _is_whole(p) for p in parts):
+            if all(is_new(p) or is_whole(p) for p in parts):
                 return len(parts)
     return 0
 
@@ -106,7 +127,7 @@ def in_pairs(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr] | Non
             case (
                 ast.Subscript(value=x, slice=ast.Tuple(elts=[rows, new])),
                 ast.Subscript(value=y, slice=alone),
-            ) if _is_whole(rows) and _is_new(new) and _is_new(alone):
+            ) if is_whole(rows) and is_new(new) and is_new(alone):
                 return x, y
     return None
 
@@ -276,7 +297,8 @@ def einsum(
                 alias.known.call(-1 - i, sizes.get(letter, ""))
 
 
-def _is_new(node: ast.expr) -> bool:
+def is_new(node: ast.expr) -> bool:
+    """Whether it is None, which adds an axis."""
     match node:
         case ast.Constant(value=None):
             return True
@@ -285,7 +307,7 @@ def _is_new(node: ast.expr) -> bool:
     return False
 
 
-def _is_whole(node: ast.expr) -> bool:
+def is_whole(node: ast.expr) -> bool:
     """Whether it is `:`."""
     return isinstance(node, ast.Slice) and not (node.lower or node.upper or node.step)
 

@@ -29,6 +29,12 @@ _WITH_LOCALS = (
 OF_HYPERPARAMS = frozenset(("apply", "keyword_inputs", "outline", "takes_integers"))
 """Names that the generated hyperparameters have, beside their fields."""
 
+_CHANGED = {
+    "prepare": "What scales the gradients is kept, `self.scale = ...`, and `update` multiplies by it.",
+    "finish": "What changes all updates stands in `step`, in the place of the other methods.",
+}
+"""Where other libraries would return gradients or updates."""
+
 
 def check_locals(
     source: Source,
@@ -89,7 +95,9 @@ def check_returns_nothing(source: Source, method: ast.FunctionDef) -> None:
         node = pending.pop()
         if isinstance(node, ast.Return):
             source.report(
-                node, f"{method.name} returns nothing: it assigns to attributes of self"
+                node,
+                f"{method.name} returns nothing: it assigns to attributes of self",
+                _CHANGED.get(method.name, "") if node.value is not None else "",
             )
         if not isinstance(node, ast.FunctionDef | ast.Lambda):
             pending.extend(ast.iter_child_nodes(node))

@@ -1,0 +1,235 @@
+"""How many axes an input has that gets new ones at its end, by what it then goes with: `mask[:, None, None]`.
+
+Beside four axes it has two, `(batch, 1, 1, length)`, and beside three one. Both are written alike.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from mlax_scaffold.reader.axes.calls import parameters
+from mlax_scaffold.reader.axes.known import Known
+from mlax_scaffold.reader.axes.operations import by_element, is_new, is_whole
+from mlax_scaffold.reader.axes.sizes import Scope
+from mlax_scaffold.reader.source import dotted, self_attribute
+
+_SAME = ("astype", "swapaxes", "moveaxis", "softmax", "log_softmax", "cumsum", "flip")
+"""What leaves as many axes as its first argument has."""
+_MADE = ("ones", "zeros", "full", "empty", "normal", "uniform")
+_DEPTH = 6
+
+
+def tell(
+    function: ast.FunctionDef, inputs: Mapping[str, Known | None], scope: Scope
+) -> list[Known]:
+    """Note the number of axes of the inputs of a method or a function; those of which it is told."""
+    told: list[Known] = []
+    ranks = _Ranks(function, scope)
+    for one, other in _pairs(function):
+        name, taken, added = _lengthened(one, ranks.bound)
+        known = inputs.get(name)
+        if known is None or not added:
+            continue
+        rank = ranks.of(other)
+        if rank is not None and rank >= taken + added:
+            known.has(rank - added)
+            told.append(known)
+    return told
+
+
+def name(function: ast.FunctionDef, told: list[Known], inputs: list[Known]) -> None:
+    """Call the axes of such an input like the first ones of the other input, where there is one other."""
+    types = {a.arg: _words(a.annotation) for a in parameters(function)}
+    others = [k for k in inputs if k not in told and (k.told or types[k.name])]
+    if len(others) != 1:
+        return
+    [other] = others
+    words = dict(enumerate(types[other.name] or ())) or other.names
+    for known in told:
+        for axis in range(known.exact or 0):
+            # The last one is that of features.
+            if axis in words and axis < max(words):
+                known.name_axis(axis, words[axis])
+        if known.exact and known.exact > 1:
+            known.name_axis(known.exact - 1, "length")
+
+
+def _pairs(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What goes with what, element by element."""
+    for node in ast.walk(function):
+        operands: list[ast.expr] = []
+        match node:
+            case ast.BinOp(left=left, op=op, right=right) if not isinstance(
+                op, ast.MatMult
+            ):
+                operands = [left, right]
+            case ast.AugAssign(target=ast.Name() as left, value=right):
+                operands = [left, right]
+            case ast.Call(func=called, args=args) if _named(called) == "where":
+                operands = args
+        for one in operands:
+            yield from ((one, other) for other in operands if other is not one)
+
+
+def _lengthened(
+    node: ast.expr, bound: Mapping[str, list[ast.expr]]
+) -> tuple[str, int, int]:
+    """The name in `mask[:, None, None]`, its axes that are taken, and how many are new; without any, 0."""
+    match node:
+        case (
+            ast.UnaryOp(operand=inner)
+            | ast.BinOp(left=ast.Constant(), right=inner)
+            | ast.BinOp(left=inner, right=ast.Constant())
+        ):
+            return _lengthened(inner, bound)
+        case ast.Name(id=name):
+            own = [_lengthened(v, {}) for v in bound.get(name, ())]
+            return next((found for found in own if found[0] == name), ("", 0, 0))
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple(elts=parts)):
+            new = sum(map(is_new, parts))
+            plain = all(is_new(p) or is_whole(p) for p in parts)
+            if plain and is_new(parts[-1]):
+                return name, len(parts) - new, new
+    return "", 0, 0
+
+
+@dataclass
+class _Ranks:
+    function: ast.FunctionDef
+    scope: Scope
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        self.bound: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(self.function):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self.bound.setdefault(name, []).append(value)
+                case ast.Assign(
+                    targets=[ast.Tuple(elts=names)],
+                    value=ast.ListComp(elt=value) | ast.GeneratorExp(elt=value),
+                ):
+                    for part in names:
+                        if isinstance(part, ast.Name):
+                            self.bound.setdefault(part.id, []).append(value)
+                case ast.Assign(
+                    targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)
+                ) if len(names) == len(values):
+                    for part, value in zip(names, values, strict=True):
+                        if isinstance(part, ast.Name):
+                            self.bound.setdefault(part.id, []).append(value)
+        self.open: set[str] = set()
+
+    def of(self, node: ast.expr) -> int | None:
+        """The number of axes of an expression, where the method says it."""
+        match node:
+            case ast.Name(id=name):
+                return self._named(name)
+            case ast.Attribute(value=inner, attr="T" | "mT" | "real" | "imag"):
+                return self.of(inner)
+            case ast.UnaryOp(operand=inner):
+                return self.of(inner)
+            case ast.BinOp(left=left, op=op, right=right):
+                both = [self.of(left), self.of(right)]
+                if isinstance(op, ast.MatMult) and (None in both or 1 in both):
+                    return None
+                return max((n for n in both if n is not None), default=None)
+            case ast.IfExp(body=body, orelse=other):
+                return self.of(body) or self.of(other)
+            case ast.Subscript(value=inner, slice=index):
+                parts = index.elts if isinstance(index, ast.Tuple) else [index]
+                rank = self.of(inner)
+                if rank is None or not all(is_new(p) or is_whole(p) for p in parts):
+                    return None
+                return rank + sum(map(is_new, parts))
+            case ast.Call():
+                return self._call(node)
+        return None
+
+    def _named(self, name: str) -> int | None:
+        if name in self.open:
+            return None
+        self.open.add(name)
+        found = [self.of(value) for value in self.bound.get(name, ())]
+        self.open.remove(name)
+        if name not in self.bound:
+            given = (a for a in parameters(self.function) if a.arg == name)
+            types = [_words(a.annotation) for a in given]
+            found = [None if words is None else len(words) for words in types]
+        return next((n for n in found if n is not None), None)
+
+    def _call(self, call: ast.Call) -> int | None:
+        name, args = _named(call.func), call.args
+        own = self._own(call.func)
+        if own is not None:
+            return self._returned(own)
+        is_method = isinstance(call.func, ast.Attribute) and not _is_module(call.func)
+        if is_method and isinstance(call.func, ast.Attribute):
+            args = [call.func.value, *args]
+        match name, args:
+            case "einsum", [ast.Constant(value=str(text)), *_] if "->" in text:
+                result = text.partition("->")[2].strip()
+                return None if "." in result else len(result)
+            case "where", [_, *values]:
+                ranks = [n for n in map(self.of, values) if n is not None]
+                return max(ranks, default=None)
+            case "reshape" | "broadcast_to", [_, *shape]:
+                return _count(shape)
+            case "transpose", [_, *order] if order:
+                return _count(order)
+            case _ if name in _MADE:
+                shapes = [a for a in args if isinstance(a, ast.Tuple)]
+                return len(shapes[0].elts) if shapes else None
+            case _, [first, *_] if name in _SAME or by_element(call.func):
+                return self.of(first)
+        return None
+
+    def _own(self, function: ast.expr) -> ast.FunctionDef | None:
+        if name := self_attribute(function):
+            return self.scope.methods.get(name)
+        if isinstance(function, ast.Name):
+            return self.scope.functions.get(function.id)
+        return None
+
+    def _returned(self, function: ast.FunctionDef) -> int | None:
+        """The number of axes of what a method or a function returns."""
+        if self.depth >= _DEPTH:
+            return None
+        inner = _Ranks(function, self.scope, self.depth + 1)
+        values = (n.value for n in ast.walk(function) if isinstance(n, ast.Return))
+        found = {inner.of(value) for value in values if value is not None}
+        return found.pop() if len(found) == 1 else None
+
+
+def _named(function: ast.expr) -> str:
+    return (dotted(function) or getattr(function, "attr", "")).rpartition(".")[2]
+
+
+def _is_module(function: ast.Attribute) -> bool:
+    path = dotted(function.value) or ""
+    return path.partition(".")[0] in ("jax", "jnp", "lax", "nn")
+
+
+def _count(given: list[ast.expr]) -> int | None:
+    """How many axes `2, 3` or `(2, 3)` are; None where something is spread into them."""
+    if len(given) == 1:
+        match given[0]:
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                given = parts
+            case _:
+                return None
+    return None if any(isinstance(p, ast.Starred) for p in given) else len(given)
+
+
+def _words(annotation: ast.expr | None) -> list[str] | None:
+    """The axes that a type says; None where there may be any number."""
+    match annotation:
+        case ast.BinOp(left=kind, op=ast.BitOr()):
+            return _words(kind)
+        case ast.Subscript(slice=ast.Constant(value=str(text))):
+            words = text.split()
+            if not any(word.startswith(("*", "...")) for word in words):
+                return words
+    return None
