@@ -14,6 +14,7 @@ from mlax_scaffold.model.import_time import (
     check_annotation,
     check_initializer,
     check_value,
+    is_initializer,
 )
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.default_values import check_taken
@@ -58,6 +59,9 @@ def check_default(
         if kind.optional and is_none(default):
             return
         _check(source, default, imports, check_initializer, _INITIALIZERS)
+        return
+    meanings = {name: found.meaning for name, found in imports.items()}
+    if kind is None and is_initializer(default, meanings):
         return
     _check(source, default, imports, check_value, _VALUES)
     if kind is not None and kind.enumeration:

@@ -15,7 +15,11 @@ from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.axes.sizes import hyperparameters
 from mlax_scaffold.reader.remedies.modes import KEYS
 from mlax_scaffold.reader.remedies.names import SPEC
-from mlax_scaffold.reader.remedies.types_of_defaults import of_default, of_rows
+from mlax_scaffold.reader.remedies.types_of_defaults import (
+    of_default,
+    of_rows,
+    of_value,
+)
 from mlax_scaffold.reader.source import Source, dotted, is_none
 from mlax_scaffold.spelling import misspelt
 
@@ -87,7 +91,7 @@ _ARRAYS = {
 
 def field_type(source: Source, node: ast.expr) -> Fix | None:
     """The annotation of a field as a word; None where it is not clear which."""
-    told = of_default(source, node) if is_bare(node) else None
+    told = of_default(source, node) if is_bare(node) else of_value(source, node)
     text = _field(node) if told is None else told
     if text and re.fullmatch(r"tuple\[(Sizes|tuple\[\w+, \.\.\.\]), \.\.\.\]", text):
         text = of_rows(source, node) or text
@@ -298,14 +302,9 @@ def _names(parts: list[ast.expr]) -> list[str]:
 
 def _is_key(source: Source, node: ast.expr) -> bool:
     """Whether a plain array is the type of an argument that is named as keys are."""
-    named = (
-        a.arg
-        for a in ast.walk(source.tree)
-        if isinstance(a, ast.arg) and source.same(a.annotation, node)
-    )
-    return _name(node) in ("Array", "ArrayLike", "ndarray") and any(
-        name in KEYS for name in named
-    )
+    given = (a for a in ast.walk(source.tree) if isinstance(a, ast.arg))
+    named = {a.arg for a in given if source.same(a.annotation, node)}
+    return _name(node) in ("Array", "ArrayLike", "ndarray") and bool(named & {*KEYS})
 
 
 def _array(node: ast.expr) -> str | None:

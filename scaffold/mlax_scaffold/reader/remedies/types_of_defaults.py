@@ -6,7 +6,11 @@ import ast
 from collections.abc import Sequence
 
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.source import Source, dotted, is_none
+
+_BEGIN = ("_init", "_initializer")
+"""Ends of names of what begins a weight."""
+_DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int32", "complex64")
 
 
 def of_default(source: Source, node: ast.expr) -> str | None:
@@ -29,6 +33,38 @@ def of_rows(source: Source, node: ast.expr) -> str | None:
     match node:
         case ast.Subscript(slice=ast.Tuple(elts=[ast.Subscript(), ast.Constant()])):
             return of_default(source, node) or None
+    return None
+
+
+def of_value(source: Source, node: ast.expr) -> str | None:
+    """`Callable` and `Any` by the default, or by the name of what begins a weight.
+
+    None where the annotation says what it is, or nothing does.
+    """
+    words = {n.id for n in walk(node) if isinstance(n, ast.Name)}
+    if not words & {"Any", "Callable"}:
+        return None
+    for part in walk(source.tree):
+        match part:
+            case ast.AnnAssign(
+                target=ast.Name(id=name), annotation=annotation, value=value
+            ) if annotation is node:
+                made = value.func if isinstance(value, ast.Call) else value
+                path = (dotted(made) if made is not None else None) or ""
+                if ".initializers." in f".{path}" or name.endswith(_BEGIN):
+                    none = value is not None and is_none(value)
+                    return f"Initializer{' | None' if none else ''}"
+                if path.rpartition(".")[2] in _DTYPES:
+                    return "DType"
+                if isinstance(value, ast.Constant):
+                    kind = type(value.value).__name__
+                    plain = "Callable" not in words and kind in (
+                        "int",
+                        "float",
+                        "str",
+                        "bool",
+                    )
+                    return kind if plain else None
     return None
 
 
