@@ -326,7 +326,7 @@ class Evidence:
                     else:
                         tell_rank(self.scope, layer, annotation, alias)
             return
-        own = self._own(node.func)
+        own = self.scope.called(node.func)
         if own is not None:
             self._enter(own, node)
             return
@@ -350,14 +350,6 @@ class Evidence:
         for name, known in parts.items():
             if alias := given[name]:
                 scanned.note(alias.known, known)
-
-    def _own(self, function: ast.expr) -> ast.FunctionDef | None:
-        """The method, or the function beside the definition, that is called."""
-        if name := self_attribute(function):
-            return self.scope.methods.get(name)
-        if isinstance(function, ast.Name):
-            return self.scope.functions.get(function.id)
-        return None
 
     def _enter(self, function: ast.FunctionDef, call: ast.Call) -> None:
         """What a method or a function that is called says of what it is given."""

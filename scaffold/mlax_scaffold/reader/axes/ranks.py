@@ -13,7 +13,7 @@ from mlax_scaffold.reader.axes.calls import parameters
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.operations import by_element, is_new, is_whole
 from mlax_scaffold.reader.axes.sizes import Scope
-from mlax_scaffold.reader.source import dotted, self_attribute
+from mlax_scaffold.reader.source import dotted
 
 _SAME = ("astype", "swapaxes", "moveaxis", "softmax", "log_softmax", "cumsum", "flip")
 """What leaves as many axes as its first argument has."""
@@ -162,7 +162,7 @@ class _Ranks:
 
     def _call(self, call: ast.Call) -> int | None:
         name, args = _named(call.func), call.args
-        own = self._own(call.func)
+        own = self.scope.called(call.func)
         if own is not None:
             return self._returned(own)
         is_method = isinstance(call.func, ast.Attribute) and not _is_module(call.func)
@@ -184,13 +184,6 @@ class _Ranks:
                 return len(shapes[0].elts) if shapes else None
             case _, [first, *_] if name in _SAME or by_element(call.func):
                 return self.of(first)
-        return None
-
-    def _own(self, function: ast.expr) -> ast.FunctionDef | None:
-        if name := self_attribute(function):
-            return self.scope.methods.get(name)
-        if isinstance(function, ast.Name):
-            return self.scope.functions.get(function.id)
         return None
 
     def _returned(self, function: ast.FunctionDef) -> int | None:

@@ -45,6 +45,14 @@ class Scope:
         """The functions beside it."""
         return functions_in(self.module)
 
+    def called(self, function: ast.expr) -> ast.FunctionDef | None:
+        """The method, or the function beside the definition, that is called."""
+        if name := self_attribute(function):
+            return self.methods.get(name)
+        if isinstance(function, ast.Name):
+            return self.functions.get(function.id)
+        return None
+
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:
         """The classes beside it."""

@@ -61,10 +61,10 @@ def of_layer(source: Source, method: ast.FunctionDef, argument: ast.arg) -> Fix 
     if (unread := _unread(source, method, left, name)) is not None:
         return Fix((*edits, *unread))
     read = [n for n in left if n.id == name]
-    once = len(read) == 1 and not any(
-        isinstance(p, _REPEATED) for p in _above(read[0], parents, method)
-    )
-    if once:
+    above = list(_above(read[0], parents, method))
+    loads = [n for n in read if isinstance(n.ctx, ast.Load)]
+    repeated = any(isinstance(p, _REPEATED) for p in above)
+    if len(read) == len(loads) == 1 and not repeated:
         return Fix((*edits, source.edit(read[0], "self.key()")))
     line, column = source.start(_first(source, method.body, read))
     indent = source.lines[line - 1][: column - 1]
