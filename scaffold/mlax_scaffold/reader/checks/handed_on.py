@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from mlax_scaffold.reader.remedies.bodies import without_keyword
+from mlax_scaffold.reader.remedies.bodies import without_argument
 from mlax_scaffold.reader.source import Source
 
 
@@ -22,5 +22,5 @@ def check_handed(source: Source, call: ast.Call, names: Collection[str]) -> None
             "Layers are trained where the one is that they stand in."
             if always
             else "Leave it out.",
-            fix=None if always else without_keyword(source, call, keyword),
+            fix=None if always else without_argument(source, call, keyword),
         )

@@ -147,16 +147,18 @@ def whole_list(source: Source, node: ast.AST, target: ast.Subscript) -> Fix | No
     return Fix((source.edit(node, f"{name} = [{first}*{given}{last}]"),))
 
 
-def without_keyword(source: Source, call: ast.Call, keyword: ast.keyword) -> Fix:
-    """A call without one of its keyword arguments."""
+def without_argument(
+    source: Source, call: ast.Call, argument: ast.expr | ast.keyword
+) -> Fix:
+    """A call without one of its arguments."""
     arguments = [*call.args, *call.keywords]
-    at = arguments.index(keyword)
+    at = arguments.index(argument)
     if at:
-        start, end = source.end(arguments[at - 1]), source.end(keyword)
+        start, end = source.end(arguments[at - 1]), source.end(argument)
     elif len(arguments) > 1:
-        start, end = source.start(keyword), source.start(arguments[1])
+        start, end = source.start(argument), source.start(arguments[1])
     else:
-        start, end = source.start(keyword), source.end(keyword)
+        start, end = source.start(argument), source.end(argument)
     return Fix((source.replace(start, end, ""),))
 
 

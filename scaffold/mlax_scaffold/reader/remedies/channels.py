@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.remedies.bodies import without_keyword
+from mlax_scaffold.reader.remedies.bodies import without_argument
 from mlax_scaffold.reader.source import Source, self_attribute
 
 FIELD = "channel_last"
@@ -84,5 +84,5 @@ def by_place_of_channels(
         ):
             return Fix((source.edit(keyword, f"{FIELD}=True"),))
         case ast.Constant(value=1 | "NCHW" | "NCW" | "channels_first"):
-            return without_keyword(source, call, keyword)
+            return without_argument(source, call, keyword)
     return Fix()

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.reader.axes.calls import matched, parameters
 from mlax_scaffold.reader.looping import items_of_attributes
-from mlax_scaffold.reader.remedies.bodies import removed
+from mlax_scaffold.reader.remedies.bodies import removed, without_argument
 from mlax_scaffold.reader.remedies.modes import KEYS, mode
 from mlax_scaffold.reader.remedies.number_inputs import without_parameter
 from mlax_scaffold.reader.source import (
@@ -46,7 +47,8 @@ def of_layer(source: Source, method: ast.FunctionDef, argument: ast.arg) -> Fix 
     name = argument.arg
     owner = class_of(source.tree, method)
     gone = without_parameter(source, method, argument)
-    if owner is None or gone is None or not draws(method, name):
+    has_self = [a.arg for a in method.args.args[:1]] == ["self"]
+    if owner is None or gone is None or not has_self or not draws(method, name):
         return None
     parents = {c: p for p in ast.walk(method) for c in ast.iter_child_nodes(p)}
     names = [n for n in ast.walk(method) if isinstance(n, ast.Name)]
@@ -58,6 +60,10 @@ def of_layer(source: Source, method: ast.FunctionDef, argument: ast.arg) -> Fix 
     left = [
         n for n in names if n not in asked and not _is_handed(n, parents, owner, items)
     ]
+    for node in [n for n in left if n.id == name]:
+        if inner := _of_method(source, owner, node, parents):
+            edits += inner.edits
+            left.remove(node)
     if (unread := _unread(source, method, left, name)) is not None:
         return Fix((*edits, *unread))
     read = [n for n in left if n.id == name]
@@ -72,6 +78,31 @@ def of_layer(source: Source, method: ast.FunctionDef, argument: ast.arg) -> Fix 
         return None
     drawn = source.replace((line, 1), (line, 1), f"{indent}{name} = self.key()\n")
     return Fix((*edits, drawn))
+
+
+def _of_method(
+    source: Source,
+    owner: ast.ClassDef,
+    node: ast.Name,
+    parents: Mapping[ast.AST, ast.AST],
+) -> Fix | None:
+    """A key that the one call of a method hands on, as one that the method draws."""
+    above = parents[node]
+    call = parents[above] if isinstance(above, ast.keyword) else above
+    if not isinstance(call, ast.Call) or node is call.func:
+        return None
+    calls = [n for n in ast.walk(owner) if isinstance(n, ast.Call)]
+    same = [c for c in calls if source.same(c.func, call.func)]
+    methods = {m.name: m for m in owner.body if isinstance(m, ast.FunctionDef)}
+    method = methods.get(self_attribute(call.func) or "")
+    if method is None or len(same) != 1:
+        return None
+    taken = list(parameters(method))
+    given = next((a for a, value in matched(taken, call) if value is node), None)
+    inner = given and of_layer(source, method, given)
+    argument = above if isinstance(above, ast.keyword) else node
+    gone = without_argument(source, call, argument)
+    return Fix((*gone.edits, *inner.edits)) if inner else None
 
 
 def _unread(
