@@ -488,6 +488,38 @@ def test_an_array_of_numpy_that_a_traced_number_indexes(project: ProjectFolder):
     assert "jnp.asarray(table)[chosen]" in mended
 
 
+ENTRY = """\
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.spec import Float, Int, Layer, Size
+
+
+class Codes(Layer):
+    \"\"\"A spec of a test.\"\"\"
+
+    levels: Size = 3
+
+    def setup(self):
+        self.steps = np.arange(self.levels)
+
+    def decoded(self, codes: Int["..."]) -> Float["..."]:
+        return {entry}
+
+    def forward(self, x: Float["..."]) -> Float["..."]:
+        return x
+"""
+
+
+def test_other_entry_points_are_traced_too(project: ProjectFolder):
+    text = ENTRY.format(entry="np.mod(codes, self.levels) / self.levels")
+    project.write("specs/nn/codes.py", text)
+    assert "NumPy is given a traced value" in project.run("generate", trial=True).output
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    mended = project.text("specs/nn/codes.py")
+    assert "return jnp.mod(codes, self.levels) / self.levels" in mended
+
+
 OPEN_AXES = {
     "A hyperparameter": (
         "self.lin = Linear(self.features, 2 * self.features)\n",
