@@ -156,14 +156,15 @@ def of_entries(traced):
     from mlax_scaffold.testing.widening import is_suspicious
 
     for contract in entries_of(traced["cases"]):
+        always, unknown = None, True
         try:
             first = picks.with_values(within_time(contract).make, {})
+            unknown = is_suspicious(first.forward.jaxpr.jaxpr)
         except Exception:
             always = refused(contract)
-            found = [failure(always, source=traced["source"]) | {"always": True}] if always else []
-        else:
-            unknown = is_suspicious(first.forward.jaxpr.jaxpr)
-            found = of_other_dtypes(traced, contract) if unknown else []
+        if always:
+            return [failure(always, source=traced["source"]) | {"always": True}]
+        found = of_other_dtypes(traced, contract) if unknown else []
         if found:
             return found
     return []

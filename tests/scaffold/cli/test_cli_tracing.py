@@ -829,6 +829,36 @@ def test_layers_refuse_what_has_its_channels_last_whatever_their_number(
     assert edits == [", channel_last=True"] * 2
 
 
+GATED = '''\
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size, mean
+from mlax_scaffold.specs.nn.conv import Conv
+
+
+class Gated(Layer):
+    """A convolution of as many channels as are stacked, where heights of as many rows would fit, too."""
+
+    kernel: Size = 3
+
+    def setup(self):
+        self.conv = Conv(2, 2, 1, self.kernel, padding="SAME")
+
+    def forward(self, x: Float["batch height width dim"]):
+        stats = jnp.stack([jnp.max(x, axis=-1), mean(x, axis=-1)], axis=-1)
+        return x * jax.nn.sigmoid(self.conv(stats))
+'''
+
+
+def test_layers_refuse_what_has_its_channels_last_where_they_are_as_many_always(
+    project: ProjectFolder,
+):
+    error = refused(project, "gated", GATED)
+    told = "`Conv` is given its channels last, and wants them behind the batch"
+    assert error["message"] == told
+
+
 PART = '''\
 import jax
 

@@ -85,13 +85,15 @@ class _Floats:
                 return True
             case ast.Attribute() if name := self_attribute(node):
                 field = self._is_field(node, of_several=True)
-                return field or self._is_derived(name)
+                return field or self._is_derived(name) or self._is_computed(name)
             case ast.Name(id=name) if name not in self.seen:
                 values = only_value(name, self.function)
                 within = _Floats(
                     self.tree, self.imports, self.function, self.seen | {name}
                 )
                 return any(map(within.hold, values))
+            case ast.Call(func=ast.Name(id="list" | "tuple"), args=[part]):
+                return self.hold(part)
             case ast.Call(func=ast.Name(id=name)) if name not in self.seen:
                 return name == "float" or self._returned(name)
             case ast.Call(func=called) if (name := self_attribute(called)) and (
@@ -148,6 +150,19 @@ class _Floats:
             if isinstance(n, ast.Assign) and name in map(self_attribute, n.targets)
         ]
         return bool(found) and all(found)
+
+    def _is_computed(self, name: str) -> bool:
+        """Whether a property of that name computes floating numbers."""
+        computed = f"self.{name}()"
+        if computed in self.seen:
+            return False
+        return any(
+            _Floats(self.tree, self.imports, part, self.seen | {computed}).hold(result)
+            for owner in self.tree.body
+            for part in getattr(owner, "body", ())
+            if isinstance(part, ast.FunctionDef) and part.name == name
+            for result in _results(part)
+        )
 
     def _is_number(self, node: ast.expr) -> bool:
         """Whether an expression is computed of names and numbers alone."""
