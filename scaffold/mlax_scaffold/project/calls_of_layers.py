@@ -16,7 +16,7 @@ from mlax_scaffold.reader.source import Source
 
 _REFUSED = re.compile(
     r"(?:(?P<maker>\w+) > )?(?P<layer>\w+): \w+ must have shape \(.*\) "
-    r"with .*channels=(?P<size>\d+).*, got \((?:\d+, )*(?P<last>\d+)\)"
+    r"with .*channels=(?P<size>\d+).*, got \((?P<others>(?:\d+, )*)(?P<last>\d+)\)"
 )
 """What a layer says of an input with other axes than its own, and what it is part of."""
 _OF_ONE = re.compile(r"(?P<layer>\w+): ")
@@ -62,11 +62,14 @@ def with_last_channels(
 
 
 def _are_last(refused: re.Match[str], failure: Failure) -> bool:
-    """Whether the last axis has the size of the channels, whatever it is, where a layer refuses its input."""
+    """Whether the last axis has the size of the channels, whatever it is, where a layer refuses its input.
+
+    It may be the same always, `jnp.stack([high, mean], axis=-1)`, where the other axes are not.
+    """
     found = [refused, *filter(None, map(_REFUSED.search, failure.others))]
     own = [m for m in found if m["layer"] == refused["layer"]]
-    sizes = {m["size"] for m in own}
-    return len(sizes) > 1 and all(m["size"] == m["last"] for m in own)
+    several = len({m["size"] for m in own}) > 1 or len({m["others"] for m in own}) > 2
+    return several and all(m["size"] == m["last"] for m in own)
 
 
 def _last_axes(definition: Definition) -> set[str]:

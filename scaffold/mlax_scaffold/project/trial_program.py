@@ -135,7 +135,7 @@ def traces(traced):
             found[0]["fits"] = fitting(contract)
             if " must have shape (" in found[0]["message"]:
                 found[0]["others"] = refusals(contract)
-        return found if always or not contract else found + of_other_dtypes(traced)
+        return found if always or not contract else found + of_other_dtypes(traced, contract)
     if not traced["code"]:
         # Of what no example can be made, a case of the tests tells whether anything is taken.
         contract = contract_of(traced["cases"], ValueError())
@@ -144,8 +144,30 @@ def traces(traced):
     if (name := traced["schedule"]) and takes_one_step(names[name]):
         told = {"module": "", "source": traced["source"], "kinds": ["OneStep"]}
         return [told | {"message": "", "frames": []}]
-    unknown = not traced["code"] or suspicious(program.jaxpr)
-    return of_other_dtypes(traced) if unknown else []
+    from mlax_scaffold.testing.widening import is_suspicious
+
+    unknown = not traced["code"] or is_suspicious(program.jaxpr)
+    found = of_other_dtypes(traced, contract_of(traced["cases"], ValueError())) if unknown else []
+    return found or of_entries(traced)
+
+# What the simplest case of an entry point, other than that of the example, tells.
+def of_entries(traced):
+    from mlax_scaffold.testing import picks
+    from mlax_scaffold.testing.widening import is_suspicious
+
+    for contract in entries_of(traced["cases"]):
+        always, unknown = None, True
+        try:
+            first = picks.with_values(within_time(contract).make, {})
+            unknown = is_suspicious(first.forward.jaxpr.jaxpr)
+        except Exception:
+            always = refused(contract)
+        if always:
+            return [failure(always, source=traced["source"]) | {"always": True}]
+        found = of_other_dtypes(traced, contract) if unknown else []
+        if found:
+            return found
+    return []
 
 # Whether a schedule has a value for one step, and not one for each of several.
 def takes_one_step(schedule):
@@ -178,29 +200,11 @@ def met_wider(trace):
         pass
     return None
 
-# Whether something may be computed in another dtype than that of the inputs, which are of 16 bits.
-def suspicious(jaxpr):
-    import jax
-    from mlax_scaffold.testing import _jaxprs, sums
-
-    def other(value):
-        dtype = getattr(value.aval, "dtype", None)
-        kinds = jax.numpy.floating, jax.numpy.complexfloating
-        inexact = dtype is not None and any(jax.numpy.issubdtype(dtype, k) for k in kinds)
-        return inexact and dtype.itemsize > 2
-
-    # How many are added at one place, sizes decide.
-    added = ("scatter-add", "scatter_add")
-    eqns = [e for e in jaxpr.eqns if any(map(other, e.outvars)) or e.primitive.name in added]
-    inner = [s.jaxpr for e in jaxpr.eqns for s in _jaxprs.sub_jaxprs(e)]
-    return bool(eqns) or any(sums.narrow(jaxpr)) or any(map(suspicious, inner))
-
 # Where it computes in other dtypes than that of its inputs, in a case of the generated tests.
-def of_other_dtypes(traced):
+def of_other_dtypes(traced, contract):
     from mlax_scaffold.testing.other_dtypes import first_widening
 
     own = [os.path.join(root, path) for path in traced["paths"]]
-    contract = contract_of(traced["cases"], ValueError())
     try:
         found = contract and first_widening(within_time(contract), own, meant=traced["wide"])
     except Exception:
@@ -238,13 +242,21 @@ def contract_of(cases, error):
     traced = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
     if cases is None or not isinstance(error, kinds) or isinstance(error, traced):
         return None
+    return contracts_of(cases).get("cases")
+
+# Those of the entry points other than that of the example.
+def entries_of(cases):
+    several = cases is not None and "_cases(pick: Pick)" in cases[1]
+    return [c for name, c in contracts_of(cases).items() if name != "cases"] if several else []
+
+def contracts_of(cases):
     path, text = cases
     names = {"__name__": "cases", "__file__": path}
     try:
         exec(compile(text, path, "exec"), names)
-        return names["cases"]
     except Exception:
-        return None
+        return {}
+    return {n: c for n, c in names.items() if n == "cases" or n.endswith("_cases")}
 
 # What axes have to be that the types leave open.
 def sizes_of(contract):

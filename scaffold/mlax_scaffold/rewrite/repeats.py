@@ -242,14 +242,30 @@ class _Calls:
             if isinstance(node, cst.Call):
                 member = called_member(node, self.context)
                 member = member or called_given(node, self.context)
-            if member and any(local_names(i) & variables for i in member.indices):
+            if member and any(_differs(i, variables) for i in member.indices):
                 found.add(self._place(member))
             if not isinstance(node, cst.Call):
                 continue
-            given = any(local_names(a.value) & variables for a in node.args)
+            given = any(_differs(a.value, variables) for a in node.args)
             if self.given and given:
                 found.add(_Place(self_attribute(node.func) or ""))
         return found
+
+
+def _differs(node: cst.BaseExpression, variables: Collection[str]) -> bool:
+    """Whether an expression is another in each pass of a loop: `layers[i + 1]`, not `layers[min(i, 1)]`."""
+    same = (
+        part
+        for part in parts(node)
+        if isinstance(part, cst.Call)
+        or (isinstance(part, cst.BinaryOperation) and isinstance(part.operator, _MANY))
+    )
+    again = any(local_names(part) & {*variables} for part in same)
+    return bool(local_names(node) & {*variables}) and not again
+
+
+_MANY = cst.Modulo | cst.FloorDivide
+"""Operations of which several numbers have one result."""
 
 
 def _loops(

@@ -26,6 +26,13 @@ def needed_at_most_by(jaxpr: Jaxpr, outputs: Sequence[bool]) -> set[Var]:
     return {v for eqn in jaxpr.eqns for v in eqn.outvars} - needed
 
 
+def inputs_read(jaxpr: Jaxpr) -> list[bool]:
+    """Which inputs something is computed of that becomes an output: not what is returned as it is."""
+    given = {*jaxpr.invars}
+    made = [isinstance(v, Var) and v not in given for v in jaxpr.outvars]
+    return _needed(jaxpr, made)[1]
+
+
 def sub_kept(eqn: JaxprEqn, sub: SubJaxpr, kept: Sequence[bool]) -> list[bool]:
     """Which outputs of `sub` are kept and nothing else, given which results are.
 

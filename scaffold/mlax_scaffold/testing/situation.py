@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Jaxpr, Literal
 
+from mlax_scaffold.testing._flow import inputs_read
 from mlax_scaffold.testing._functions import abstract_key
 from mlax_scaffold.testing.case import Arguments, Case
 from mlax_scaffold.testing.compare import assert_same_structure, by_name
@@ -225,13 +226,17 @@ class Situation:
         """Whether neither an input nor a weight is floating: results may be weakly typed then."""
         return self._given_dtype is None
 
-    @property
+    @functools.cached_property
     def _given_dtype(self) -> Any:
         a = self.arguments
         if any(map(is_inexact, jax.tree.leaves((a.x, dict(a.inputs))))):
             return jnp.dtype(self.dtype)
+        # What an entry point does not read gives it no dtype.
+        before = len(jax.tree.leaves(a.x))
         weights = jax.tree.leaves((a.trainables, a.non_trainables))
-        return jnp.dtype(self.weights_dtype) if any(map(is_inexact, weights)) else None
+        read = inputs_read(self.forward.jaxpr.jaxpr)[before:]
+        given = [w for w, is_read in zip(weights, read, strict=False) if is_read]
+        return jnp.dtype(self.weights_dtype) if any(map(is_inexact, given)) else None
 
     @functools.cached_property
     def arguments(self) -> Arguments:

@@ -51,6 +51,25 @@ def widenings(
         yield from walk.place(eqn, None, "sum")
 
 
+def is_suspicious(jaxpr: Jaxpr) -> bool:
+    """Whether something may be computed in another dtype than that of 16-bit inputs, or is a sum of such."""
+
+    def other(value: Any) -> bool:
+        dtype = getattr(value.aval, "dtype", None)
+        if dtype is None:
+            return False
+        kinds = jnp.floating, jnp.complexfloating
+        return dtype.itemsize > 2 and any(jnp.issubdtype(dtype, k) for k in kinds)
+
+    # How many are added at one place, sizes decide.
+    added = ("scatter-add", "scatter_add")
+    found = (
+        any(map(other, e.outvars)) or e.primitive.name in added for e in jaxpr.eqns
+    )
+    inner = (s.jaxpr for e in jaxpr.eqns for s in _jaxprs.sub_jaxprs(e))
+    return any(found) or any(narrow(jaxpr)) or any(map(is_suspicious, inner))
+
+
 _NOTHING = -1
 """In the place of an operand: none has another dtype."""
 

@@ -488,6 +488,38 @@ def test_an_array_of_numpy_that_a_traced_number_indexes(project: ProjectFolder):
     assert "jnp.asarray(table)[chosen]" in mended
 
 
+ENTRY = """\
+import jax.numpy as jnp
+import numpy as np
+
+from mlax_scaffold.spec import Float, Int, Layer, Size
+
+
+class Codes(Layer):
+    \"\"\"A spec of a test.\"\"\"
+
+    levels: Size = 3
+
+    def setup(self):
+        self.steps = np.arange(self.levels)
+
+    def decoded(self, codes: Int["..."]) -> Float["..."]:
+        return {entry}
+
+    def forward(self, x: Float["..."]) -> Float["..."]:
+        return x
+"""
+
+
+def test_other_entry_points_are_traced_too(project: ProjectFolder):
+    text = ENTRY.format(entry="np.mod(codes, self.levels) / self.levels")
+    project.write("specs/nn/codes.py", text)
+    assert "NumPy is given a traced value" in project.run("generate", trial=True).output
+    assert project.run("generate", "--fix", trial=True).exit_code == 0
+    mended = project.text("specs/nn/codes.py")
+    assert "return jnp.mod(codes, self.levels) / self.levels" in mended
+
+
 OPEN_AXES = {
     "A hyperparameter": (
         "self.lin = Linear(self.features, 2 * self.features)\n",
@@ -795,6 +827,36 @@ def test_layers_refuse_what_has_its_channels_last_whatever_their_number(
     assert error["message"] == told
     edits = [edit["text"] for edit in error["fix"]["edits"]]
     assert edits == [", channel_last=True"] * 2
+
+
+GATED = '''\
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size, mean
+from mlax_scaffold.specs.nn.conv import Conv
+
+
+class Gated(Layer):
+    """A convolution of as many channels as are stacked, where heights of as many rows would fit, too."""
+
+    kernel: Size = 3
+
+    def setup(self):
+        self.conv = Conv(2, 2, 1, self.kernel, padding="SAME")
+
+    def forward(self, x: Float["batch height width dim"]):
+        stats = jnp.stack([jnp.max(x, axis=-1), mean(x, axis=-1)], axis=-1)
+        return x * jax.nn.sigmoid(self.conv(stats))
+'''
+
+
+def test_layers_refuse_what_has_its_channels_last_where_they_are_as_many_always(
+    project: ProjectFolder,
+):
+    error = refused(project, "gated", GATED)
+    told = "`Conv` is given its channels last, and wants them behind the batch"
+    assert error["message"] == told
 
 
 PART = '''\

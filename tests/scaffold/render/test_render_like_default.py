@@ -95,6 +95,25 @@ def test_where_requirements_are_stated_a_float_is_any():
     assert drawn("float = 0.999", stated) == "finite_floats()"
 
 
+AXIS = '''
+from mlax_scaffold.spec import Float, function
+
+
+@function
+def scaled(x: Float["..."], y: Float["n factor"], *, factor: {field}) -> Float["..."]:
+    """x."""
+    return x
+'''
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [("int = 0", "counts()"), ("int = 8", "sizes(max=4)")],
+)
+def test_the_size_of_an_axis_is_not_negative(field: str, expected: str):
+    assert drawn(AXIS.format(field=field), spec=True) == expected
+
+
 CHOSEN = '''
 from mlax_scaffold.spec import Float, function
 

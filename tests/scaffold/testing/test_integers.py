@@ -72,3 +72,17 @@ def test_what_is_given_no_dtype_computes_in_the_default_one(dtype):
     wrong = Case.of_function(halves_of_other_dtype, (tokens,), {})
     with pytest.raises(AssertionError, match="is bfloat16, expected float32"):
         layer_claims.keep_the_dtype(situation_of(wrong, dtype))
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_weights_that_are_not_read_give_no_dtype(reads):
+    def init(key, dtype):
+        return jnp.ones(3, dtype), None, ()
+
+    def fwd(tokens, weights, state, hyperparams, inference_mode=False, key=None):
+        return (weights * tokens if reads else tokens / 2), state
+
+    tokens = jax.ShapeDtypeStruct((3,), jnp.int32)
+    found = situation_of(Case("halves", init, fwd, tokens), jnp.bfloat16)
+    assert found.is_given_no_dtype != reads
+    layer_claims.keep_the_dtype(found)

@@ -75,24 +75,33 @@ def check_layer_arguments(definition: Definition, library: Library) -> list[Diag
 def _in_functions(
     definition: Definition, made: Mapping[str, Definition]
 ) -> list[Diagnostic]:
-    """What is found in functions beside the class, and in methods that `setup` calls, as they stand there."""
+    """What is found in functions beside the class, in `setup`, and in methods that it calls."""
     source = Source(definition.source, definition.text)
-    for node in _makers(source.tree, definition) if definition.resolved else ():
+    for node, within in _makers(source.tree, definition) if definition.resolved else ():
         for call in (n for n in walk(node) if isinstance(n, ast.Call)):
-            _check_made(source, call, made, node, _spatial_axes(definition))
+            _check_made(source, call, made, within, _spatial_axes(definition))
     return source.diagnostics
 
 
-def _makers(tree: ast.Module, definition: Definition) -> Iterator[ast.FunctionDef]:
-    """The functions that may make layers of a class."""
+def _makers(
+    tree: ast.Module, definition: Definition
+) -> Iterator[tuple[ast.AST, ast.FunctionDef]]:
+    """The functions that may make layers of a class, each with the one whose locals it reads."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            yield node
+            yield node, node
         if isinstance(node, ast.ClassDef) and node.name == definition.name:
             methods = functions_in(node)
-            calls = walk(methods["setup"]) if "setup" in methods else ()
-            called = {self_attribute(c.func) for c in calls if isinstance(c, ast.Call)}
-            yield from (m for name, m in methods.items() if name in called)
+            setup = methods.get("setup")
+            inner = list(walk(setup)) if setup else []
+            called = {self_attribute(c.func) for c in inner if isinstance(c, ast.Call)}
+            yield from ((m, m) for name, m in methods.items() if name in called)
+            for part in inner:
+                if setup and isinstance(part, _FUNCTIONS) and part is not setup:
+                    yield part, setup
+
+
+_FUNCTIONS = ast.FunctionDef | ast.Lambda
 
 
 def _methods(definition: Definition) -> list[ast.FunctionDef]:

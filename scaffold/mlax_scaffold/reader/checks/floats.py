@@ -65,9 +65,9 @@ class _Floats:
     def hold(self, node: ast.expr) -> bool:
         match node:
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
-                return any(map(self.hold, parts))
+                return any(map(self._is_element, parts))
             case ast.ListComp(elt=part) | ast.GeneratorExp(elt=part):
-                return self.hold(part)
+                return self._is_element(part)
             case ast.Subscript(value=part) | ast.UnaryOp(operand=part):
                 return self.hold(part)
             case ast.IfExp(body=one, orelse=other):
@@ -81,18 +81,19 @@ class _Floats:
             case ast.BinOp(left=left, right=right):
                 numbers = self._is_number(left) and self._is_number(right)
                 return numbers and (self.hold(left) or self.hold(right))
-            case ast.Name(id=name) if self._is_field(name, self.function.args):
+            case ast.Name() if self._is_field(node, of_several=True):
                 return True
             case ast.Attribute() if name := self_attribute(node):
-                classes = (c for c in self.tree.body if isinstance(c, ast.ClassDef))
-                field = any(self._is_field(name, owner) for owner in classes)
-                return field or self._is_derived(name)
+                field = self._is_field(node, of_several=True)
+                return field or self._is_derived(name) or self._is_computed(name)
             case ast.Name(id=name) if name not in self.seen:
                 values = only_value(name, self.function)
                 within = _Floats(
                     self.tree, self.imports, self.function, self.seen | {name}
                 )
                 return any(map(within.hold, values))
+            case ast.Call(func=ast.Name(id="list" | "tuple"), args=[part]):
+                return self.hold(part)
             case ast.Call(func=ast.Name(id=name)) if name not in self.seen:
                 return name == "float" or self._returned(name)
             case ast.Call(func=called) if (name := self_attribute(called)) and (
@@ -104,27 +105,36 @@ class _Floats:
                 return name.startswith("math.") and name not in _WHOLE
         return is_float(node, self.imports)
 
-    @staticmethod
-    def _is_field(name: str, owner: ast.arguments | ast.ClassDef) -> bool:
-        """Whether a hyperparameter is a tuple of floating numbers."""
-        typed: list[tuple[str, ast.expr | None]] = []
-        if isinstance(owner, ast.arguments):
-            typed = [(a.arg, a.annotation) for a in (*owner.args, *owner.kwonlyargs)]
+    def _is_element(self, node: ast.expr) -> bool:
+        """Whether what stands in a list is a floating number, or a list of such.
+
+        A number by itself takes the dtype of what it meets; in a list jax gives it one.
+        """
+        computed = [
+            n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)
+        ]
+        whole = any(isinstance(n, ast.Call) for n in ast.walk(node))
+        fields = (n for n in computed if self._is_field(n, of_several=False))
+        number = not whole and self._is_number(node) and any(fields)
+        return number or self.hold(node)
+
+    def _is_field(self, node: ast.Name | ast.Attribute, *, of_several: bool) -> bool:
+        """Whether it is a hyperparameter that is a floating number, or a tuple of several."""
+        if isinstance(node, ast.Name):
+            given = (*self.function.args.args, *self.function.args.kwonlyargs)
+            typed = [(a.arg, a.annotation) for a in given]
+            name = node.id
         else:
+            name = self_attribute(node) or ""
             typed = [
                 (s.target.id, s.annotation)
+                for owner in self.tree.body
+                if isinstance(owner, ast.ClassDef)
                 for s in owner.body
                 if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
             ]
-        for found, annotation in typed:
-            match annotation:
-                case ast.Subscript(
-                    value=ast.Name(id="tuple"), slice=ast.Tuple(elts=parts)
-                ):
-                    words = [p.id for p in parts if isinstance(p, ast.Name)]
-                    if found == name and words and set(words) <= _WORDS:
-                        return True
-        return False
+        words = [_words(t, of_several=of_several) for n, t in typed if n == name]
+        return any(w and set(w) <= _WORDS for w in words)
 
     def _is_derived(self, name: str) -> bool:
         """Whether `setup` derives floating numbers under that name, in each way that it does."""
@@ -140,6 +150,19 @@ class _Floats:
             if isinstance(n, ast.Assign) and name in map(self_attribute, n.targets)
         ]
         return bool(found) and all(found)
+
+    def _is_computed(self, name: str) -> bool:
+        """Whether a property of that name computes floating numbers."""
+        computed = f"self.{name}()"
+        if computed in self.seen:
+            return False
+        return any(
+            _Floats(self.tree, self.imports, part, self.seen | {computed}).hold(result)
+            for owner in self.tree.body
+            for part in getattr(owner, "body", ())
+            if isinstance(part, ast.FunctionDef) and part.name == name
+            for result in _results(part)
+        )
 
     def _is_number(self, node: ast.expr) -> bool:
         """Whether an expression is computed of names and numbers alone."""
@@ -188,6 +211,18 @@ class _Floats:
             if isinstance(method, ast.FunctionDef) and method.name == name
             for result in _results(method)
         )
+
+
+def _words(annotation: ast.expr | None, *, of_several: bool) -> list[str]:
+    """The words of a number, or of a tuple of several; none of anything else."""
+    match annotation:
+        case ast.Name(id=word) if not of_several:
+            return [word]
+        case ast.Subscript(value=ast.Name(id="tuple"), slice=ast.Tuple(elts=parts)) if (
+            of_several
+        ):
+            return [p.id for p in parts if isinstance(p, ast.Name)]
+    return []
 
 
 def _results(function: ast.FunctionDef) -> Iterator[ast.expr]:

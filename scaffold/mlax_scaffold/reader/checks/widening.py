@@ -231,7 +231,8 @@ def _is_untyped(
     places = {UNTYPED.get(name) for name in _meant(call.func, imports, method)}
     at = places.pop() if len(places) == 1 else None
     if called == "jax.numpy.full" and len(call.args) > 1:
-        at = 2 if is_float(call.args[1], imports) else None
+        filled = ast.List([call.args[1]], ast.Load())
+        at = 2 if of_floats(filled, tree, imports, method) else None
     if called == "jax.numpy.arange" and any(is_float(a, imports) for a in call.args):
         at = 3
     if called in ("jax.numpy.array", "jax.numpy.asarray") and call.args:

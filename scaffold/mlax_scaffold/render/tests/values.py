@@ -95,9 +95,17 @@ def like_default(definition: Definition, h: Hyperparameter) -> str | None:
             return "sizes(max=4)"
         case "optional(integers())" if value is None or _is_positive(value):
             return "optional(sizes(max=4))"
+        case "integers()" | "optional(integers())" if _is_axis(definition, h.name):
+            return h.type.strategy.replace("integers", "counts")
         case "size_sequences()" if h.default is None or value:
             return f"size_sequences(min_size={2 if _is_several(value) else 1})"
     return None
+
+
+def _is_axis(definition: Definition, name: str) -> bool:
+    """Whether an axis of an input is called after a hyperparameter: it has no negative size."""
+    inputs = (i for method in definition.methods for i in method.inputs)
+    return any(name in shape.names() for i in inputs for shape in i.type.shapes)
 
 
 def _integers_like(value: object) -> str:
