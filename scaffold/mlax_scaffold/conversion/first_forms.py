@@ -28,6 +28,9 @@ from mlax_scaffold.conversion.forms.dispatched_rows import without_dispatched_ro
 from mlax_scaffold.conversion.forms.drawn_weights import with_drawn_weights
 from mlax_scaffold.conversion.forms.field_types import with_field_types
 from mlax_scaffold.conversion.forms.filled_sequentials import without_filled_sequentials
+from mlax_scaffold.conversion.forms.functions_by_name import (
+    without_functions_by_name,
+)
 from mlax_scaffold.conversion.forms.given_objects import without_given_objects
 from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
@@ -41,6 +44,7 @@ from mlax_scaffold.conversion.forms.lifted_functions import without_inner_helper
 from mlax_scaffold.conversion.forms.listed_dictionaries import (
     without_listed_dictionaries,
 )
+from mlax_scaffold.conversion.forms.listed_parameters import with_listed_parameters
 from mlax_scaffold.conversion.forms.listed_ranges import without_listed_ranges
 from mlax_scaffold.conversion.forms.mapped_trees import without_mapped_trees
 from mlax_scaffold.conversion.forms.masked_elements import without_masked_elements
@@ -132,12 +136,14 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     without_device_code(origin)
     without_sized_tensors(origin)
     with_placed_inputs(origin)
+    with_listed_parameters(origin)
     with_classes_of_makers(origin, thing)
     without_other_call_names(origin, thing)
     without_masks_of_calls(origin)
     with_number_kinds(origin)
     with_field_types(origin)
     with_known_absences(origin)
+    without_functions_by_name(origin, thing)
     with_text_parameters(origin, thing)
     with_cut_fractions(origin)
     without_other_lists(origin)

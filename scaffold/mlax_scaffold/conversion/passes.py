@@ -35,6 +35,9 @@ from mlax_scaffold.conversion.forms.fixed_axes import with_fixed_axes
 from mlax_scaffold.conversion.forms.floating_powers import with_floating_powers
 from mlax_scaffold.conversion.forms.fresh_arrays import without_fresh_changes
 from mlax_scaffold.conversion.forms.function_fields import with_function_fields
+from mlax_scaffold.conversion.forms.functions_by_name import (
+    without_functions_by_name,
+)
 from mlax_scaffold.conversion.forms.given_keys import without_given_keys
 from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.forms.handed_methods import (
@@ -123,9 +126,11 @@ from mlax_scaffold.conversion.handed.making_functions import without_making_func
 from mlax_scaffold.conversion.handed.making_locals import without_making_locals
 from mlax_scaffold.conversion.handed.making_methods import without_making_methods
 from mlax_scaffold.conversion.handed.named_classes import without_class_names
+from mlax_scaffold.conversion.handed.parts_of_layers import without_parts_of_layers
 from mlax_scaffold.conversion.handed.passed_keywords import without_passed_keywords
 from mlax_scaffold.conversion.handed.settled_numbers import without_settled_numbers
 from mlax_scaffold.conversion.handed.settled_settings import with_settled_settings
+from mlax_scaffold.conversion.handed.several_makers import with_classes_for_makers
 from mlax_scaffold.conversion.handed.told_arguments import without_told_arguments
 from mlax_scaffold.conversion.handed.unanimous_layers import with_unanimous_layers
 from mlax_scaffold.conversion.handed.wrapped_layers import without_wrappers
@@ -248,6 +253,7 @@ def with_plain_forms(
     without_iterated_dictionaries(origin, notes)
     without_handed_layers(origin, thing)
     without_given_functions(origin)
+    without_parts_of_layers(origin, thing)
     without_functions_of_layers(origin)
     without_making_functions(origin, LAYERS)
     without_making_locals(origin, LAYERS)
@@ -273,6 +279,8 @@ def with_plain_forms(
     without_mapped_layers(origin)
     # A class may be given several configurations.
     configured += [with_settings(origin), with_settings(origin)]
+    # What a configuration names is a field by now.
+    without_functions_by_name(origin, thing)
     with_truth_parameters(origin)
     with_tables_read(origin)
     without_static_locals(origin)
@@ -290,6 +298,7 @@ def with_plain_forms(
     without_numeric_masks(origin)
     without_wrappers(origin)
     before = len(notes.found)
+    with_classes_for_makers(origin, thing, LAYERS)
     without_given_layers(origin, thing, LAYERS, notes)
     leave_others_out(origin, thing, notes, before)
     given |= with_field_instances(origin, thing, LAYERS, notes)

@@ -361,6 +361,11 @@ class Calling(Helping):
                 return node, self.popped(local)
         if isinstance(func, ast.Attribute) and attribute is None:
             func.value, owner = self.value(func.value)
+            if func.attr == "astype" and owner is None and casts_to(node, WIDE):
+                known = self.builder.attributes.get(self_attribute(func.value) or "")
+                if known is not None and known.kind == "weight":
+                    # One of which nothing tells how large it is has the dtype of the input, too.
+                    return func.value, None
             if func.attr == "astype" and isinstance(owner, Array):
                 if casts_to(node, WIDE):
                     return self._in_dtype(node, func.value, owner)

@@ -7,6 +7,7 @@ import ast
 from mlax_scaffold.conversion.bodies.last_passes import after_loop, growth
 from mlax_scaffold.conversion.bodies.parallel_lists import with_shared_passes
 from mlax_scaffold.conversion.bodies.repeating import Repeating
+from mlax_scaffold.conversion.lists.known_kinds import with_known_kinds
 from mlax_scaffold.conversion.lists.literal_loops import layer_passes, literal_passes
 from mlax_scaffold.conversion.shapes.repeated_sizes import passes
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
@@ -135,8 +136,8 @@ class Looping(Repeating):
             return None
         elements = known.elements
         if isinstance(part, ast.Slice):
-            low = literal(part.lower) if part.lower is not None else None
-            high = literal(part.upper) if part.upper is not None else None
+            ends = (part.lower, part.upper)
+            low, high = (literal(e) if e is not None else None for e in ends)
             elements = elements[low:high]  # type: ignore[misc]
         body = node.body[0] if len(node.body) == 1 else None
         whole = part is None and index is None
@@ -176,7 +177,7 @@ class Looping(Repeating):
                 parts[index.id] = ast.Constant(number)
             at = _At(str(attribute), number, element)
             passes += [at.visit(with_names(cloned(s), parts)) for s in node.body]
-        return passes
+        return with_known_kinds(self.builder.origin, passes, self.builder.mark_of)
 
     def _bind_items(self, target: ast.expr, iterated: ast.expr, source: Value) -> None:
         parts, bound = [iterated], [target]
@@ -222,15 +223,14 @@ class Looping(Repeating):
         given = [self.env.get(n) for n in names(one.iter)]
         if not any(isinstance(value, Each) for value in given):
             return None
-        outer, self.env = self.env, dict(self.env)
+        outer, self.env, along = self.env, dict(self.env), None
         self._bind_items(one.target, one.iter, None)
         if isinstance(one.target, ast.Name) and isinstance(one.iter, ast.Name):
-            self.env[one.target.id] = next(
-                v.first for v in given if isinstance(v, Each)
-            )
+            [each, *_] = (v for v in given if isinstance(v, Each))
+            self.env[one.target.id], along = each.first, each.along
         _, value = self.value(cloned(elt))
         self.env = outer
-        return Each(value, alike=False) if isinstance(value, Array) else None
+        return Each(value, False, along) if isinstance(value, Array) else None
 
     def popped(self, local: str) -> Value:
         """What a loop takes off a list that another one filled, the last first."""

@@ -122,6 +122,11 @@ class Builder:
         )
         return expression(f"self.{title} or f", f=given)
 
+    def mark_of(self, attribute: str) -> str:
+        """What makes a layer that an attribute always is, with its mark; "" for anything else."""
+        known = self.attributes.get(attribute)
+        return known.layer if known is not None and known.kind == "layer" else ""
+
     def free(self, wanted: str) -> str:
         """A name of an attribute that nothing has yet."""
         wanted = re.sub(r"\W", "_", wanted).strip("_") or "layer"

@@ -131,6 +131,9 @@ class Parameters:
             builder.renamed[parameter] = field_name
             if isinstance(value, ast.Tuple) and WINDOW.search(parameter):
                 builder.calculations.lengths[field_name] = len(value.elts)
+            elif word == "Size":
+                # One number is a window over one axis.
+                builder.calculations.lengths[field_name] = 1
             around.locals[parameter] = expression(f"self.{field_name}")
             own = builder.of_own_function(field_name)
             if own is not None:

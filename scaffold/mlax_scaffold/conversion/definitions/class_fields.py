@@ -186,6 +186,9 @@ class ClassFields:
                 around.attributes[given] = expression(f"self.{place}")
             if isinstance(value, ast.Tuple) and WINDOW.search(given):
                 builder.calculations.lengths[place] = len(value.elts)
+            elif word == "Size":
+                # One number is a window over one axis.
+                builder.calculations.lengths[place] = 1
             builder.fields[place] = Field(
                 place, word, value, said or texts.get(given, "")
             )

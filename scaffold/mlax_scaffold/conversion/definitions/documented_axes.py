@@ -18,8 +18,9 @@ _PLAIN = re.compile(r"\s*:\s*(\w+(?:\s+x\s+\w+){1,4})\s*(?:[,;.]|$)")
 _TOKEN = re.compile(r"\w+$")
 _FAR = 160
 """How far behind the name of an input its axes are looked for, in characters."""
+_BATCH = ("b", "bs", "bsz", "batch_size")
 _NAMES = {
-    **dict.fromkeys(("b", "n", "bs", "bsz", "batch_size"), "batch"),
+    **dict.fromkeys((*_BATCH, "n"), "batch"),
     **dict.fromkeys(("l", "t", "s"), "positions"),
     **dict.fromkeys(("c", "d", "dim"), "features"),
     **{"h": "height", "w": "width"},
@@ -61,9 +62,11 @@ def documented_inputs(text: str, thing: str, name: str) -> Assumed:
             texts += [ast.get_docstring(node) or ""]
             every = (*method.args.args, *method.args.kwonlyargs)
             given = [a.arg for a in every if a.arg != "self"]
+            titles: dict[str, str] = {}
             for argument in given:
                 others = [g for g in given if g != argument]
-                axes = next((a for t in texts if (a := _axes(t, argument, others))), ())
+                told = (_axes(t, argument, others, titles) for t in texts)
+                axes = next(filter(None, told), ())
                 if axes:
                     found[name if node.name == thing else node.name, argument] = axes
     return found
@@ -77,8 +80,18 @@ def _comments(text: str) -> Iterator[str]:
             yield comment
 
 
-def _axes(text: str, argument: str, others: list[str]) -> tuple[str, ...]:
-    """The first group of names behind that of an input, before those of other inputs."""
+def _axes(
+    text: str, argument: str, others: list[str], titles: dict[str, str]
+) -> tuple[str, ...]:
+    """The first group of names behind that of an input, before those of other inputs.
+
+    Args:
+        text: what tells of inputs.
+        argument: the input.
+        others: the other inputs.
+        titles: what the axes are called by names of this tool: of two that would have one, `C` and `D`, the
+            other one keeps its own. It is added to.
+    """
     for match in re.finditer(rf"(?<![\w.]){re.escape(argument)}(?![\w.(])", text):
         part = text[match.end() : match.end() + _FAR]
         end = min(
@@ -100,26 +113,31 @@ def _axes(text: str, argument: str, others: list[str]) -> tuple[str, ...]:
             words = {w.lower() for t in tokens for w in re.findall(r"[A-Za-z]+", t)}
             if single or len(tokens) > 5 or words & _NO_AXES:
                 continue
-            return _named(tokens)
+            return _named(tokens, titles)
         plain = _PLAIN.match(part[:end])
         if plain is not None:
             tokens = _CROSS.split(plain[1])
-            return _named(tokens)
+            return _named(tokens, titles)
     return ()
 
 
-def _named(tokens: list[str]) -> tuple[str, ...]:
+def _named(tokens: list[str], titles: dict[str, str]) -> tuple[str, ...]:
     """The axes of an input; of two that mean the same, `b` and `n`, the other one has its own name."""
     made: list[str] = []
     for place, token in enumerate(tokens):
-        axis = _axis(token, place)
+        axis = _axis(token, place, titles)
         again = axis in made and not axis.isdecimal() and tokens.count(token) == 1
         made.append(token.lower() if again else axis)
     return tuple(made)
 
 
-def _axis(token: str, place: int) -> str:
+def _axis(token: str, place: int, titles: dict[str, str]) -> str:
     """The name of an axis, or its size in digits; of arithmetic, nothing is taken."""
     if not _TOKEN.match(token):
         return f"axis{place}"
-    return _NAMES.get(token.lower(), token if token.isdecimal() else token.lower())
+    own = token.lower()
+    if own not in _NAMES:
+        return token if token.isdecimal() else own
+    axis = _NAMES[own]
+    known = "batch" if own in _BATCH else own
+    return axis if titles.setdefault(axis, known) == known else own

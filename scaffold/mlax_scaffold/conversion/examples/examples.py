@@ -15,7 +15,7 @@ from mlax_scaffold.conversion.examples.single_axes import with_single_axes
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
-from mlax_scaffold.conversion.shapes.values import Array, Several, Value
+from mlax_scaffold.conversion.shapes.values import Array, Each, Several, Value
 from mlax_scaffold.conversion.source.trees import is_none, literal, self_attribute
 from mlax_scaffold.conversion.source.walking import walk
 
@@ -63,7 +63,7 @@ def example(
         return ()
     # Sizes of the arrays of a tuple are drawn by their names.
     found = fitting(symbols, fields, env, setup, methods)
-    return tuple((k, v) for k, v in found if not isinstance(env.get(k), Several))
+    return tuple((k, v) for k, v in found if not isinstance(env.get(k), Several | Each))
 
 
 def fitting(
@@ -120,7 +120,7 @@ def fitting(
         # An example of one case is none of the others.
         values |= {k: defaults.get(k) for k in settings_of(array) if k not in values}
     for name, several in env.items():
-        if isinstance(several, Several) and name not in optional:
+        if isinstance(several, Several | Each) and name not in optional:
             nested = _nested(symbols, several, known, side, chosen)
             if nested is not None:
                 shapes[name] = nested
@@ -138,9 +138,26 @@ def _nested(
     """The shapes of the arrays of a tuple; None where one is not known."""
     if isinstance(value, Array):
         return _shape(symbols, case_of(value, known), known, side, chosen)
+    if isinstance(value, Each):
+        first = _nested(symbols, value.first, known, side, chosen)
+        other = first if value.alike else _larger(symbols, value.first, first)
+        return (first, other) if first is not None else None
     items = value.items if isinstance(value, Several) else []
     made = [_nested(symbols, i, known, side, chosen) for i in items]
     return tuple(made) if made and None not in made else None
+
+
+def _larger(
+    symbols: Symbols, value: Value, shape: tuple[object, ...] | None
+) -> tuple[object, ...] | None:
+    """The shape of another array of a list: as large, but for sizes behind the first that nothing tells."""
+    if not isinstance(value, Array) or shape is None or value.lead:
+        return shape
+    axes = map(symbols.find, value.axes)
+    return tuple(
+        2 * n if place and is_symbol(axis) and isinstance(n, int) else n
+        for place, (axis, n) in enumerate(zip(axes, shape, strict=True))
+    )
 
 
 def _asked(symbols: Symbols, array: Array) -> set[str]:

@@ -11,7 +11,7 @@ from mlax_scaffold.conversion.examples.computing import computed
 from mlax_scaffold.conversion.examples.examples import fitting
 from mlax_scaffold.conversion.output.description import Described, Field
 from mlax_scaffold.conversion.shapes.sizes import Symbols
-from mlax_scaffold.conversion.shapes.values import Several, Value
+from mlax_scaffold.conversion.shapes.values import Each, Several, Value
 from mlax_scaffold.conversion.source.trees import literal, replaced
 
 _LARGEST = 16
@@ -41,7 +41,7 @@ class Fitted:
         )
         # Sizes of the arrays of a tuple are drawn by their names.
         return tuple(
-            (k, v) for k, v in found if not isinstance(self.env.get(k), Several)
+            (k, v) for k, v in found if not isinstance(self.env.get(k), Several | Each)
         )
 
     def layers(self) -> Iterator[tuple[str, Attribute]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from mlax_scaffold.conversion.examples.examples import fitting, optional_inputs
 from mlax_scaffold.conversion.output.description import Field, Trial, Written
 from mlax_scaffold.conversion.shapes.sizes import Symbols
-from mlax_scaffold.conversion.shapes.values import Array, Several, Value
+from mlax_scaffold.conversion.shapes.values import Array, Each, Several, Value
 from mlax_scaffold.conversion.source.arguments_of import defaults_of
 from mlax_scaffold.conversion.source.trees import is_none
 from mlax_scaffold.conversion.source.vocabulary import KEYS
@@ -76,6 +76,9 @@ def _named(name: str, value: Value) -> Iterator[tuple[str, Array]]:
     elif isinstance(value, Several):
         for place, part in enumerate(value.items):
             yield from _named(f"{name}[{place}]", part)
+    elif isinstance(value, Each):
+        # Two stand for any number of them.
+        yield from _named(name, Several([value.first] * 2))
 
 
 def without_absent_keys(

@@ -17,7 +17,7 @@ from mlax_scaffold.conversion.source.walking import (
 
 def without_functions_of_layers(origin: Origin) -> None:
     """Give each class such a method for each layer that it hands to the function, in place."""
-    called = {n: c for n, f in origin.functions.items() if (c := _called(f))}
+    called = {n: c for n, f in origin.functions.items() if (c := called_parameters(f))}
     for node in origin.classes.values():
         if called and framework_of(origin, node) == "torch":
             calls = _Calls(origin, node, called)
@@ -28,7 +28,7 @@ def without_functions_of_layers(origin: Origin) -> None:
     located(origin.tree)
 
 
-def _called(function: ast.FunctionDef) -> set[str]:
+def called_parameters(function: ast.FunctionDef) -> set[str]:
     """The parameters that a function calls."""
     given = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
     return {

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Mapping
 
 from mlax_scaffold.conversion.source.kinds import framework_of, is_layer_class
+from mlax_scaffold.conversion.source.made_of import used_by
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, self_attribute
@@ -27,10 +28,11 @@ def without_given_layers(
     held: dict[str, dict[str, ast.Call]] = {}
     for owner in origin.classes.values():
         _with_default_classes(origin, owner, layers, notes)
-    # What a class is given it may give to others.
+    # What a class is given it may give to others; what others of the file are given is nothing to it.
+    used = used_by(origin, thing)
+    owners = [c for title, c in origin.classes.items() if title in used]
     while any(
-        _given(origin, thing, owner, layers, notes, written, held)
-        for owner in list(origin.classes.values())
+        _given(origin, thing, owner, layers, notes, written, held) for owner in owners
     ):
         pass
 

@@ -6,9 +6,12 @@ import ast
 import copy
 from collections.abc import Collection, Mapping
 
+from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
+    is_name,
     literal,
+    names,
     replaced,
     self_attribute,
     without_docstring,
@@ -244,6 +247,36 @@ def bound_arguments(
     bound |= {str(k.arg): k.value for k in call.keywords}
     wanted = {*places, *(a.arg for a in given.kwonlyargs)}
     return bound if set(bound) == wanted and len(call.args) <= len(places) else None
+
+
+def with_own_keywords(
+    function: ast.FunctionDef, call: ast.Call
+) -> tuple[ast.FunctionDef, ast.Call]:
+    """A function that hands on `**kwargs`, with those that a call gives, and the call without them.
+
+    Both are as they were where a keyword's value reads a name that the function has, too, or where it does
+    more with them.
+    """
+    spread = function.args.kwarg
+    named = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
+    more = [k for k in call.keywords if k.arg not in named]
+    bound = named | {n for s in function.body for n in stored_names(s)}
+    used = {n for k in more for n in names(k.value)}
+    if spread is None or used & bound or any(k.arg is None for k in call.keywords):
+        return function, call
+    made = cloned(function)
+    made.args.kwarg = None
+    for part in [p for p in walk(made) if isinstance(p, ast.Call)]:
+        handed = [
+            k for k in part.keywords if k.arg is None and is_name(k.value, spread.arg)
+        ]
+        if handed:
+            part.keywords = [k for k in part.keywords if k not in handed]
+            part.keywords += cloned(more)
+    if spread.arg in names(made):
+        return function, call
+    kept = [k for k in call.keywords if k.arg in named]
+    return made, ast.copy_location(ast.Call(call.func, call.args, kept), call)
 
 
 def _longer(node: ast.stmt) -> tuple[str, list[ast.expr] | None]:

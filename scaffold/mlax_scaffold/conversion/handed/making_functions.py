@@ -8,10 +8,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Mapping
 
+from mlax_scaffold.conversion.handed.config_names import is_configuration
 from mlax_scaffold.conversion.handed.deciding_arguments import (
     without_deciding_arguments,
 )
-from mlax_scaffold.conversion.handed.layer_functions import bound_arguments
+from mlax_scaffold.conversion.handed.layer_functions import (
+    bound_arguments,
+    with_own_keywords,
+)
 from mlax_scaffold.conversion.source.arguments_of import stored_names
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -44,7 +48,12 @@ def without_making_functions(origin: Origin, layers: Collection[str]) -> None:
     found = {t: f for t, f in origin.functions.items() if t in making}
     cases = without_deciding_arguments(origin, found)
     found |= cases
-    known = {t: f for t, f in found.items() if is_followed(f, alone=t in cases)}
+    configured = {t for t, f in found.items() if _reads_settings(f)}
+    known = {
+        t: f
+        for t, f in found.items()
+        if is_followed(f, alone=t in cases or t in configured)
+    }
     if not known:
         return
     callers = [*found.values()]
@@ -78,6 +87,16 @@ def _making(origin: Origin, layers: Collection[str]) -> set[str]:
         if not more:
             return found
         found |= more
+
+
+def _reads_settings(function: ast.FunctionDef) -> bool:
+    """Whether a function reads settings of a configuration, which who calls it has as fields."""
+    given = (*function.args.args, *function.args.kwonlyargs)
+    titles = {a.arg for a in given if is_configuration(a, set())}
+    return any(
+        isinstance(p, ast.Attribute) and getattr(p.value, "id", "") in titles
+        for p in walk(function)
+    )
 
 
 def is_followed(function: ast.FunctionDef, *, alone: bool) -> bool:
@@ -145,6 +164,8 @@ class _Calls(NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         function = self.blocks.known.get(ast.unparse(node.func))
+        if function is not None and function.args.kwarg is not None:
+            function, node = with_own_keywords(function, node)
         given = bound_arguments(function, node) if function is not None else None
         if function is None or given is None:
             return node
@@ -152,11 +173,8 @@ class _Calls(NodeTransformer):
         bound = {n for s in body for n in stored_names(s)}
         parts: dict[str, ast.expr] = {}
         for local in sorted(bound | given.keys()):
-            plain = isinstance(
-                given.get(local),
-                ast.Name | ast.Constant | ast.Attribute | ast.JoinedStr,
-            )
-            if local in given and local not in bound and plain:
+            plain = local in given and _is_plain(given[local])
+            if plain and local not in bound:
                 parts[local] = given[local]
                 continue
             title = self._free(local)
@@ -184,6 +202,13 @@ class _Calls(NodeTransformer):
             made = f"{local}_{count}"
         self.blocks.taken.add(made)
         return made
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether a value may stand wherever it is read: a name, a text, or arithmetic of such."""
+    if isinstance(node, ast.BinOp):
+        return _is_plain(node.left) and _is_plain(node.right)
+    return isinstance(node, ast.Name | ast.Constant | ast.Attribute | ast.JoinedStr)
 
 
 class _Titles(NodeTransformer):

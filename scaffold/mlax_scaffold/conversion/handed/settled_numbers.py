@@ -60,7 +60,15 @@ def without_settled_numbers(origin: Origin, thing: str, notes: Notes) -> None:
                 what = f"`{title}` of the call is always its default, `{ast.unparse(default)}`"
                 notes.remark(method, what, "write another spec for another one")
             without_arguments(method.args, {title})
-            _hand_on_without(origin, method, title)
+            # Those that must be given it are given what it is.
+            needing = {
+                m.name
+                for m in node.body
+                if isinstance(m, ast.FunctionDef)
+                and title in [a.arg for a in (*m.args.args, *m.args.kwonlyargs)]
+                and all(m is not other for _, other, _ in methods)
+            }
+            _hand_on_without(origin, method, title, needing)
             known = Known({title: default}, {})
             method.body = Decided(known).statements(method.body)
     located(origin.tree)
@@ -169,10 +177,21 @@ def _calls_layer(origin: Origin, call: ast.Call) -> bool:
     return not own and not origin.qualified(call.func)
 
 
-def _hand_on_without(origin: Origin, method: ast.FunctionDef, title: str) -> None:
-    """Take what a method hands on under its own name out of the calls of layers, in place."""
+def _hand_on_without(
+    origin: Origin, method: ast.FunctionDef, title: str, needing: Collection[str]
+) -> None:
+    """Take what a method hands on under its own name out of the calls of layers, in place.
+
+    Args:
+        origin: the file.
+        method: the method.
+        title: the name.
+        needing: the methods of the same object that take it otherwise.
+    """
     for part in walk(method):
-        if isinstance(part, ast.Call) and _calls_layer(origin, part):
+        if not isinstance(part, ast.Call) or self_attribute(part.func) in needing:
+            continue
+        if _calls_layer(origin, part):
             part.keywords = [k for k in part.keywords if k.arg != title]
             if not _is_of_local(part):
                 part.args = [a for a in part.args if not is_name(a, title)]

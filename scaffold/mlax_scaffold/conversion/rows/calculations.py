@@ -60,7 +60,7 @@ class Calculations(
     absent: set[str] = field(default_factory=set)
     """Inputs of methods that may be None."""
     lengths: dict[str, int] = field(default_factory=dict)
-    """How many sizes hyperparameters hold by default, of which a window is one."""
+    """How many sizes hyperparameters hold, always or by default, of which a window is one."""
 
     def __getitem__(self, key: str) -> Callable[..., Arg | None]:
         return getattr(self, f"_{key}")

@@ -159,6 +159,11 @@ class Reshaping(Growing):
                 theirs.remove(other)
         if len(mine) == len(theirs) == 1 and any(map(is_symbol, (*mine, *theirs))):
             self.symbols.equal(mine[0], theirs[0])
+        for one, several in ((mine, theirs), (theirs, mine)):
+            told = not any(is_symbol(n) for s in several for n in walk(s))
+            if told and len(one) == 1 < len(several) and is_symbol(one[0]):
+                # Positions that are places of hyperparameters, `x.reshape(b, height, width, c)`.
+                self.symbols.equal(one[0], product(several))
 
     def _unflattened(self, array: Array, sizes: list[ast.expr | None]) -> None:
         """What all of each example is given the axes of, `x.view(-1, 4, 7, 7)`, has no others, mostly."""

@@ -168,6 +168,8 @@ class ShapeFunctions(Joints):
         axis = self._axis(node, 1)
         axis = 0 if axis is None else axis
         first = each.first
+        if isinstance(first, Array) and axis == each.along and not new:
+            return first
         if not isinstance(first, Array) or not isinstance(axis, int) or first.lead:
             return None
         axes, count = list(first.axes), len(first.axes) + new
@@ -196,7 +198,10 @@ class ShapeFunctions(Joints):
                 axes.append(size if literal(number.value) == 1 else number.value)
             else:
                 axes.append(folded(expression("n * a", n=number.value, a=size)))
-        return array.like(axes)
+        made = array.like(axes)
+        # What it holds, indices for example, the array holds, too.
+        made.source = array
+        return made
 
     def _split(self, array: Array, node: ast.Call, values: list[Value]) -> Value:
         at = next((literal(k.value) for k in node.keywords if k.arg == "axis"), None)
@@ -233,6 +238,8 @@ class ShapeFunctions(Joints):
             elements = ends if len(ends) == len(given.elts) else given.elts
             return self._split_at(array, elements, axis)
         parts = literal(given)
+        if isinstance(axis, int) and given is not None and not isinstance(parts, int):
+            return Each(array, alike=False, along=axis)
         if not isinstance(axis, int) or (array.lead and axis >= 0):
             return None
         size = self.symbols.axis(array, axis)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.substituting import substituted
-from mlax_scaffold.conversion.shapes.values import Array, Prefix, Several, Value
+from mlax_scaffold.conversion.shapes.values import Array, Each, Prefix, Several, Value
 from mlax_scaffold.conversion.source.trees import replaced
 from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
@@ -192,6 +192,8 @@ def _paired(
     for wanted, actual in zip(expected, given, strict=False):
         if isinstance(wanted, Several) and isinstance(actual, Several):
             yield from _paired(wanted.items, actual.items)
+        elif isinstance(wanted, Each) and isinstance(actual, Each):
+            yield from _paired([wanted.first], [actual.first])
         else:
             yield wanted, actual
 
@@ -232,6 +234,8 @@ def _frozen(
     if isinstance(value, Several):
         items = [_frozen(told, i, prefixes) for i in value.items]
         return Several(items, _frozen(told, value.alone, prefixes))
+    if isinstance(value, Each):
+        return Each(_frozen(told, value.first, prefixes), value.alike)
     return None
 
 

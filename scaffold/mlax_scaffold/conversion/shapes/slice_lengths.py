@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.shapes.values import Number, Value
-from mlax_scaffold.conversion.source.trees import expression, folded, literal
+from mlax_scaffold.conversion.source.trees import expression, folded
 
 
 def tell_bound(part: ast.Slice, side: str, value: Value) -> None:
@@ -41,11 +41,10 @@ def _from_start(bound: ast.expr, axis: ast.expr) -> ast.expr:
 
 
 def is_shift(index: ast.expr) -> bool:
-    """Whether an index leaves out the first or the last step, `x[:, :-1]`."""
+    """Whether an index takes some of the steps behind the first axis, `x[:, :-1]` or `order[:, :keep]`."""
     match index:
         case ast.Tuple(elts=[ast.Slice() as first, ast.Slice() as second]):
-            ends = [literal(e) for e in (second.lower, second.upper) if e is not None]
-            return is_whole(first) and ends in ([1], [-1])
+            return is_whole(first) and not is_whole(second) and second.step is None
     return False
 
 

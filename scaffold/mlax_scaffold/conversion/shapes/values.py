@@ -206,6 +206,8 @@ class Each:
     first: Value
     alike: bool
     """Whether the others have the sizes of the first one."""
+    along: int | None = None
+    """The axis along which they are parts of one array, which stands for each of them."""
 
     @property
     def other(self) -> Value:
