@@ -7,6 +7,7 @@ import ast
 import libcst as cst
 
 from mlax_scaffold.model.definition import Definition, Role
+from mlax_scaffold.reader.branches import assigns
 from mlax_scaffold.reader.source import parsed
 from mlax_scaffold.reader.source import self_attribute as read_of_self
 from mlax_scaffold.rewrite.context import Context
@@ -60,8 +61,16 @@ def beside(definition: Definition) -> str:
 
 
 def tree(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
-    """Statements of `step` over the whole trees: those of `prepare` and `finish`."""
-    return cst.ensure_type(function.visit(_Tree(context)), cst.FunctionDef)
+    """Statements of `step` over the whole trees: those of `prepare` and `finish`.
+
+    A number that one branch alone sets is None in the other one.
+    """
+    made = cst.ensure_type(function.visit(_Tree(context)), cst.FunctionDef)
+    [node] = parsed(code(function)).body
+    body = node.body if isinstance(node, ast.FunctionDef) else []
+    own = {*context.method.assigns} & {*scalars(context.definition)}
+    unset = [n for n in context.method.assigns if n in own and not assigns(body, n)]
+    return with_prelude(made, [f"{name} = None" for name in unset])
 
 
 def step(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
@@ -147,8 +156,21 @@ class _Tree(Renamer):
             stored = f"trees.stored({value}, state.{name}{beside})"
             target, value = "state", f"state._replace({name}={stored})"
         else:
-            target, value = name, f"trees.scalar({value})"
+            target, value = name, _scalar(expression(value))
         return cst.Assign([cst.AssignTarget(cst.Name(target))], expression(value))
+
+
+def _scalar(value: cst.BaseExpression) -> str:
+    """A number of all leaves, which may be None."""
+    match value:
+        case cst.Name("None"):
+            return "None"
+        case cst.IfExp(test=test, body=body, orelse=other) if "None" in (
+            code(body),
+            code(other),
+        ):
+            return f"{_scalar(body)} if {code(test)} else {_scalar(other)}"
+    return f"trees.scalar({code(value)})"
 
 
 def update(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:

@@ -226,13 +226,13 @@ class Optimizer(OptimizerThreads):
         self._stepping_ = False
         return made
 
-    def _scalars_(self) -> dict[str, jax.Array]:
+    def _scalars_(self) -> dict[str, Any]:
         """What is one number for all leaves: coefficients, states, the number of the step."""
         other = {*_INPUTS, "step_number", *self._fields_.holding("mask")}
         found = {
-            n: scalar(v)
+            n: v if v is None else scalar(v)
             for n, v in self._values_.items()
-            if n not in other and v is not None
+            if n not in other
         }
         found |= {n: v for n, v in self._state_.items() if n not in self._moments_}
         return found | {n: self._values_[n] for n in ("step", "step_number")}
