@@ -17,7 +17,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.axes import parts_of, type_of
 from mlax_scaffold.reader.checks.defaults import check_defaults, check_none
 from mlax_scaffold.reader.checks.sequences import PASSED
-from mlax_scaffold.reader.remedies.given_keys import draws, of_layer
+from mlax_scaffold.reader.remedies.given_keys import as_drawn, as_input, draws
 from mlax_scaffold.reader.remedies.modes import told
 from mlax_scaffold.reader.remedies.names import renamed
 from mlax_scaffold.reader.remedies.number_inputs import (
@@ -256,7 +256,7 @@ def entry_inputs(
 
 def _is_drawn(source: Source, method: ast.FunctionDef, arg: ast.arg) -> bool:
     """Whether an input is a key that the layer may draw, which is reported."""
-    fix = of_layer(source, method, arg)
+    fix = as_drawn(source, method, arg)
     if fix is not None:
         source.report(
             arg,
@@ -283,6 +283,10 @@ def not_by_keyword(
         source.report(arg, f"`{arg.arg}` needs a word of the vocabulary", fix=fix)
         return
     fix = typed(source, function, arg, default)
+    if draws(function, arg.arg):
+        told = f"the key `{arg.arg}` has no type"
+        source.report(arg, told, f"Write `{arg.arg}: Key`.", fix=fix)
+        return
     if fix is None:
         first = next(o for o in others if typed(source, function, *o) is None)
         fix = keyword_only(source, function, *first)
@@ -325,7 +329,7 @@ def typed(
     if parts:
         return typed_dict(source, function, arg, parts)
     if draws(function, arg.arg):
-        return annotated(source, arg, default, "Key")
+        return as_input(source, function, arg, default)
     return annotated(source, arg, default, type_of(source, function, arg.arg))
 
 

@@ -1,4 +1,4 @@
-"""A key among the inputs of a layer: `fwd` is given one, and the layer draws it as `self.key()`."""
+"""A key among the inputs: `fwd` is given one, and a layer draws it, `self.key()`; functions take a `Key`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mlax_scaffold.reader.looping import items_of_attributes
 from mlax_scaffold.reader.remedies.bodies import removed, without_argument
 from mlax_scaffold.reader.remedies.modes import KEYS, mode
 from mlax_scaffold.reader.remedies.number_inputs import without_parameter
+from mlax_scaffold.reader.remedies.types import annotated, needed
 from mlax_scaffold.reader.source import (
     Source,
     class_of,
@@ -38,7 +39,24 @@ def draws(function: ast.FunctionDef, name: str) -> bool:
     return name in KEYS
 
 
-def of_layer(source: Source, method: ast.FunctionDef, argument: ast.arg) -> Fix | None:
+def as_input(
+    source: Source,
+    function: ast.FunctionDef,
+    argument: ast.arg,
+    default: ast.expr | None,
+) -> Fix | None:
+    """A parameter of the type Key: without a default, where nothing asks whether it is None."""
+    parents = {c: p for p in ast.walk(function) for c in ast.iter_child_nodes(p)}
+    read = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
+    asked = any(n.id == argument.arg and compares_with_none(parents[n]) for n in read)
+    if asked or default is None or default not in function.args.defaults[:1]:
+        return annotated(source, argument, default, "Key")
+    text = f"{argument.arg}: Key"
+    edit = source.replace(source.start(argument), source.end(default), text)
+    return Fix((edit,), needed("Key"))
+
+
+def as_drawn(source: Source, method: ast.FunctionDef, argument: ast.arg) -> Fix | None:
     """A method that draws its key, in the place of a parameter that it is given as.
 
     Whether there is one says whether the layer is trained: that is when one has to be given.
@@ -99,7 +117,7 @@ def _of_method(
         return None
     taken = list(parameters(method))
     given = next((a for a, value in matched(taken, call) if value is node), None)
-    inner = given and of_layer(source, method, given)
+    inner = given and as_drawn(source, method, given)
     argument = above if isinstance(above, ast.keyword) else node
     gone = without_argument(source, call, argument)
     return Fix((*gone.edits, *inner.edits)) if inner else None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from mlax_scaffold.errors import Fix
+from mlax_scaffold.reader.remedies.given_keys import as_drawn, draws
 from mlax_scaffold.reader.remedies.losses import handed_loss
 from mlax_scaffold.reader.remedies.names import of_module, placed
 from mlax_scaffold.reader.source import Source
@@ -26,6 +27,8 @@ _WEIGHTS = frozenset(
         "weights",
     )
 )
+_DRAWING = ("prepare", "update", "step")
+"""Methods of an optimizer that may draw."""
 _NO_TREES = frozenset(("key", "loss", "rng", "state", "states", "step", "value"))
 """What people hand beside these two."""
 
@@ -65,6 +68,10 @@ def parameters_named(
     given = method.args.args
     if fix := handed_loss(source, method, expected):
         return fix
+    keys = [a for a in (*given[1:], *method.args.kwonlyargs) if a.arg not in expected]
+    keys = [a for a in keys if draws(method, a.arg)]
+    if keys and method.name in _DRAWING:
+        return as_drawn(source, method, keys[0])
     others = method.args.defaults or method.args.kwonlyargs or method.args.posonlyargs
     if others or not given:
         return None
