@@ -68,8 +68,12 @@ def tree(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     made = cst.ensure_type(function.visit(_Tree(context)), cst.FunctionDef)
     [node] = parsed(code(function)).body
     body = node.body if isinstance(node, ast.FunctionDef) else []
-    own = {*context.method.assigns} & {*scalars(context.definition)}
-    unset = [n for n in context.method.assigns if n in own and not assigns(body, n)]
+    # Of what a loop sets, its passes say whether it is set.
+    loops = [n for n in ast.walk(node) if isinstance(n, ast.For | ast.While)]
+    known = {_stored(part) for loop in loops for part in ast.walk(loop)}
+    known |= {name for name in context.method.assigns if assigns(body, name)}
+    numbers = [n for n in context.method.assigns if n in scalars(context.definition)]
+    unset = [name for name in numbers if name not in known]
     return with_prelude(made, [f"{name} = None" for name in unset])
 
 
@@ -160,6 +164,12 @@ class _Tree(Renamer):
         return cst.Assign([cst.AssignTarget(cst.Name(target))], expression(value))
 
 
+def _stored(node: ast.AST) -> str | None:
+    """The attribute of self that is set."""
+    is_set = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    return read_of_self(node) if is_set else None
+
+
 def _scalar(value: cst.BaseExpression) -> str:
     """A number of all leaves, which may be None."""
     match value:
@@ -209,11 +219,7 @@ class _Update(OuterTransformer):
         """A function that sets moments sets locals of the one that it is in."""
         nested = self.nested
         made = super().leave_FunctionDef(original_node, updated_node)
-        stored = {
-            read_of_self(found)
-            for found in ast.walk(parsed(code(original_node)))
-            if isinstance(found, ast.Attribute) and isinstance(found.ctx, ast.Store)
-        }
+        stored = {_stored(n) for n in ast.walk(parsed(code(original_node)))}
         names = [name for name in self.moments if nested and name in stored]
         return with_prelude(made, [f"nonlocal {', '.join(names)}"] if names else [])
 
