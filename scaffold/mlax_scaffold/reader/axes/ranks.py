@@ -67,7 +67,7 @@ def _pairs(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
                 operands = [left, right]
             case ast.AugAssign(target=ast.Name() as left, value=right):
                 operands = [left, right]
-            case ast.Call(func=called, args=args) if _named(called) == "where":
+            case ast.Call(func=called, args=args) if _last_name(called) == "where":
                 operands = args
         for one in operands:
             yield from ((one, other) for other in operands if other is not one)
@@ -95,6 +95,19 @@ def _lengthened(
     return "", 0, 0
 
 
+def _bindings(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The names that a statement binds, each with a value that has as many axes."""
+    match target, value:
+        case ast.Name(id=name), _:
+            yield name, value
+        case ast.Tuple(elts=parts), ast.Tuple(elts=values) if len(parts) == len(values):
+            for part, own in zip(parts, values, strict=True):
+                yield from _bindings(part, own)
+        case ast.Tuple(elts=parts), ast.ListComp(elt=each) | ast.GeneratorExp(elt=each):
+            for part in parts:
+                yield from _bindings(part, each)
+
+
 @dataclass
 class _Ranks:
     function: ast.FunctionDef
@@ -104,22 +117,9 @@ class _Ranks:
     def __post_init__(self) -> None:
         self.bound: dict[str, list[ast.expr]] = {}
         for node in ast.walk(self.function):
-            match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    self.bound.setdefault(name, []).append(value)
-                case ast.Assign(
-                    targets=[ast.Tuple(elts=names)],
-                    value=ast.ListComp(elt=value) | ast.GeneratorExp(elt=value),
-                ):
-                    for part in names:
-                        if isinstance(part, ast.Name):
-                            self.bound.setdefault(part.id, []).append(value)
-                case ast.Assign(
-                    targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)
-                ) if len(names) == len(values):
-                    for part, value in zip(names, values, strict=True):
-                        if isinstance(part, ast.Name):
-                            self.bound.setdefault(part.id, []).append(value)
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                for target, value in _bindings(node.targets[0], node.value):
+                    self.bound.setdefault(target, []).append(value)
         self.open: set[str] = set()
 
     def of(self, node: ast.expr) -> int | None:
@@ -161,7 +161,7 @@ class _Ranks:
         return next((n for n in found if n is not None), None)
 
     def _call(self, call: ast.Call) -> int | None:
-        name, args = _named(call.func), call.args
+        name, args = _last_name(call.func), call.args
         own = self.scope.called(call.func)
         if own is not None:
             return self._returned(own)
@@ -196,7 +196,8 @@ class _Ranks:
         return found.pop() if len(found) == 1 else None
 
 
-def _named(function: ast.expr) -> str:
+def _last_name(function: ast.expr) -> str:
+    """`where` of `jnp.where`, and of `where`."""
     return (dotted(function) or getattr(function, "attr", "")).rpartition(".")[2]
 
 
