@@ -11,7 +11,6 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import islice
 from typing import Any
 
 from mlax_scaffold.model.conditions import Way, contrary
@@ -60,8 +59,8 @@ class Declared:
     @property
     def in_branch(self) -> bool:
         """Whether its first assignment of a declaration stands in a branch."""
-        made = (way for way in self.ways if not is_none(way.value))
-        return any(way.tests for way in islice(made, 1))
+        made = [way for way in self.ways if not is_none(way.value)]
+        return bool(made and made[0].tests)
 
     @property
     def holds(self) -> bool:

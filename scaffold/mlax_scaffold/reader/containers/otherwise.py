@@ -62,18 +62,18 @@ def numbers_of(node: ast.ClassDef, kind_of: KindOf) -> list[Change]:
     found: dict[str, _Attribute] = {}
     _collect(setup.body, (), kind_of, found)
     arrays = {name for name, attribute in found.items() if attribute.declared}
-    chosen = {
+    mixed = {
         name: attribute
         for name, attribute in found.items()
         if _is_chosen(attribute)
         and not any(_reads(w.value, arrays) for w in attribute.numbers)
     }
-    if not chosen:
+    if not mixed:
         return []
     uses = [n for m in methods for n in ast.walk(m) if isinstance(n, ast.Attribute)]
     within = {id(n) for n in ast.walk(setup)}
     changes: list[Change] = []
-    for name, attribute in chosen.items():
+    for name, attribute in mixed.items():
         own = [n for n in uses if self_attribute(n) == name]
         reads = [n for n in own if _is_load(n)]
         stored_elsewhere = any(not _is_load(n) and id(n) not in within for n in own)
