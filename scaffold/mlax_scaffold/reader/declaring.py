@@ -19,6 +19,7 @@ from mlax_scaffold.reader.checks.declared_shapes import check_alone
 from mlax_scaffold.reader.checks.initial_arrays import is_initial_array
 from mlax_scaffold.reader.remedies.counters import counted
 from mlax_scaffold.reader.remedies.derived import derived
+from mlax_scaffold.reader.remedies.given_keys import draws
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
 from mlax_scaffold.reader.remedies.mapped_moments import of_each_leaf
 from mlax_scaffold.reader.remedies.moments import (
@@ -37,6 +38,10 @@ _ROLES = {
 }
 _LAYERS = ("nn", "block")
 _OPTIMIZERS = ("optim",)
+_INITIALIZERS = (
+    "The initializer is a function that is given a key, a shape and a dtype: `zeros`, `normal(0.02)`, "
+    "`lambda key, shape, dtype: 0.1 * jax.random.normal(key, shape, dtype)`."
+)
 ALLOWED = (
     "A declaration in setup is a statement of its own: `self.name = trainable(...)`, "
     "`state(...)` or a sub-layer (each may end in `if condition else None`), or a list of "
@@ -128,8 +133,22 @@ class Declaring(Branches):
                 fix = None
             self.source.report(value, f"self.{name} is no declaration", hint, fix=fix)
             return None
-        check_derived(self.source, name, value, self.scope.imports)
+        check_derived(
+            self.source,
+            name,
+            value,
+            self.scope.imports,
+            given_key=self._is_given_key(),
+        )
         return Declaration(Role.DERIVED, name, value=self.scope.expression(value))
+
+    def _is_given_key(self) -> bool:
+        """Whether `setup` has a key besides self, and declares no weights in words of the language."""
+        keys = [a for a in walk(self.method.args) if isinstance(a, ast.arg)]
+        given = any(draws(self.method, a.arg) for a in keys if a.arg != "self")
+        return given and not any(
+            isinstance(n, ast.Name) and n.id in _ROLES for n in walk(self.method)
+        )
 
     def _is_counter(self, name: str, value: ast.expr) -> bool:
         """Report what counts steps, and cannot be declared here or would count in a dtype of few numbers."""
@@ -256,7 +275,10 @@ class Declaring(Branches):
             if role is Role.STATE:
                 expected += f" or {expected.replace('dtype=None', 'at_least=dtype')}"
             fix = shaped(self.source, self.method, call)
-            self.source.report(call, f"expected {expected}", fix=fix)
+            arrays = len(arguments) == 1 and not keywords and role is Role.TRAINABLE
+            arrays = arrays and not is_initializer(arguments[0], self._meanings())
+            hint = _INITIALIZERS if arrays and fix is None else ""
+            self.source.report(call, f"expected {expected}", hint, fix=fix)
             return None
         if role is not Role.MOMENT:
             self._check_lambda(arguments[0])

@@ -299,8 +299,9 @@ class Evidence:
             alias.known.name_axis(0, f"num_{alias.known.name}")
 
     def _layer(self, node: ast.expr) -> Layer | None:
-        """The layer that an expression stands for."""
-        place = place_of(node, self.places)
+        """The layer that an expression stands for, or makes."""
+        made = isinstance(node, ast.Call)
+        place = node if made else place_of(node, self.places)
         return place and layer_of(self.scope, place)
 
     def _call(self, node: ast.Call) -> None:

@@ -39,8 +39,8 @@ class Layer:
 
 
 def layer_of(scope: Scope, node: ast.expr) -> Layer | None:
-    """The layer that `self.name`, `self.name[i]["gate"]` stands for; None for anything else."""
-    made = made_at(scope, node)
+    """The layer that `self.name`, `self.name[i]["gate"]`, `Name(...)` stands for; None for anything else."""
+    made = node if isinstance(node, ast.Call) else made_at(scope, node)
     if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Name):
         return None
     found = _class(scope, made.func.id)

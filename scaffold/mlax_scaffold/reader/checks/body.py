@@ -33,9 +33,14 @@ from mlax_scaffold.reader.remedies.bodies import (
     removed,
     typed_like,
 )
+from mlax_scaffold.reader.remedies.made_by_methods import (
+    flax_key,
+    flax_param,
+    torch_buffer,
+)
 from mlax_scaffold.reader.remedies.modes import by_another_name
 from mlax_scaffold.reader.remedies.names import near, renamed
-from mlax_scaffold.reader.remedies.sharing import flax_key, flax_param, shared
+from mlax_scaffold.reader.remedies.sharing import shared
 from mlax_scaffold.reader.remedies.strict import strict_call
 from mlax_scaffold.reader.requirements import check_assertion
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
@@ -314,6 +319,7 @@ class BodyChecker:
             fix=edit
             or flax_param(self.source, self.method, node)
             or flax_key(self.source, self.method, node, self.attributes)
+            or torch_buffer(self.source, self.method, node)
             or near(self.source, node, self.attributes),
         )
 

@@ -17,6 +17,7 @@ from mlax_scaffold.model.import_time import (
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.declared_shapes import check_text, is_size
 from mlax_scaffold.reader.checks.exactness import qualified
+from mlax_scaffold.reader.remedies.drawn_weights import declared_weight
 from mlax_scaffold.reader.remedies.names import SPEC, of_jax, word
 from mlax_scaffold.reader.source import Source, dotted
 
@@ -99,8 +100,18 @@ def check_arguments(source: Source, call: ast.Call, imports: Imports) -> None:
         )
 
 
-def check_derived(source: Source, name: str, value: ast.expr, imports: Imports) -> None:
-    """Report an array in the place of a value that follows from hyperparameters."""
+def check_derived(
+    source: Source,
+    name: str,
+    value: ast.expr,
+    imports: Imports,
+    *,
+    given_key: bool = False,
+) -> None:
+    """Report an array in the place of a value that follows from hyperparameters.
+
+    Where `setup` is `given_key`, what it makes are the weights, as in libraries whose layers draw theirs.
+    """
     made = isinstance(value, ast.Call) and qualified(value.func, imports) in _MADE
     if not made and not _draws(value, imports):
         return
@@ -109,6 +120,7 @@ def check_derived(source: Source, name: str, value: ast.expr, imports: Imports) 
         f"self.{name} is an array, which no hyperparameter can be",
         f"A weight is `trainable(initializer, shape)`, what changes without a gradient "
         f"`state(initializer, shape)`; make a constant array in forward: `{name} = ...`.",
+        fix=declared_weight(source, value, imports) if given_key else None,
     )
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from mlax_scaffold.model.definition import SECTIONS, Import, Kind
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.bindings import target_name
-from mlax_scaffold.reader.remedies.hoisted import hoisted
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.remedies.hoisted import hoisted, is_called_again
+from mlax_scaffold.reader.source import Source, class_of
 
 _ARRAYS = ("trainable", "state", "moment")
 
@@ -51,10 +51,17 @@ def check_declared(
             "is what was kept, and what is assigned to it is kept.",
         )
         return
+    owner = class_of(source.tree, method)
+    hint = f"Write `self.name = {first.func.id}(...)` in `setup(self)`, and use `self.name` here."
+    if owner is not None and is_called_again(owner, method):
+        hint = (
+            f"Each call of `{method.name}` would make its own: write a class for it, "
+            "or declare a list of them in `setup(self)`, and hand each call one."
+        )
     source.report(
         first.func,
         f"`{first.func.id}` declares, which `setup` does",
-        f"Write `self.name = {first.func.id}(...)` in `setup(self)`, and use `self.name` here.",
+        hint,
         fix=hoisted(source, method, calls, attributes),
     )
 

@@ -8,7 +8,7 @@ from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.sizes import fields_of
-from mlax_scaffold.reader.checks.initial_arrays import is_number
+from mlax_scaffold.reader.remedies.array_shapes import is_number
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 

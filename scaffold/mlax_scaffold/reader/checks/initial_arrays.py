@@ -10,8 +10,15 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
+from mlax_scaffold.reader.remedies.array_shapes import (
+    drawn_shape,
+    is_number,
+    is_scalar,
+    shape_of,
+)
+from mlax_scaffold.reader.remedies.drawn_weights import drawn_initializer
 from mlax_scaffold.reader.remedies.names import of_jax, word
-from mlax_scaffold.reader.source import Source, dotted, self_attribute
+from mlax_scaffold.reader.source import Source, dotted
 
 _JNP = "jax.numpy."
 _MADE = frozenset(
@@ -25,11 +32,6 @@ _MADE = frozenset(
 _WORDS = {f"{_JNP}zeros": "zeros", f"{_JNP}ones": "ones"}
 _FUNCTIONS = frozenset((*_WORDS, f"{_JNP}eye"))
 """Functions that are taken for initializers."""
-_EACH = frozenset(
-    f"{_JNP}{name}"
-    for name in ("abs", "cos", "exp", "log", "log2", "negative", "sin", "sqrt", "tanh")
-)
-"""Functions of each element, whose result has the shape of their argument."""
 _DTYPE_AT = {
     f"{_JNP}{name}": place
     for name, place in (
@@ -129,6 +131,8 @@ def _exact_dtype(node: ast.expr) -> ast.expr | None:
 
 
 def _is_made(node: ast.AST, imports: Imports) -> bool:
+    if drawn_shape(node, imports):
+        return True
     return isinstance(node, ast.Call) and qualified(node.func, imports) in _MADE
 
 
@@ -140,7 +144,8 @@ def _is_array(node: ast.expr, imports: Imports) -> bool:
         case ast.UnaryOp(operand=operand):
             return _is_array(operand, imports)
         case ast.Call(func=function):
-            return (qualified(function, imports) or "").startswith(_JNP)
+            full = qualified(function, imports) or ""
+            return full.startswith(_JNP) or drawn_shape(node, imports) is not None
     return False
 
 
@@ -151,24 +156,19 @@ def _is_count(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
 
 
-def is_number(node: ast.expr) -> bool:
-    """Whether an expression is a number that is written out."""
-    match node:
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return is_number(operand)
-        case ast.Constant(value=value):
-            return type(value) in (int, float)
-    return False
-
-
 def _initialized(
     source: Source, node: ast.expr, rest: list[ast.expr], imports: Imports
 ) -> Fix | None:
     """The declaration with an initializer; None where nothing says the shape."""
-    shape = None if rest else _shape(node, imports)
+    shape = None if rest else shape_of(node, imports)
     if shape is None and not rest:
         return None
     behind = "" if shape is None else f", {shape}"
+    if any(drawn_shape(n, imports) for n in walk(node)):
+        if (drawn := drawn_initializer(source, node, imports)) is None:
+            return None
+        text, _, imported = drawn
+        return Fix((source.edit(node, f"{text}{behind}"),), imported)
     named = _named(source, node, imports)
     if named is not None:
         text, needed = named
@@ -192,7 +192,7 @@ def _named(
             return named.bound, named
         if full == f"{_JNP}full" and len(node.args) > 1:
             value = node.args[1]
-        elif full in (f"{_JNP}array", f"{_JNP}asarray") and _is_scalar(node.args[0]):
+        elif full in (f"{_JNP}array", f"{_JNP}asarray") and is_scalar(node.args[0]):
             value = node.args[0]
     if value is None:
         return None
@@ -217,75 +217,3 @@ def _in_dtype(source: Source, whole: ast.expr, imports: Imports) -> Iterator[Edi
             line, column = source.end(call)
             end = line, column - 1
             yield source.replace(end, end, ", dtype=dtype")
-
-
-def _shape(node: ast.expr, imports: Imports) -> str | None:
-    """The shape of an array, as text."""
-    match node:
-        case ast.BinOp(left=left, right=right):
-            shapes = {_shape(left, imports), _shape(right, imports)} - {"()"}
-            return "()" if not shapes else shapes.pop() if len(shapes) == 1 else None
-        case ast.UnaryOp(operand=operand):
-            return _shape(operand, imports)
-        case ast.Call(func=function, args=[first, *others]):
-            full = qualified(function, imports) or ""
-            return (
-                _shape(first, imports)
-                if full in _EACH
-                else _shape_made(full, first, others)
-            )
-    return "()" if _is_scalar(node) else None
-
-
-def _shape_made(full: str, first: ast.expr, others: list[ast.expr]) -> str | None:
-    text = unparsed(first)
-    match full.removeprefix(_JNP), others:
-        case (("zeros" | "ones" | "full"), _):
-            return text if _is_shape(first) else f"({text},)"
-        case "identity", _:
-            return f"({text}, {text})"
-        case "eye", _:
-            return f"({text}, {unparsed(others[0]) if others else text})"
-        case "arange", []:
-            return f"({text},)"
-        case "arange", [end]:
-            return f"({unparsed(_difference(end, first))},)"
-        case "linspace", [_, number]:
-            return f"({unparsed(number)},)"
-        case (("array" | "asarray"), _):
-            sizes = list(_sizes(first))
-            return None if None in sizes else str(tuple(sizes))
-    return None
-
-
-def _difference(end: ast.expr, start: ast.expr) -> ast.expr:
-    """What lies between two numbers: n for 1 and n + 1."""
-    match end:
-        case ast.BinOp(left=left, op=ast.Add(), right=right) if unparsed(
-            right
-        ) == unparsed(start):
-            return left
-    return ast.BinOp(end, ast.Sub(), start)
-
-
-def _sizes(node: ast.expr) -> Iterator[int | None]:
-    """The sizes of nested lists; None where they are not known."""
-    if isinstance(node, ast.List | ast.Tuple) and node.elts:
-        yield len(node.elts)
-        yield from _sizes(node.elts[0])
-    elif not _is_scalar(node):
-        yield None
-
-
-def _is_scalar(node: ast.expr) -> bool:
-    """Whether an expression is a number, or a hyperparameter, which is one."""
-    return is_number(node) or self_attribute(node) is not None
-
-
-def _is_shape(node: ast.expr) -> bool:
-    match node:
-        case ast.Tuple() | ast.List() | ast.BinOp(op=ast.Add(), left=ast.Tuple()):
-            return True
-        case ast.Attribute(attr="shape") | ast.Name(id="shape"):
-            return True
-    return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
@@ -11,10 +11,11 @@ from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.bindings import stored_in
 from mlax_scaffold.reader.remedies.bodies import removed
 from mlax_scaffold.reader.remedies.classes import called
+from mlax_scaffold.reader.remedies.modes import KEYS
 from mlax_scaffold.reader.remedies.names import SPEC
 from mlax_scaffold.reader.source import Source, self_attribute
 
-_OF_OTHERS = ("key", "rng", "rngs")
+_OF_OTHERS = ("rngs",)
 """What other libraries make weights with: here `init` is given it."""
 
 
@@ -42,25 +43,37 @@ def as_setup(
             strict=True,
         )
     )
-    fields = any(isinstance(s, ast.AnnAssign) for s in owner.body)
+    keys = [a for a in (*named, *given.kwonlyargs) if a.arg in KEYS]
+    defaults = {n: d for n, d in defaults.items() if n not in KEYS}
     several = given.vararg or given.kwarg or method.decorator_list
-    if fields or several or {*_OF_OTHERS} & defaults.keys():
+    if several or keys[1:] or {*_OF_OTHERS} & defaults.keys():
+        return None
+    # Those of equinox are the types of what the constructor sets.
+    fields = [s for s in owner.body if isinstance(s, ast.AnnAssign)]
+    annotated = {unparsed(f.target): f for f in fields}
+    if not {*annotated} <= {*_set_in(method)}:
         return None
     kept = [s for s in method.body if not _is_left_out(s)]
     if "setup" in methods and not all(map(_does_nothing, kept)):
         return None
     uses = [n for s in kept for n in walk(s) if isinstance(n, ast.Name)]
     uses = [n for n in uses if n.id in defaults]
-    if stored_in(method.body) & defaults.keys():
+    anew = stored_in(kept) & defaults.keys()
+    if anew & {*_set_in(method)}:
         return None
+    starts, uses = _set_anew(kept, uses, anew)
     arguments = [
         a
         for a in (*named, *given.kwonlyargs)
         # A name for the layer, as haiku has it, is handed to the base alone.
-        if a.arg != "name" or any(n.id == "name" for n in uses)
+        if a.arg in defaults and (a.arg != "name" or any(n.id == "name" for n in uses))
     ]
-    used = {n.id for n in uses} | {*_read_in(kept), *_counting(owner)}
-    types = [_type(a, defaults[a.arg], used) for a in arguments]
+    used = {n.id for n in uses} | anew | {*_read_in(kept), *_counting(owner)}
+    kinds = {n: f.annotation for n, f in annotated.items()}
+    types = [
+        _type(a.arg, a.annotation or kinds.get(a.arg), defaults[a.arg], used)
+        for a in arguments
+    ]
     lines = [
         f"{a.arg}: {kind}" + (f" = {unparsed(default)}" if default else "")
         for a, kind in zip(arguments, types, strict=True)
@@ -69,7 +82,46 @@ def as_setup(
     lines.sort(key=lambda line: " = " in line)
     words = {part for kind in types for part in kind.split(" | ")} & {"Size"}
     needed = tuple(Needed(SPEC, word, word) for word in sorted(words))
-    return Fix(_edits(source, method, kept, lines, uses), needed)
+    edits = _edits(source, method, kept, lines, uses, [a.arg for a in keys], starts)
+    return Fix((*_without(source, fields), *edits), needed)
+
+
+def _set_anew(
+    kept: Sequence[ast.stmt], uses: Sequence[ast.Name], anew: Collection[str]
+) -> tuple[list[str], list[ast.Name]]:
+    """What `setup` begins with, so that arguments can be set anew, and the names that stand for fields.
+
+    `width = width or features` is that of the fields; any other is a local from the start.
+    """
+    starts: list[str] = []
+    fields = [n for n in uses if n.id not in anew]
+    for name in sorted(anew):
+        first = next(
+            s for s in kept if any(n in uses and n.id == name for n in _names(s))
+        )
+        match first:
+            case ast.Assign(targets=[ast.Name(id=target)], value=value) if (
+                target == name
+            ):
+                fields += [n for n in _names(value) if n.id == name]
+            case _:
+                starts.append(f"{name} = self.{name}")
+    return starts, fields
+
+
+def _names(node: ast.AST) -> list[ast.Name]:
+    return [n for n in walk(node) if isinstance(n, ast.Name)]
+
+
+def _without(source: Source, fields: Sequence[ast.AnnAssign]) -> Iterator[Edit]:
+    """The class without fields, and without the blank line behind them where one stands before them."""
+    for field in fields:
+        yield removed(source, field)
+    if fields:
+        before, after = fields[0].lineno - 1, (fields[-1].end_lineno or 0) + 1
+        lines = source.lines[before - 1], source.lines[after - 1]
+        if not any(map(str.strip, lines)):
+            yield source.replace((after, 1), (after + 1, 1), "")
 
 
 def _edits(
@@ -78,6 +130,8 @@ def _edits(
     kept: Sequence[ast.stmt],
     lines: Sequence[str],
     uses: Sequence[ast.Name],
+    keys: Sequence[str],
+    starts: Sequence[str],
 ) -> tuple[Edit, ...]:
     indent = " " * method.col_offset
     start = source.start(method)
@@ -86,7 +140,8 @@ def _edits(
         return (source.replace(start, source.end(method), text),)
     first = kept[0]
     fields = f"\n{indent}".join(lines)
-    text = f"def setup(self):\n{indent}    "
+    text = f"def setup({', '.join(['self', *keys])}):\n{indent}    "
+    text += "".join(f"{start}\n{indent}    " for start in starts)
     if fields:
         text = f"{fields}\n\n{indent}{text}"
     line, column = source.start(first)
@@ -127,6 +182,13 @@ def _before(
     edits = [*renamed.edits, source.replace((start, 1), (line, 1), "")]
     edits += [removed(source, s) for s in calls]
     return Fix(tuple(edits))
+
+
+def _set_in(method: ast.FunctionDef) -> Iterator[str]:
+    """The attributes that a method sets."""
+    for node in walk(method):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield self_attribute(node) or ""
 
 
 def _is_left_out(statement: ast.stmt) -> bool:
@@ -180,16 +242,22 @@ def _counting(owner: ast.ClassDef) -> Iterator[str]:
             yield self_attribute(part) or ""
 
 
-def _type(argument: ast.arg, default: ast.expr | None, used: set[str]) -> str:
+def _type(
+    name: str, annotation: ast.expr | None, default: ast.expr | None, used: set[str]
+) -> str:
     """The word for an argument: as it is annotated, or by its default, or by what is made with it."""
-    annotation = argument.annotation and unparsed(argument.annotation)
-    if annotation and not (annotation == "int" and argument.arg in used):
-        return annotation
+    text = annotation and unparsed(annotation)
+    if text and not (text == "int" and name in used):
+        return text
     match default:
         case ast.Constant(value=bool() | float() | str() as value):
             return type(value).__name__
         case ast.Constant(value=None):
             return "Size | None"
-        case None if argument.arg not in used:
+        case ast.Attribute() | ast.Name() | ast.Call():
+            return "Callable"  # By its default it is another word.
+        case ast.Tuple() | ast.List():
+            return "tuple"
+        case None if name not in used:
             return "float"
     return "Size"

@@ -27,6 +27,15 @@ _STEPS = (
     *("num_steps", "step_count", "steps_taken"),
 )
 
+_OF_SETUP = {
+    "key": "Initializers are given keys, and layers theirs: nothing is drawn in setup.",
+    "param": "A weight is `self.name = trainable(initializer, shape)` in `setup(self)`.",
+    "register_buffer": "What is kept without a gradient is `self.name = state(initializer, shape)` in "
+    "`setup(self)`; a constant is a value there.",
+    "register_parameter": "A weight is `self.name = trainable(initializer, shape)` in `setup(self)`.",
+}
+"""What is said of methods by which other libraries make what `setup` declares."""
+
 _WHOLE = (ast.Return, ast.Assign, ast.AnnAssign, ast.keyword, ast.BoolOp)
 """What `not ...` stands in without parentheses."""
 
@@ -60,6 +69,8 @@ def by_another_name(
     if node.attr in TRAINS and "training" in known:
         edit = mode(source, method, node, node.attr)
         return "`self.training` tells whether the layer is trained.", Fix((edit,))
+    if node.attr in _OF_SETUP and (node.attr != "key" or method.name == "setup"):
+        return _OF_SETUP[node.attr], None
     if node.attr in _STEPS and "step" in known:
         edit = source.edit(node, "self.step")
         return "The number of the step is `self.step`, from 1.", Fix((edit,))

@@ -11,8 +11,8 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import qualified
-from mlax_scaffold.reader.checks.initial_arrays import is_number
 from mlax_scaffold.reader.checks.local_values import only_value
+from mlax_scaffold.reader.remedies.array_shapes import is_number
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.remedies.of_leaves import OF_TREES, is_tree, sets_once
 from mlax_scaffold.reader.source import Source, class_of, dotted, self_attribute

@@ -6,7 +6,11 @@ import ast
 from collections.abc import Sequence
 
 from mlax_scaffold.errors import Fix
-from mlax_scaffold.reader.remedies.given_keys import as_drawn, draws
+from mlax_scaffold.reader.remedies.given_keys import (
+    as_drawn,
+    as_initialized,
+    draws,
+)
 from mlax_scaffold.reader.remedies.losses import handed_loss
 from mlax_scaffold.reader.remedies.names import of_module, placed
 from mlax_scaffold.reader.source import Source
@@ -72,6 +76,8 @@ def parameters_named(
     keys = [a for a in keys if draws(method, a.arg)]
     if keys and method.name in _DRAWING:
         return as_drawn(source, method, keys[0])
+    if len(keys) == 1 and method.name == "setup" and len(expected) == 1:
+        return as_initialized(source, method, keys[0])
     others = method.args.defaults or method.args.kwonlyargs or method.args.posonlyargs
     if others or not given:
         return None

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container
 
 from mlax_scaffold.errors import Fix
-from mlax_scaffold.reader.remedies.names import uses_of_self, word
+from mlax_scaffold.reader.remedies.names import uses_of_self
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 
@@ -53,37 +52,3 @@ def _made(source: Source, node: ast.Attribute, value: ast.expr) -> str | None:
     if not isinstance(made, ast.Call) or dotted(made.func) != "trainable":
         return None
     return f"{source.text_of(made)} if {condition} else None"
-
-
-def flax_param(
-    source: Source, method: ast.FunctionDef, node: ast.Attribute
-) -> Fix | None:
-    """`self.param("w", initializer, shape)`, as flax has it, as `trainable(initializer, shape)`."""
-    if node.attr != "param" or method.name != "setup":
-        return None
-    for call in ast.walk(method):
-        match call:
-            case ast.Call(func=func, args=[name, initializer, _], keywords=[]) if (
-                func is node
-            ):
-                if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                    declared = word(source, "trainable")
-                    start, end = source.start(call), source.start(initializer)
-                    edit = source.replace(start, end, f"{declared.bound}(")
-                    return Fix((edit,), (declared,))
-    return None
-
-
-def flax_key(
-    source: Source, method: ast.FunctionDef, node: ast.Attribute, known: Container[str]
-) -> Fix | None:
-    """`self.make_rng("noise")`, as flax has it, as `self.key()`, where a method has keys."""
-    if node.attr != "make_rng" or method.name == "setup" or "key" not in known:
-        return None
-    for call in ast.walk(method):
-        match call:
-            case ast.Call(func=func, args=[] | [ast.Constant()], keywords=[]) if (
-                func is node
-            ):
-                return Fix((source.edit(call, "self.key()"),))
-    return None
