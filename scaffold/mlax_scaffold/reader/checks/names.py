@@ -10,6 +10,7 @@ from mlax_scaffold.model.reserved import OF_STEPS
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.imports import DECLARING
 from mlax_scaffold.reader.remedies.helpers import helper_named
+from mlax_scaffold.reader.remedies.returned_gradients import of_each_gradient
 from mlax_scaffold.reader.source import Source, self_attribute
 
 _SUFFIXES = {
@@ -98,6 +99,9 @@ def check_returns_nothing(source: Source, method: ast.FunctionDef) -> None:
                 node,
                 f"{method.name} returns nothing: it assigns to attributes of self",
                 _CHANGED.get(method.name, "") if node.value is not None else "",
+                fix=of_each_gradient(source, method, node)
+                if method.name == "prepare"
+                else None,
             )
         if not isinstance(node, ast.FunctionDef | ast.Lambda):
             pending.extend(ast.iter_child_nodes(node))

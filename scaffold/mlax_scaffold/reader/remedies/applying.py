@@ -25,6 +25,9 @@ def applied(text: str, fixes: Iterable[Fix]) -> tuple[str, int]:
             continue
         if any(a <= edit.line <= b for edit in edits for a, b in alone):
             continue
+        first, last = fix.alone
+        if any(first <= edit.line <= last for edit in chosen):
+            continue
         alone.append(fix.alone)
         chosen += edits
         imports += fix.imports
