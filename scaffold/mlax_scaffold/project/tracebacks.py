@@ -11,24 +11,19 @@ from mlax_scaffold.errors import Diagnostic, Fix
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.project.open_axes import with_given_layers, with_shapes, with_sizes
 from mlax_scaffold.project.trial_failures import Failure, Frame
-from mlax_scaffold.reader.axes.sizes import hyperparameters
-from mlax_scaffold.reader.checks.scatters import report_scatter
+from mlax_scaffold.project.wide_values import explained_widening, widened_call
 from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
 from mlax_scaffold.reader.remedies.examples import with_example
-from mlax_scaffold.reader.remedies.names import of_jax, word
-from mlax_scaffold.reader.remedies.pools import as_pool
+from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.remedies.schedules import each_step, value_of
 from mlax_scaffold.reader.remedies.traced_math import traced_math
 from mlax_scaffold.reader.remedies.widening import (
     as_floating,
     as_stored,
-    by_numpy,
-    narrowed,
     of_chosen_numbers,
     of_one_dtype,
-    wide_operand,
 )
 from mlax_scaffold.reader.source import Source
 from mlax_scaffold.spelling import did_you_mean
@@ -98,7 +93,7 @@ def explained(
     if failure.types and (shaped := with_shapes(traced, failure)):
         return shaped
     if "Widening" in failure.kinds:
-        return _widened(definition, failure, frame, text)
+        return explained_widening(definition, failure, frame, text)
     if (
         not failure.default
         and not failure.module
@@ -134,60 +129,6 @@ def explained(
 def _asked(node: ast.AST) -> ast.AST:
     """What a choice asks for: Python before 3.12 gives the place of the whole where that is a name."""
     return node.test if isinstance(node, ast.IfExp) else node
-
-
-def _widened(
-    definition: Definition, failure: Failure, frame: Frame, text: str
-) -> list[Diagnostic]:
-    """An expression in another dtype than that of the input; none where somebody asks for it."""
-    source = Source(definition.source, definition.text)
-    # The place is sought in the tree that edits are of.
-    found = origin(definition.text, text, frame.line, frame.span, source.tree)
-    node = found.node if found else None
-    if failure.message == "sum":
-        if node is not None and not report_scatter(source, node):
-            source.report(
-                node,
-                "this adds 16-bit numbers one after another: the error grows with their number",
-                "Write `sum`, `mean`, `cumsum` and the like of mlax_scaffold.spec; in a loop "
-                "`scan` or `map_chunks`; where rows are added at indices, `add_at`.",
-                fix=as_pool(source, node),
-            )
-        return source.diagnostics
-    match node:
-        case ast.Subscript() | ast.UnaryOp() | ast.Attribute(attr="T" | "mT"):
-            part = True
-        case ast.BinOp() | ast.Call() | ast.Compare():
-            part = False
-        case _:
-            return []
-    written = source.text_of(node)
-    if isinstance(node, ast.Call) and (".astype(" in written or "asarray" in written):
-        return []
-    whole = failure.message == "array"
-    operand = (
-        node
-        if whole or part
-        else wide_operand(node, failure.wide, hyperparameters(source.tree, node))
-    )
-    met = node if failure.meets else None
-    fix = by_numpy(source, node)
-    if fix is None and operand is not None:
-        fix = narrowed(source, operand, met)
-    if fix is None and isinstance(node, ast.Call) and found is not None:
-        # What it computes on the way, no operand changes.
-        of_images = written.startswith("jax.image.")
-        fix = _widened_call(source, found) if of_images else None
-    what = f"`{source.text_of(operand)}` is" if operand is not None else "an operand is"
-    source.report(
-        operand or node,
-        f"{what} made in a dtype of its own"
-        if whole
-        else f"{what} wider than half-precision input, which becomes as wide here",
-        "Cast it to the dtype of the input: `jnp.asarray(..., x.dtype)`.",
-        fix=fix,
-    )
-    return source.diagnostics
 
 
 def _certain(failure: Failure, traced: Definition, frame: Frame, line: str) -> bool:
@@ -280,7 +221,7 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
             "this has no half precision",
             "Write `widened(function)(...)`, which computes it in float32 there, and casts "
             "what it returns back.",
-            _widened_call,
+            widened_call,
         )
     if _immutable(failure):
         return _Explanation(
@@ -360,16 +301,6 @@ def _not_in_place(source: Source, found: Origin) -> Fix | None:
         case ast.AugAssign(target=ast.Subscript() as target):
             return in_place(source, found.statement, target)
     return None
-
-
-def _widened_call(source: Source, found: Origin) -> Fix | None:
-    calls = [n for n in ast.walk(found.node) if isinstance(n, ast.Call)]
-    function = calls[0].func if calls and calls[0] is found.node else found.node
-    if not isinstance(function, ast.Attribute):
-        return None
-    needed = word(source, "widened")
-    text = f"{needed.bound}({source.text_of(function)})"
-    return Fix((source.edit(function, text),), (needed,))
 
 
 def _with_jax_numpy(source: Source, found: Origin) -> Fix | None:

@@ -27,6 +27,7 @@ from mlax_scaffold.reader.remedies.elsewhere import (
     GENERATED,
     HOW,
     from_home,
+    module_of_jax,
     under_its_name,
     without,
 )
@@ -291,12 +292,15 @@ class ImportReader:
         elif name not in known:
             allowed = sorted(known | self.words)
             meant = meant_word(name, allowed)
+            hint = did_you_mean(meant or name, allowed)
+            if name in SECTIONS or home(name):
+                hint = HOW
+            elif module := module_of_jax(name):
+                hint = f"It is a function of jax: `{module}.{name}`."
             self.source.report(
                 alias,
                 f"mlax_scaffold.spec has no word `{name}`",
-                HOW
-                if name in SECTIONS or home(name)
-                else did_you_mean(meant or name, allowed),
+                hint,
                 fix=self._unused(node, alias)
                 or from_home(self.source, node, [alias])
                 or with_meant_word(self.source, alias, meant),
@@ -308,11 +312,15 @@ class ImportReader:
         """Words that are imported from the top of the package."""
         if not isinstance(node, ast.ImportFrom) or node.module != "mlax_scaffold":
             return None
-        if not {alias.name for alias in node.names} <= spec_words(self.words):
-            return None
+        known = spec_words(self.words)
+        others = [alias for alias in node.names if alias.name not in known]
+        from_others = from_home(self.source, node, others) if others else Fix(())
+        if from_others is None or others == node.names:
+            return from_others
         start = self.source.start(node)
         start = (start[0], start[1] + len("from mlax_scaffold"))
-        return Fix((self.source.replace(start, start, ".spec"),))
+        edit = self.source.replace(start, start, ".spec")
+        return Fix((edit, *from_others.edits), from_others.imports)
 
     def _unused(self, node: ast.ImportFrom, alias: ast.alias) -> Fix | None:
         """The import without a name that nothing reads."""

@@ -690,6 +690,11 @@ WIDENED = {
         "jnp.convolve(x.ravel(), table[::-1], mode='same').reshape(x.shape)",
         "table = jnp.asarray(slopes(n), dtype=x.dtype)",
     ),
+    "Beside a cast": (
+        "slopes(n)",
+        "jnp.maximum(x.astype(x.dtype), table)",
+        "jnp.maximum(x.astype(x.dtype), jnp.asarray(table, x.dtype))",
+    ),
     "In a method": ("slopes(n)", "self.met(x, table)", "y * jnp.asarray(z, y.dtype)"),
 }
 

@@ -10,6 +10,11 @@ from mlax_scaffold.model.definition import SECTIONS, Definition, Import
 from mlax_scaffold.reader.files import LIBRARY_SPECS
 from mlax_scaffold.reader.homes import home
 from mlax_scaffold.reader.remedies.bodies import removed
+from mlax_scaffold.reader.remedies.foreign import (
+    ACTIVATIONS,
+    ARRAY_FUNCTIONS,
+    CONTROL,
+)
 from mlax_scaffold.reader.remedies.names import SPEC
 from mlax_scaffold.reader.source import Source, dotted
 
@@ -99,7 +104,17 @@ def _needed(name: str) -> Needed | None:
     module = home(name)
     if module is None and (LIBRARY_SPECS / "functional" / f"{name}.py").exists():
         module = SPEC
+    module = module or module_of_jax(name)
     return Needed(module, name, name) if module else None
+
+
+def module_of_jax(name: str) -> str:
+    """The module of jax that a function of this name is one of; "" for any other."""
+    if name in ACTIVATIONS:
+        return "jax.nn"
+    if name in CONTROL:
+        return "jax.lax"
+    return "jax.numpy" if name in ARRAY_FUNCTIONS else ""
 
 
 def _uses(source: Source, bound: str, name: str) -> Iterator[tuple[ast.expr, str]]:

@@ -1,4 +1,4 @@
-"""Gradients that `prepare` returns, as optimizers that chain functions do: `update` computes them of its own."""
+"""Gradients that `prepare` returns, as functions of optax do: `update` computes them of its own."""
 
 from __future__ import annotations
 
@@ -139,7 +139,9 @@ class _Moving:
         if all(isinstance(s, ast.Expr) for s in left):
             start = self.source.start(self.prepare)
             end = (self.prepare.end_lineno or 0) + 1
-            while end <= len(self.source.lines) and not self.source.lines[end - 1].strip():
+            while (
+                end <= len(self.source.lines) and not self.source.lines[end - 1].strip()
+            ):
                 end += 1
             return [self.source.replace((start[0], 1), (end, 1), "")]
         return [removed(self.source, s) for s in self.gone]
