@@ -118,11 +118,12 @@ def explained(
             f"{failure.kinds[0]}: {summary}",
             f"It is line {frame.line} of {frame.path}: `{line}`.",
         )
+    message = said.message + (f", where {failure.option}" if failure.option else "")
     if found is None:
-        source.report(_first_line(definition), said.message, said.hint)
+        source.report(_first_line(definition), message, said.hint)
         return source.diagnostics
     fix = said.remedy(source, found) if said.remedy else None
-    source.report(_asked(found.node), said.message, said.hint, fix=fix)
+    source.report(_asked(found.node), message, said.hint, fix=fix)
     return source.diagnostics
 
 

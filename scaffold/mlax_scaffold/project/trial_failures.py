@@ -64,6 +64,8 @@ class Failure:
     """What else cases of other sizes are refused with."""
     wide: int | None = None
     """Which operand of the expression has another dtype than the input, where that is what was found."""
+    option: str = ""
+    """The option it is raised with, where it is not with what the example has."""
     meets: bool = False
     """Whether the other operand has that of the input."""
 
@@ -84,8 +86,8 @@ class Failure:
         kinds = tuple(given["kinds"])
         told = given["module"], given["source"], kinds, given["message"], frames
         said = (
-            *("always", "axes", "default", "definition", "fits", "meets", "types"),
-            "wide",
+            *("always", "axes", "default", "definition", "fits", "meets", "option"),
+            *("types", "wide"),
         )
         others = tuple(given.get("others", ()))
         known = {name: given[name] for name in said if name in given}

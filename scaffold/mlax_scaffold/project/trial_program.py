@@ -10,7 +10,7 @@ from __future__ import annotations
 # A module that fails, fails all that import it. So where one does, each is imported again in
 # packages that import nothing themselves, to find the others that fail.
 PROGRAM = r"""
-import ast, dataclasses, importlib, json, linecache, os, re, sys, time, traceback, types, warnings
+import ast, importlib, json, linecache, os, sys, traceback, types, warnings
 
 from mlax_scaffold.spelling import misspelt
 
@@ -120,26 +120,26 @@ def traces(traced):
             return None
         if isinstance(error, TypeError) and (met := met_wider(trace)):
             return [met | {"source": traced["source"]}]
-        contract = contract_of(traced["cases"], error)
-        always = contract and refused(contract)
-        if contract and always is None and (never := refused_with_defaults(contract)):
+        contract = tried.contract_of(traced["cases"], error)
+        always = contract and tried.refused(contract)
+        if contract and always is None and (never := tried.refused_with_defaults(contract)):
             return [failure(never, source=traced["source"]) | {"always": True, "default": True}]
         told = error if isinstance(error, type(always)) else always or error
-        said = {"always": always is not None, "axes": contract and sizes_of(contract) or {}}
+        said = {"always": always is not None, "axes": contract and tried.sizes_of(contract) or {}}
         if always is not None and not said["axes"]:
-            said["types"] = types_of(traced["cases"], error)
+            said["types"] = tried.types_of(traced["cases"], error)
         found = [failure(told, source=traced["source"]) | said]
         if said["axes"]:
-            found[0]["fits"] = with_given_layers(traced["cases"], said["axes"], error)
+            found[0]["fits"] = tried.with_given_layers(traced["cases"], said["axes"], error)
         if contract and always is None and not said["axes"]:
-            found[0]["fits"] = fitting(contract)
+            found[0]["fits"] = tried.fitting(contract)
             if " must have shape (" in found[0]["message"]:
-                found[0]["others"] = refusals(contract)
+                found[0]["others"] = tried.refusals(contract)
         return found if always or not contract else found + of_other_dtypes(traced, contract)
     if not traced["code"]:
         # Of what no example can be made, a case of the tests tells whether anything is taken.
-        contract = contract_of(traced["cases"], ValueError())
-        if contract and (always := refused(contract)):
+        contract = tried.contract_of(traced["cases"], ValueError())
+        if contract and (always := tried.refused(contract)):
             return [failure(always, source=traced["source"]) | {"always": True}]
     if (name := traced["schedule"]) and takes_one_step(names[name]):
         told = {"module": "", "source": traced["source"], "kinds": ["OneStep"]}
@@ -147,21 +147,32 @@ def traces(traced):
     from mlax_scaffold.testing.widening import is_suspicious
 
     unknown = not traced["code"] or is_suspicious(program.jaxpr)
-    found = of_other_dtypes(traced, contract_of(traced["cases"], ValueError())) if unknown else []
-    return found or of_entries(traced)
+    found = of_other_dtypes(traced, tried.contract_of(traced["cases"], ValueError())) if unknown else []
+    return found or of_entries(traced) or of_options(traced)
+
+# What fails where an option is another one than in the example, or an input is given that may be
+# left out.
+def of_options(traced):
+    contract = traced["cases"] and tried.contracts_of(traced["cases"]).get("cases")
+    fails = contract and tried.fails_with_options(contract)
+    if not fails:
+        return []
+    told, option = fails
+    refusal = isinstance(told, REFUSALS) and not isinstance(told, TRACED)
+    return [failure(told, source=traced["source"]) | {"always": refusal, "option": option}]
 
 # What the simplest case of an entry point, other than that of the example, tells.
 def of_entries(traced):
     from mlax_scaffold.testing import picks
     from mlax_scaffold.testing.widening import is_suspicious
 
-    for contract in entries_of(traced["cases"]):
+    for contract in tried.entries_of(traced["cases"]):
         always, unknown = None, True
         try:
-            first = picks.with_values(within_time(contract).make, {})
+            first = picks.with_values(tried.within_time(contract).make, {})
             unknown = is_suspicious(first.forward.jaxpr.jaxpr)
         except Exception:
-            always = refused(contract)
+            always = tried.refused(contract)
         if always:
             return [failure(always, source=traced["source"]) | {"always": True}]
         found = of_other_dtypes(traced, contract) if unknown else []
@@ -177,7 +188,7 @@ def takes_one_step(schedule):
     steps = jax.ShapeDtypeStruct((7, 11), jax.numpy.float32)
     try:
         return jax.eval_shape(schedule, steps).shape != steps.shape
-    except kinds:
+    except REFUSALS:
         return True
 
 # Where numbers of 16 bits meet wider ones, if what was traced is refused for that: loops and
@@ -206,7 +217,7 @@ def of_other_dtypes(traced, contract):
 
     own = [os.path.join(root, path) for path in traced["paths"]]
     try:
-        found = contract and first_widening(within_time(contract), own, meant=traced["wide"])
+        found = contract and first_widening(tried.within_time(contract), own, meant=traced["wide"])
     except Exception:
         found = None
     if not found:
@@ -216,156 +227,14 @@ def of_other_dtypes(traced, contract):
     told |= {"message": found.what, "frames": [frame]}
     return [told | {"wide": found.wide, "meets": found.meets}]
 
-kinds = (ValueError, TypeError, IndexError, ArithmeticError)
-
-# So long cases of one definition are looked for, of processor time: nobody waits longer for its tests.
-SECONDS = 60.0
-
-class OutOfTime(Exception):
-    pass
-
-def within_time(contract, taken=None):
-    def make(pick):
-        if time.process_time() > end:
-            raise OutOfTime
-        case = contract.make(pick)
-        if taken is not None:
-            taken.append(True)
-        return case
-
-    return dataclasses.replace(contract, make=make)
-
-# The contract of the generated tests; None where an error is no matter of sizes and values.
-def contract_of(cases, error):
-    import jax
-
-    traced = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
-    if cases is None or not isinstance(error, kinds) or isinstance(error, traced):
-        return None
-    return contracts_of(cases).get("cases")
-
-# Those of the entry points other than that of the example.
-def entries_of(cases):
-    several = cases is not None and "_cases(pick: Pick)" in cases[1]
-    return [c for name, c in contracts_of(cases).items() if name != "cases"] if several else []
-
-def contracts_of(cases):
-    path, text = cases
-    names = {"__name__": "cases", "__file__": path}
-    try:
-        exec(compile(text, path, "exec"), names)
-    except Exception:
-        return {}
-    return {n: c for n, c in names.items() if n == "cases" or n.endswith("_cases")}
-
-# What axes have to be that the types leave open.
-def sizes_of(contract):
-    from mlax_scaffold.testing.solving import solved
-
-    def reached(error):
-        frames = traceback.extract_tb(error.__traceback__)
-        return [f.lineno for f in frames if f.filename.startswith(root)]
-
-    try:
-        return solved(within_time(contract).make, reached)
-    except Exception:
-        return {}
-
-# Shapes of inputs of which their types say nothing, with which something is taken.
-def types_of(cases, error):
-    from mlax_scaffold.testing.ranks import candidates, with_sizes
-
-    path, text = cases
-    for shapes, changed in candidates(text):
-        contract = contract_of((path, changed), error)
-        if contract is None:
-            continue
-        sizes = sizes_of(contract)
-        if sizes or refused(contract) is None:
-            return with_sizes(shapes, sizes)
-    return {}
-
-# What every case of the generated tests is refused with; None where one is taken, or where
-# that is not known.
-def refused(contract):
-    from mlax_scaffold.testing import picks
-
-    taken = []
-    try:
-        within_time(contract, taken).covering
-    except AssertionError:
-        pass
-    except OutOfTime:
-        if taken:
-            return None
-    except Exception as told:
-        return told if isinstance(told, kinds) else None
-    else:
-        return None
-    try:
-        picks.with_values(contract.make, {})
-    except picks.Unfit as unfit:
-        return unfit.__cause__
-    except Exception:
-        pass
-    return None
-
-# What the defaults are refused with, whatever the layer is given; None where they are taken.
-def refused_with_defaults(contract):
-    from mlax_scaffold.testing.by_default import refused_by_default
-
-    try:
-        fields = contract.spec.load()._fields_
-        make = within_time(contract).make
-        found = refused_by_default(make, fields.annotations, fields.defaults)
-    except Exception:
-        return None
-    return found if isinstance(found, kinds) else None
-
-# Values and shapes of a case of the defaults that is taken; nothing where they are no literals.
-def fitting(contract):
-    from mlax_scaffold.testing.by_default import taken_by_default
-    from mlax_scaffold.testing.toys import Toy
-
-    def plain(value):
-        single = value is None or type(value) in (bool, int, float, str)
-        return single or isinstance(value, tuple) and all(map(plain, value))
-
-    try:
-        fields = contract.spec.load()._fields_
-        case = taken_by_default(within_time(contract).make, fields.defaults).case
-        given = {n: case.hyperparameters[n] for n in fields.annotations if n not in fields.defaults}
-        given = {n: v for n, v in given.items() if not isinstance(v, Toy)}
-        given |= dict(case.shapes.items())
-        return {n: repr(v) for n, v in given.items()} if all(map(plain, given.values())) else {}
-    except Exception:
-        return {}
-
-# An example of a block that is tried with layers which keep shapes, where axes are these.
-def with_given_layers(cases, axes, error):
-    path, text = cases
-    if "toys.Toy" not in text:
-        return {}
-    for axis, size in axes.items():
-        text = re.sub(rf'(?<=[" ]){axis}(?=[" ])', size, text)
-    contract = contract_of((path, text), error)
-    return fitting(contract) if contract else {}
-
-# What cases of the defaults are refused with, of one size and another.
-def refusals(contract):
-    from mlax_scaffold.testing.by_default import refusals_by_default
-
-    try:
-        fields = contract.spec.load()._fields_
-        return refusals_by_default(within_time(contract).make, fields.defaults)
-    except Exception:
-        return []
-
 found, left = failures(), []
 broken = set()
 if not found:
+    from mlax_scaffold.testing.picks import REFUSALS, TRACED
+    from mlax_scaffold.testing.tried import Tried
+
     for traced in task["traced"]:
-        end = time.process_time() + SECONDS
+        tried = Tried(root)
         known = traced["known"]
         told = missing(traced) or (traces(traced) if known is None else known)
         if told is None:

@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mlax_scaffold.testing.picks import Make, Unfit, with_values
+from mlax_scaffold.testing.untaken import GIVEN
 
 _SIZES = (1, 2, 3)
 """What is tried in the place of a size."""
+_AXIS = "size of "
+"""How the name of a pick begins that is the size of an axis."""
 _CASES = 2
 """In so many cases."""
 _PAIRS = 3
@@ -26,38 +29,61 @@ class SizesAlike(UserWarning):
 
 def alike(
     make: Make[Any], cases: Sequence[Mapping[str, Any]], name: str
-) -> Iterator[tuple[str, str, str]]:
-    """Two sizes that are the same in all cases, and what is said where they are not.
+) -> Iterator[tuple[str, str, str, str]]:
+    """Two sizes that are the same in all cases, what is said where they are not, and "".
+
+    So are two that are the same wherever an input is given that may be left out, but for a size of 1,
+    which jax stretches: the last item then says which one is given.
 
     Args:
         make: makes a case.
         cases: what was picked for each.
         name: the definition's name, which its own requirements begin with: those are meant.
     """
+    told: set[tuple[str, str]] = set()
+    optional = sorted({n for p in cases for n in p if n.endswith(GIVEN)})
+    for given in ("", *optional):
+        stretched = bool(given)
+        group = [p for p in cases if p.get(given)] if given else cases
+        pairs = list(_pairs(group, stretched))
+        for one, other, both in pairs if len(pairs) <= _PAIRS else ():
+            said = _refusal(make, both[:_CASES], one, other, _SIZES[stretched:])
+            meant = said.startswith(f"{name}:") or (one, other) in told
+            if said and not meant:
+                told.add((one, other))
+                sizes = one.removeprefix(_AXIS), other.removeprefix(_AXIS)
+                yield *sizes, said, given
+
+
+def _pairs(
+    cases: Sequence[Mapping[str, Any]], stretched: bool
+) -> Iterator[tuple[str, str, Sequence[Mapping[str, Any]]]]:
+    """Two sizes that are the same in all cases that have both, and these."""
     names = dict.fromkeys(
         key
         for picked in cases
         for key, value in picked.items()
-        if type(value) is int and key.isidentifier()
+        if type(value) is int
+        and (key.isidentifier() or (stretched and key.startswith(_AXIS)))
     )
-    pairs = [
-        (one, other, both)
-        for one, other in itertools.combinations(names, 2)
-        if (both := [p for p in cases if one in p and other in p])
-        and all(p[one] == p[other] for p in both)
-    ]
-    for one, other, both in pairs if len(pairs) <= _PAIRS else ():
-        said = _refusal(make, both[:_CASES], one, other)
-        if said and not said.startswith(f"{name}:"):
-            yield one, other, said
+    for one, other in itertools.combinations(names, 2):
+        both = [p for p in cases if one in p and other in p]
+        if stretched:
+            both = [p for p in both if 1 not in (p[one], p[other])]
+        if both and all(p[one] == p[other] for p in both):
+            yield one, other, both
 
 
 def _refusal(
-    make: Make[Any], cases: Sequence[Mapping[str, Any]], one: str, other: str
+    make: Make[Any],
+    cases: Sequence[Mapping[str, Any]],
+    one: str,
+    other: str,
+    sizes: Sequence[int],
 ) -> str:
     """What is said where one size is another, and not where both are; else nothing."""
     said = ""
-    for picked, size in itertools.product(cases, _SIZES):
+    for picked, size in itertools.product(cases, sizes):
         if size == picked[other] or _told(make, {**picked, one: size, other: size}):
             continue
         for name in (other, one):

@@ -18,7 +18,7 @@ from typing import Any, Generic, Literal, TypeVar
 import pytest
 from hypothesis import strategies as st
 
-from mlax_scaffold.testing import covering, picks, profiles
+from mlax_scaffold.testing import covering, picks, profiles, untaken
 from mlax_scaffold.testing.alike import SizesAlike, alike
 from mlax_scaffold.testing.by_default import holding
 from mlax_scaffold.testing.domains import Undefined
@@ -54,12 +54,16 @@ class Claim(Generic[S]):
         return self.check.__name__
 
 
+_Case = tuple[S, Mapping[str, Any]]
+"""A situation, and what was picked for it."""
+
+
 @dataclass(frozen=True)
 class _Found(Generic[S]):
     """The cases of a contract, what makes them, and the defaults that all of them have."""
 
     make: Make[S]
-    cases: list[tuple[S, Mapping[str, Any]]]
+    cases: list[_Case[S]]
     held: Mapping[str, Any]
 
 
@@ -156,7 +160,7 @@ class Contract(Generic[S]):
             f"{''.join(_ends(self.spec, left))}"
         )
 
-    def _among(self, among: Among) -> Sequence[tuple[S, Mapping[str, Any]]]:
+    def _among(self, among: Among) -> Sequence[_Case[S]]:
         match among:
             case "every pair":
                 return self.covering
@@ -166,7 +170,7 @@ class Contract(Generic[S]):
                 return self.covering[-1:]
 
     @functools.cached_property
-    def covering(self) -> list[tuple[S, Mapping[str, Any]]]:
+    def covering(self) -> list[_Case[S]]:
         """Cases in which every two options come together."""
         return self._found.cases
 
@@ -198,8 +202,26 @@ class Contract(Generic[S]):
                 "the types of the inputs, `require` in `setup` what hyperparameters have to be, "
                 "or give `examples`."
             )
+        cases += self._lacking(make, cases)
         self._warn_of_sizes(make, [picked for _, picked in cases])
         return _Found(make, cases, held)
+
+    def _lacking(self, make: Make[S], cases: Sequence[_Case[S]]) -> list[_Case[S]]:
+        """Cases of options that the others do not have. Raises AssertionError where one fails always."""
+        more = []
+        for name, value, found in untaken.lacking(make, cases):
+            if isinstance(found, tuple):
+                more.append(found)
+            elif untaken.is_fault(name, found):
+                lines = str(found.__cause__ or found).strip().splitlines()
+                raise AssertionError(
+                    f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name}: no case is "
+                    f"taken in which {untaken.told(name, value)}. The last one is refused: "
+                    f"{lines[0] if lines else ''}\n"
+                    "Mend what fails there, give axes of one size one name in the types of the "
+                    "inputs, or `require` in `setup` what else has to be."
+                )
+        return more
 
     def _often_held(self) -> Iterator[Mapping[str, Any]]:
         """The defaults that are held, where no values of other cases fit: none, of sequences, all."""
@@ -213,10 +235,11 @@ class Contract(Generic[S]):
             yield defaults
 
     def _warn_of_sizes(self, make: Make[S], cases: Sequence[Mapping[str, Any]]) -> None:
-        for one, other, said in alike(make, cases, self.name):
+        for one, other, said, given in alike(make, cases, self.name):
             text = (
                 f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name} takes "
-                f"`{one}` and `{other}` only where they are the same, else: {said}\n"
+                f"`{one}` and `{other}` only where they are the same"
+                f"{f', if {given}' if given else ''}, else: {said}\n"
                 "Look whether something is given to a layer in the place of something else. If "
                 f'they are to be one size: `require({one} == {other}, "...")`, or one name.'
             )
@@ -235,8 +258,8 @@ class Contract(Generic[S]):
         self,
         claim: Claim[S],
         where: Callable[[S], bool],
-        cases: Sequence[tuple[S, Mapping[str, Any]]],
-    ) -> Sequence[tuple[S, Mapping[str, Any]]]:
+        cases: Sequence[_Case[S]],
+    ) -> Sequence[_Case[S]]:
         """Two of the cases that show something; where none does, other values are picked."""
         found = [case for case in cases if where(case[0])]
         if found:
@@ -250,7 +273,7 @@ class Contract(Generic[S]):
         return list(islice((case for case in others if where(case[0])), 2))
 
     @functools.cached_property
-    def _options(self) -> list[tuple[S, Mapping[str, Any]]]:
+    def _options(self) -> list[_Case[S]]:
         """As few of them as have every value that was picked."""
         missing = {
             _value(*item) for _, picked in self.covering for item in picked.items()

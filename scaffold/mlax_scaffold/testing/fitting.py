@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax_scaffold.testing.case import abstract
-from mlax_scaffold.testing.picks import REFUSALS, Refused
+from mlax_scaffold.testing.picks import REFUSALS, TRACED, Refused
 
 
 def array(shape: Sequence[int], dtype: DTypeLike = jnp.float32) -> jax.ShapeDtypeStruct:
@@ -73,6 +73,8 @@ def hyperparams_of(
     """
     try:
         return abstract(layer, hyperparameters, jnp.float32).hyperparams
+    except TRACED:
+        raise
     except REFUSALS as error:
         said = any(message in str(error) for message in requirements)
         if unsaid or (said and isinstance(error, ValueError)):

@@ -29,7 +29,14 @@ from mlax_scaffold.testing.oracle import (
     run_optimizer,
     run_optimizer_initialization,
 )
-from mlax_scaffold.testing.picks import REFUSALS, Pick, Refused, Unfit, assert_wanted
+from mlax_scaffold.testing.picks import (
+    REFUSALS,
+    TRACED,
+    Pick,
+    Refused,
+    Unfit,
+    assert_wanted,
+)
 from mlax_scaffold.testing.programs import Program
 from mlax_scaffold.testing.strategies import choices
 
@@ -67,6 +74,8 @@ class OptimizerSituation:
         found = cls(case, spec, dtype, cast(trees()[structure], dtype), inputs)
         try:
             _ = found.step
+        except TRACED:
+            raise
         except REFUSALS as error:
             if ASKS in str(error):
                 raise Unfit from error

@@ -40,6 +40,9 @@ class Refused(Unfit):
 REFUSALS = (ValueError, TypeError, IndexError, ArithmeticError)
 """What Python and jax raise where sizes do not fit each other."""
 
+TRACED = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
+"""Those of them that jax raises where code needs the value of what is traced: no other sizes mend it."""
+
 
 class Pick(Protocol):
     """Picks a value of a domain, by a name that no other domain of the case has."""

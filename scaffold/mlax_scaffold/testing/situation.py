@@ -28,6 +28,7 @@ from mlax_scaffold.testing.oracle import (
 )
 from mlax_scaffold.testing.picks import (
     REFUSALS,
+    TRACED,
     Pick,
     Unfit,
     assert_fits,
@@ -110,6 +111,8 @@ class Situation:
         try:
             with stretching() as stretched:
                 program = self.forward.jaxpr.jaxpr
+        except TRACED:
+            raise
         except ValueError as error:
             if not (self.case.refuses(error) or self._unsaid()):
                 raise

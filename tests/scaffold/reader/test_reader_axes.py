@@ -552,6 +552,16 @@ def test_new_axes_at_the_end_stand_before_others_of_what_it_goes_with(
     assert found[1].partition('"')[2] == f'{shape}"]'
 
 
+def test_new_axes_stand_before_others_of_what_a_docstring_describes():
+    body = """\
+        \"\"\"x: (batch, classes, height, width), labels: (batch, height, width)\"\"\"
+        p = jnp.exp(jax.nn.log_softmax(x, axis=1))
+        return (p * m[:, None]).sum((2, 3)) * labels.mean()
+    """
+    found = guessed(body, "x", "labels", "m")
+    assert found[2] == 'Float["batch height width"]'
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

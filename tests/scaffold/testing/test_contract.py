@@ -460,3 +460,66 @@ def test_unlike_sizes_that_no_case_happens_to_have_are_not_warned_of():
 
     cases = [{"features": n, "heads": n} for n in (1, 2, 3, 7)]
     assert not [*alike(seldom, cases, "Linear")]
+
+
+def masked(pick, *, like="batch"):
+    """An array of two axes times a mask of one, which is that of its last axis."""
+    several = choices(1, 2, 3)
+    sizes_of = {n: pick(f"size of {n}", several) for n in ("batch", "width")}
+    if pick("mask is given", booleans()):
+        try:
+            jnp.broadcast_shapes(tuple(sizes_of.values()), (sizes_of[like],))
+        except ValueError as error:
+            raise Unfit from error
+    return sizes_of
+
+
+def test_axes_that_are_alike_where_an_input_is_given_are_warned_of():
+    with pytest.warns(SizesAlike) as caught:
+        assert covered(masked)
+    said = str(caught[0].message)
+    assert (
+        "takes `batch` and `width` only where they are the same, if mask is given"
+        in said
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert covered(functools.partial(masked, like="width"))
+
+
+def optional(pick, *, mode="full", requires=False):
+    """A layer one of whose modes fails, and that refuses its mask."""
+    size = pick("size", sizes())
+    if pick("mode", choices("none", "full", "half")) == mode:
+        try:
+            if requires:
+                raise ValueError("Linear: no half modes")
+            jnp.reshape(jnp.zeros(size), (8, 9))
+        except (TypeError, ValueError) as error:
+            raise Unfit from error
+    if pick("mask is given", booleans()) and mode == "":
+        raise Unfit from ValueError("mask must have shape (batch,)")
+    return size
+
+
+def test_an_option_that_no_case_takes_is_told():
+    with pytest.raises(AssertionError, match="no case is taken in which mode='full'"):
+        covered(optional)
+    # What it refuses itself is meant; other values are taken.
+    assert covered(functools.partial(optional, requires=True))
+    assert covered(functools.partial(optional, mode="other"))
+
+
+def test_an_input_that_no_case_takes_is_told():
+    with pytest.raises(AssertionError, match="no case is taken in which mask is given"):
+        covered(functools.partial(optional, mode=""))
+
+
+def test_an_option_that_a_case_has_by_chance_alone_is_looked_for():
+    def make(pick):
+        size, deep = pick("size", sizes()), pick("deep", booleans())
+        if deep and size != 7:
+            raise Unfit from ValueError("Linear: deep must have seven")
+        return size, deep
+
+    assert {deep for (_, deep), _ in covered(make)} == {True, False}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mlax_scaffold.reader.axes.calls import parameters
 from mlax_scaffold.reader.axes.known import Known
@@ -26,7 +26,7 @@ def tell(
 ) -> list[Known]:
     """Note the number of axes of the inputs of a method or a function; those of which it is told."""
     told: list[Known] = []
-    ranks = _Ranks(function, scope)
+    ranks = _Ranks(function, scope, inputs=inputs)
     for one, other in _pairs(function):
         name, taken, added = _lengthened(one, ranks.bound)
         known = inputs.get(name)
@@ -40,20 +40,29 @@ def tell(
 
 
 def name(function: ast.FunctionDef, told: list[Known], inputs: list[Known]) -> None:
-    """Call the axes of such an input like the first ones of the other input, where there is one other."""
+    """Call the axes of such an input like the first ones of the other input, where there is one other.
+
+    Of several it is the one that has as many axes, all of which it then shares.
+    """
     types = {a.arg: _words(a.annotation) for a in parameters(function)}
     others = [k for k in inputs if k not in told and (k.told or types[k.name])]
-    if len(others) != 1:
-        return
-    [other] = others
-    words = dict(enumerate(types[other.name] or ())) or other.names
+    named = {k.name: dict(enumerate(types[k.name] or ())) or k.names for k in others}
     for known in told:
-        for axis in range(known.exact or 0):
-            # The last one is that of features.
-            if axis in words and axis < max(words):
-                known.name_axis(axis, words[axis])
-        if known.exact and known.exact > 1:
-            known.name_axis(known.exact - 1, "length")
+        alike = [k for k in others if len(named[k.name]) == known.exact]
+        if len(others) > 1 and len(alike) == 1:
+            for axis, word in named[alike[0].name].items():
+                known.name_axis(axis, word)
+        elif len(others) == 1:
+            _as_first(known, named[others[0].name])
+
+
+def _as_first(known: Known, words: Mapping[int, str]) -> None:
+    for axis in range(known.exact or 0):
+        # The last one is that of features.
+        if axis in words and axis < max(words):
+            known.name_axis(axis, words[axis])
+    if known.exact and known.exact > 1:
+        known.name_axis(known.exact - 1, "length")
 
 
 def _pairs(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -113,6 +122,8 @@ class _Ranks:
     function: ast.FunctionDef
     scope: Scope
     depth: int = 0
+    inputs: Mapping[str, Known | None] = field(default_factory=dict)
+    """What is known of the function's inputs already, as docstrings tell it."""
 
     def __post_init__(self) -> None:
         self.bound: dict[str, list[ast.expr]] = {}
@@ -158,6 +169,8 @@ class _Ranks:
             given = (a for a in parameters(self.function) if a.arg == name)
             types = [_words(a.annotation) for a in given]
             found = [None if words is None else len(words) for words in types]
+            known = self.inputs.get(name)
+            found += [known.exact] if known is not None else []
         return next((n for n in found if n is not None), None)
 
     def _call(self, call: ast.Call) -> int | None:

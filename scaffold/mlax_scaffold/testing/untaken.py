@@ -1,0 +1,140 @@
+"""Options and inputs that no case takes: tests would say nothing of them."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+from mlax_scaffold.testing.picks import Given, Make, Pick, Unfit
+from mlax_scaffold.testing.strategies import Domain
+
+C = TypeVar("C")
+_Found = tuple[C, Mapping[str, Any]]
+
+GIVEN = " is given"
+"""How the name of a pick ends that says whether an input is there which may be left out."""
+_OF_TESTS = ("dtype", "structure", "weights")
+"""Picks that are of the tests, and none of the definition."""
+_TRIES = 24
+"""So many cases of a value are looked for."""
+_LIBRARIES = tuple(str(Path(m.__file__ or "").parent) for m in (jax, np))
+
+
+def domains(make: Make[Any]) -> Mapping[str, Domain[Any]]:
+    """The domains of the simplest case, and of some others, by name."""
+    known: dict[str, Domain[Any]] = {}
+    for seed in range(4):
+        with contextlib.suppress(Unfit):
+            make(_Any(seed, known, probing=True))
+    return known
+
+
+def options(make: Make[Any]) -> Iterator[tuple[str, Any]]:
+    """The values of options, but the simplest ones, of modes, and of inputs that may be left out."""
+    for name, domain in domains(make).items():
+        known = name.isidentifier() or name.endswith(GIVEN)
+        if known and name not in _OF_TESTS and is_option(domain):
+            for value in domain.values[1:]:
+                yield name, value
+
+
+def told(name: str, value: Any) -> str:
+    """An option for people: `mode="full"`, or `mask is given`."""
+    return name if name.endswith(GIVEN) else f"{name}={value!r}"
+
+
+def is_option(domain: Domain[Any]) -> bool:
+    """Whether values are choices: flags and texts, or None."""
+    values = domain.values
+    plain = all(value is None or isinstance(value, bool | str) for value in values)
+    return plain and len(values) > 1
+
+
+def lacking(
+    make: Make[C], cases: Sequence[_Found[C]]
+) -> Iterator[tuple[str, Any, _Found[C] | Unfit]]:
+    """Each value of an option that no case has, with a case that has it, or what refuses the last one."""
+    taken = {(name, repr(v)) for _, picked in cases for name, v in picked.items()}
+    picked = {name for name, _ in taken}
+    for name, domain in domains(make).items():
+        if name not in picked or not is_option(domain):
+            continue
+        for value in domain.values:
+            if (name, repr(value)) not in taken:
+                found = case_of(make, name, value)
+                if found is not None:
+                    yield name, value, found
+
+
+def case_of(
+    make: Make[C], name: str, value: Any, tries: int = _TRIES
+) -> _Found[C] | Unfit | None:
+    """A case that has a value; else what refuses the last one that was tried; None: it is never asked."""
+    refused: Unfit | None = None
+    for seed in range(tries):
+        inner = Given({}) if not seed else _Any(seed)
+        pick = _With(inner, name, value)
+        try:
+            case = make(pick)
+        except Unfit as unfit:
+            refused = unfit if pick.asked else refused
+        else:
+            if pick.asked:
+                return case, pick.picked
+    return refused
+
+
+def is_fault(name: str, unfit: Unfit) -> bool:
+    """Whether what refuses a value always is no requirement: code fails, or an input can never be given."""
+    error = unfit.__cause__
+    if error is None:
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    return name.endswith(GIVEN) or (
+        bool(frames) and frames[-1].filename.startswith(_LIBRARIES)
+    )
+
+
+@dataclass
+class _Any:
+    """Picks any value, by the seed, and notes the domains."""
+
+    seed: int
+    known: dict[str, Domain[Any]] = field(default_factory=dict)
+    probing: bool = False
+    """Whether nothing is traced: what there is to pick is asked alone."""
+    picked: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, name: str, domain: Domain[Any]) -> Any:
+        self.known.setdefault(name, domain)
+        values = domain.values
+        chosen = random.Random(f"{self.seed}/{name}").choice(values)
+        self.picked[name] = chosen if self.seed else values[0]
+        return self.picked[name]
+
+
+@dataclass
+class _With:
+    """Picks one value as it is given, and others as another one does."""
+
+    inner: Pick
+    name: str
+    value: Any
+    asked: bool = False
+    picked: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, name: str, domain: Domain[Any]) -> Any:
+        if name == self.name and self.value in domain.values:
+            self.asked, found = True, self.value
+        else:
+            found = self.inner(name, domain)
+        self.picked[name] = found
+        return found
