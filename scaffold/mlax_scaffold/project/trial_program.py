@@ -141,13 +141,17 @@ def traces(traced):
         contract = contract_of(traced["cases"], ValueError())
         if contract and (always := refused(contract)):
             return [failure(always, source=traced["source"]) | {"always": True}]
-    if (name := traced["schedule"]) and takes_one_step(names[name]):
+    if (name := traced["schedule"]) in names and takes_one_step(names[name]):
         told = {"module": "", "source": traced["source"], "kinds": ["OneStep"]}
         return [told | {"message": "", "frames": []}]
+    from mlax_scaffold.testing.untraced import first_untraced
     from mlax_scaffold.testing.widening import is_suspicious
 
+    contract = contract_of(traced["cases"], ValueError())
+    if contract and (other := first_untraced(within_time(contract).make, traced["text"])):
+        return [failure(other, source=traced["source"])]
     unknown = not traced["code"] or is_suspicious(program.jaxpr)
-    found = of_other_dtypes(traced, contract_of(traced["cases"], ValueError())) if unknown else []
+    found = of_other_dtypes(traced, contract) if unknown else []
     return found or of_entries(traced)
 
 # What the simplest case of an entry point, other than that of the example, tells.

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax_scaffold.testing.case import abstract
-from mlax_scaffold.testing.picks import REFUSALS, Refused
+from mlax_scaffold.testing.picks import REFUSALS, UNTRACED, Refused
 
 
 def array(shape: Sequence[int], dtype: DTypeLike = jnp.float32) -> jax.ShapeDtypeStruct:
@@ -75,6 +75,8 @@ def hyperparams_of(
         return abstract(layer, hyperparameters, jnp.float32).hyperparams
     except REFUSALS as error:
         said = any(message in str(error) for message in requirements)
+        if isinstance(error, UNTRACED):
+            raise
         if unsaid or (said and isinstance(error, ValueError)):
             raise Refused(hyperparameters, error) from error
         raise

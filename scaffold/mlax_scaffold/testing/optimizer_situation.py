@@ -29,7 +29,14 @@ from mlax_scaffold.testing.oracle import (
     run_optimizer,
     run_optimizer_initialization,
 )
-from mlax_scaffold.testing.picks import REFUSALS, Pick, Refused, Unfit, assert_wanted
+from mlax_scaffold.testing.picks import (
+    REFUSALS,
+    UNTRACED,
+    Pick,
+    Refused,
+    Unfit,
+    assert_wanted,
+)
 from mlax_scaffold.testing.programs import Program
 from mlax_scaffold.testing.strategies import choices
 
@@ -68,6 +75,8 @@ class OptimizerSituation:
         try:
             _ = found.step
         except REFUSALS as error:
+            if isinstance(error, UNTRACED):
+                raise
             if ASKS in str(error):
                 raise Unfit from error
             if isinstance(error, ValueError) and case.refuses(error):

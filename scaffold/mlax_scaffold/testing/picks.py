@@ -39,6 +39,8 @@ class Refused(Unfit):
 
 REFUSALS = (ValueError, TypeError, IndexError, ArithmeticError)
 """What Python and jax raise where sizes do not fit each other."""
+UNTRACED = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
+"""Those of them that are no matter of sizes: what is traced is asked for its value."""
 
 
 class Pick(Protocol):

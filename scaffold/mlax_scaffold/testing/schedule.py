@@ -15,7 +15,7 @@ from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.copies import assert_equal_copies
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, precision_for
 from mlax_scaffold.testing.oracle import Spec, assert_spec_refuses
-from mlax_scaffold.testing.picks import REFUSALS, Pick, Refused
+from mlax_scaffold.testing.picks import REFUSALS, UNTRACED, Pick, Refused
 from mlax_scaffold.testing.programs import Program, assert_same_programs
 from mlax_scaffold.testing.strategies import Domain, choices
 
@@ -63,7 +63,9 @@ class ScheduleSituation:
                 message in str(error) for message in requirements
             ):
                 assert_spec_refuses(spec, _of_spec(spec, given), error)
-            elif not (unsaid and _refuses(spec, given, dtype)):
+            elif isinstance(error, UNTRACED) or not (
+                unsaid and _refuses(spec, given, dtype)
+            ):
                 raise
             raise Refused(given, error) from error
 

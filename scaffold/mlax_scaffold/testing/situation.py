@@ -28,6 +28,7 @@ from mlax_scaffold.testing.oracle import (
 )
 from mlax_scaffold.testing.picks import (
     REFUSALS,
+    UNTRACED,
     Pick,
     Unfit,
     assert_fits,
@@ -123,13 +124,14 @@ class Situation:
             # A block that happens to have no layers was given an input for them.
             empty = NOT_TAKEN in str(error) and not self.case.has_layers()
             # No code of a spec calls those, but where it is read in a wrong way; nor is it a matter of sizes
-            # that a strict function is given integers or booleans.
+            # that a strict function is given integers or booleans, or what is traced asked for its value.
             broken = any(text in str(error) for text in (_CALLED, _NOT_FLOATING))
+            broken |= isinstance(error, UNTRACED)
             if empty or (not broken and self._unsaid()):
                 raise Unfit from error
             raise
         except REFUSALS as error:
-            if self._unsaid():
+            if not isinstance(error, UNTRACED) and self._unsaid():
                 raise Unfit from error
             raise
         if self.case.unsaid and _is_number(program):
