@@ -150,6 +150,8 @@ class Evidence:
                 return self.alias(left) or self.alias(right)
             case ast.UnaryOp(operand=inner):
                 return self.alias(inner)
+            case ast.IfExp(body=one, orelse=other):
+                return self.alias(one) or self.alias(other)
             case ast.Call(func=ast.Attribute(value=owner, attr="astype")):
                 return self.alias(owner)
             case ast.Subscript(value=owner, slice=ast.Tuple(elts=parts)):
