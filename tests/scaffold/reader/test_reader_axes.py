@@ -518,6 +518,15 @@ def test_what_goes_with_the_result_of_a_product_has_another_last_axis():
     ]
 
 
+def test_what_is_added_to_an_array_of_more_axes_has_as_many():
+    body = """
+        y = jnp.einsum("bihd,bjhd->bhij", x, x)
+        y = y + z
+        return y.swapaxes(1, 2)
+    """
+    assert guessed(body, "x", "z")[1] == 'Float["z_0 z_1 z_2 z_3"]'
+
+
 def test_an_input_that_gets_an_axis_has_those_of_the_other_but_the_last():
     for body in (
         "return self.map(x) * t[..., None]",

@@ -56,6 +56,7 @@ class Evidence:
         self.names = {name: Alias(known) for name, known in found.items()}
         told = ranks.tell(function, found, self.scope)
         self._body(function.body)
+        ranks.beside(function, found, self.scope)
         ranks.name(function, told, [*found.values()])
         for known in found.values():
             known.settle()

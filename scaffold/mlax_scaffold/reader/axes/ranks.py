@@ -39,6 +39,22 @@ def tell(
     return told
 
 
+def beside(
+    function: ast.FunctionDef, inputs: Mapping[str, Known], scope: Scope
+) -> None:
+    """An input of three axes at least has as many as what it is added to."""
+    ranks = Ranks(function, scope)
+    for one, other in _pairs(function):
+        known = inputs.get(one.id) if isinstance(one, ast.Name) else None
+        if known is None or known.exact is not None or known.axes or known.least < 3:
+            continue
+        rank = ranks.of(other)
+        if rank is not None and rank > known.least:
+            known.has(rank)
+            for axis in range(rank):
+                known.name_axis(axis, f"{known.name}_{axis}")
+
+
 def name(function: ast.FunctionDef, told: list[Known], inputs: list[Known]) -> None:
     """Call the axes of such an input like the first ones of the other input, where there is one other."""
     types = {a.arg: _words(a.annotation) for a in parameters(function)}
