@@ -141,7 +141,7 @@ def traces(traced):
         contract = tried.contract_of(traced["cases"], ValueError())
         if contract and (always := tried.refused(contract)):
             return [failure(always, source=traced["source"]) | {"always": True}]
-    if (name := traced["schedule"]) and takes_one_step(names[name]):
+    if (name := traced["schedule"]) in names and takes_one_step(names[name]):
         told = {"module": "", "source": traced["source"], "kinds": ["OneStep"]}
         return [told | {"message": "", "frames": []}]
     from mlax_scaffold.testing.widening import is_suspicious
@@ -158,7 +158,7 @@ def of_options(traced):
     if not fails:
         return []
     told, option = fails
-    refusal = isinstance(told, REFUSALS) and not isinstance(told, TRACED)
+    refusal = isinstance(told, REFUSALS) and not isinstance(told, UNTRACED)
     return [failure(told, source=traced["source"]) | {"always": refusal, "option": option}]
 
 # What the simplest case of an entry point, other than that of the example, tells.
@@ -230,7 +230,7 @@ def of_other_dtypes(traced, contract):
 found, left = failures(), []
 broken = set()
 if not found:
-    from mlax_scaffold.testing.picks import REFUSALS, TRACED
+    from mlax_scaffold.testing.picks import REFUSALS, UNTRACED
     from mlax_scaffold.testing.tried import Tried
 
     for traced in task["traced"]:

@@ -289,10 +289,19 @@ class _Setup(Transformer):
             return expression(f"{self.context.definition.name}Hyperparams.{name}")
         if name in self.context.fields("layer") | self.context.fields("layers"):
             return expression(f"{name}_hyperparams")
-        if name in self.context.fields("optimizer"):
+        if self._is_layer(name) or name in self.context.fields("optimizer"):
             return expression(f"{name}_hyperparams")
         method = self.context.definition.method(name)
         return expression(name if method is None else f"hyperparams.{name}")
+
+    def _is_layer(self, name: str) -> bool:
+        """Whether it is a layer of a declaration of its own, whose hyperparameters are read."""
+        declared = self.context.declarations.get(name)
+        return (
+            declared is not None
+            and declared.role is Role.SUB_LAYER
+            and not (declared.members or declared.several)
+        )
 
 
 def with_default(initializer: cst.BaseExpression) -> cst.BaseExpression:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 
 from mlax_scaffold.testing.case import abstract
-from mlax_scaffold.testing.picks import REFUSALS, TRACED, Refused
+from mlax_scaffold.testing.picks import REFUSALS, UNTRACED, Refused
 
 
 def array(shape: Sequence[int], dtype: DTypeLike = jnp.float32) -> jax.ShapeDtypeStruct:
@@ -73,7 +73,7 @@ def hyperparams_of(
     """
     try:
         return abstract(layer, hyperparameters, jnp.float32).hyperparams
-    except TRACED:
+    except UNTRACED:
         raise
     except REFUSALS as error:
         said = any(message in str(error) for message in requirements)

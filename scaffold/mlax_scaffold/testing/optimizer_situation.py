@@ -31,7 +31,7 @@ from mlax_scaffold.testing.oracle import (
 )
 from mlax_scaffold.testing.picks import (
     REFUSALS,
-    TRACED,
+    UNTRACED,
     Pick,
     Refused,
     Unfit,
@@ -74,7 +74,7 @@ class OptimizerSituation:
         found = cls(case, spec, dtype, cast(trees()[structure], dtype), inputs)
         try:
             _ = found.step
-        except TRACED:
+        except UNTRACED:
             raise
         except REFUSALS as error:
             if ASKS in str(error):

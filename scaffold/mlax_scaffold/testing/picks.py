@@ -40,7 +40,7 @@ class Refused(Unfit):
 REFUSALS = (ValueError, TypeError, IndexError, ArithmeticError)
 """What Python and jax raise where sizes do not fit each other."""
 
-TRACED = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
+UNTRACED = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
 """Those of them that jax raises where code needs the value of what is traced: no other sizes mend it."""
 
 

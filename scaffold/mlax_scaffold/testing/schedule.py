@@ -15,7 +15,7 @@ from mlax_scaffold.testing.audit import assert_dtypes
 from mlax_scaffold.testing.copies import assert_equal_copies
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES, precision_for
 from mlax_scaffold.testing.oracle import Spec, assert_spec_refuses
-from mlax_scaffold.testing.picks import REFUSALS, TRACED, Pick, Refused
+from mlax_scaffold.testing.picks import REFUSALS, UNTRACED, Pick, Refused
 from mlax_scaffold.testing.programs import Program, assert_same_programs
 from mlax_scaffold.testing.strategies import Domain, choices
 
@@ -58,7 +58,7 @@ class ScheduleSituation:
                 # In 32 bits an integer may be too large.
                 jax.eval_shape(found.schedule, _STEP)
             return found
-        except TRACED:
+        except UNTRACED:
             raise
         except REFUSALS as error:
             if isinstance(error, ValueError) and any(

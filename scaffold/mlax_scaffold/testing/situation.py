@@ -28,7 +28,7 @@ from mlax_scaffold.testing.oracle import (
 )
 from mlax_scaffold.testing.picks import (
     REFUSALS,
-    TRACED,
+    UNTRACED,
     Pick,
     Unfit,
     assert_fits,
@@ -111,7 +111,7 @@ class Situation:
         try:
             with stretching() as stretched:
                 program = self.forward.jaxpr.jaxpr
-        except TRACED:
+        except UNTRACED:
             raise
         except ValueError as error:
             if not (self.case.refuses(error) or self._unsaid()):

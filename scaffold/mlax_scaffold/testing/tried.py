@@ -65,7 +65,7 @@ class Tried:
     ) -> Contract[Any] | None:
         """The contract of the generated tests; None where an error is no matter of sizes and values."""
         refusal = isinstance(error, picks.REFUSALS)
-        if cases is None or not refusal or isinstance(error, picks.TRACED):
+        if cases is None or not refusal or isinstance(error, picks.UNTRACED):
             return None
         return self.contracts_of(cases).get("cases")
 

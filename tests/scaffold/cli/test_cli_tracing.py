@@ -288,6 +288,38 @@ def test_branches_of_a_schedule_become_choices(project: ProjectFolder):
     assert "jnp.maximum(self.peak * 0.5**t, 0.01)" in text
 
 
+KINDS = '''\
+import math
+
+from mlax_scaffold.spec import Count, Literal, Positive, Schedule
+
+
+class Falling(Schedule):
+    """A spec of a test."""
+
+    peak: Positive
+    warmup: Count = 0
+    kind: Literal["constant", "cosine"] = "constant"
+
+    def value(self, step):
+        rate = self.peak
+        if self.kind == "cosine":
+            rate = rate * math.cos(step)
+        if self.warmup > 0 and step < self.warmup:
+            rate = self.peak * step / self.warmup
+        return rate + 0 * step
+'''
+
+
+def test_branches_that_the_defaults_do_not_take_are_traced(project: ProjectFolder):
+    project.write("specs/schedule/falling.py", KINDS)
+    result = project.run("generate", "--fix", trial=True)
+    assert result.exit_code == 0, result.output
+    text = project.text("specs/schedule/falling.py")
+    assert "jnp.cos(step)" in text
+    assert "(step < self.warmup)" in text
+
+
 ONE_STEP = '''\
 import jax.numpy as jnp
 

@@ -95,6 +95,7 @@ class Example(Layer):
         self.kernel = trainable(normal(), (self.dim, 3))
         self.scale = trainable(zeros, (self.dim,))
         self.grid = trainable(zeros, (1, 1, 1, self.dim))
+        self.column = trainable(zeros, (self.dim, 1))
         self.pair = trainable(normal(), (self.heads, self.dim))
         self.shift = self.scale_ if False else None
         sizes = [self.dim, 8, self.heads]
@@ -281,6 +282,13 @@ def guessed(body: str, *names: str) -> list[str]:
             "w = jax.nn.softmax(self.pair)\nreturn jnp.einsum('bi,ij->bj', x, w)",
             'Float["batch heads"]',
         ),
+        # Of a choice it is what either is.
+        (
+            "y = x if self.heads > 2 else 2 * x\nreturn self.map(y)",
+            'Float["*batch dim"]',
+        ),
+        # An axis that a weight stretches along is not called like its other one.
+        ("return self.column * x", 'Float["*batch dim _"]'),
         # What is given to another function under the same name is another array.
         ("def f(x):\n    return self.map(x)\nreturn f(1) + x", 'Float["..."]'),
         ("x = self.grow(x)\nreturn self.map(x)", 'Float["..."]'),
@@ -357,6 +365,8 @@ JOINED = "def f(x):\n    {said}\n    return jnp.concatenate([x, x], axis=-1)\n"
         (JOINED.format(said='def g(y: Float["b c h w"]): pass'), False),
         (JOINED.format(said='def g(y: Float["b h w"]): pass'), True),
         ("x = jnp.concatenate([x, x], axis=1)", False),
+        ("b, c, t = x.shape\ny = jnp.concatenate([x, x], axis=-1)", False),
+        ("y = x.mean(axis=(1, 2))", True),
     ],
 )
 def test_what_is_joined_last_tells_where_channels_are_if_nothing_says_it(text, last):
@@ -506,6 +516,15 @@ def test_what_goes_with_the_result_of_a_product_has_another_last_axis():
         'Float["*batch dim"]',
         'Float["*batch h_features"]',
     ]
+
+
+def test_what_is_added_to_an_array_of_more_axes_has_as_many():
+    body = """
+        y = jnp.einsum("bihd,bjhd->bhij", x, x)
+        y = y + z
+        return y.swapaxes(1, 2)
+    """
+    assert guessed(body, "x", "z")[1] == 'Float["z_0 z_1 z_2 z_3"]'
 
 
 def test_an_input_that_gets_an_axis_has_those_of_the_other_but_the_last():
@@ -907,6 +926,44 @@ def test_a_file_says_where_channels_are_and_how_many_axes_there_are(
     """Where the axes of the layer itself are left out, those of another one tell them."""
     text = IMAGES.format(said=said, behind=behind, sizes=sizes)
     assert any(f'Float["{shape}"]' in edit for edit in edits_of(text, "nn"))
+
+
+WAVES = """from mlax_scaffold.spec import Conv, Layer
+
+
+class Part(Layer):
+    \"\"\"Convolves.\"\"\"
+
+    channels: int
+
+    def setup(self):
+        self.first = Conv(1, self.channels, 3)
+        self.conv = Conv(self.channels, self.channels, 3)
+
+    def forward(self, waves):
+        batch, samples = waves.shape
+        y = self.conv(jax.nn.relu(self.first(waves[:, None])))
+        return y / y.mean(axis=(1, 2), keepdims=True)
+
+
+class Other(Layer):
+    \"\"\"Convolves.\"\"\"
+
+    channels: int
+
+    def setup(self):
+        self.conv = Conv(self.channels, 4, 3)
+
+    def forward(self, x):
+        return self.conv(x)
+"""
+
+
+def test_what_layers_are_given_says_how_many_axes_there_are():
+    edits = edits_of(WAVES, "nn")
+    assert ': Float["*batch channels length"]' in edits
+    unknown = edits_of(WAVES.replace("batch, samples", "batch, *samples"), "nn")
+    assert ': Float["*batch channels"]' in unknown
 
 
 def edits_of(text: str, section: str) -> list[str]:

@@ -149,6 +149,16 @@ def test_what_is_no_matter_of_sizes_is_an_error_whatever_the_spec_does(message):
         contract(unsaid=True, fwd=called).keep(SAYS)
 
 
+def test_what_cannot_be_traced_is_an_error_whatever_the_spec_does():
+    def asked(x, *args, **kwargs):
+        if x.shape[-1:] != args[0].kernel.shape[:1] and x.sum() > 0:
+            raise ValueError
+        return Linear.fwd(x, *args, **kwargs)
+
+    with pytest.raises(jax.errors.TracerBoolConversionError):
+        contract(unsaid=True, fwd=asked).keep(SAYS)
+
+
 def test_what_is_refused_in_half_precision_alone_is_an_error():
     def wide(x, *args, **kwargs):
         if x.dtype == jnp.bfloat16:

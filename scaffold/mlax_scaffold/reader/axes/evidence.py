@@ -56,6 +56,7 @@ class Evidence:
         self.names = {name: Alias(known) for name, known in found.items()}
         told = ranks.tell(function, found, self.scope)
         self._body(function.body)
+        ranks.beside(function, found, self.scope)
         ranks.name(function, told, [*found.values()])
         for known in found.values():
             known.settle()
@@ -150,6 +151,8 @@ class Evidence:
                 return self.alias(left) or self.alias(right)
             case ast.UnaryOp(operand=inner):
                 return self.alias(inner)
+            case ast.IfExp(body=one, orelse=other):
+                return self.alias(one) or self.alias(other)
             case ast.Call(func=ast.Attribute(value=owner, attr="astype")):
                 return self.alias(owner)
             case ast.Subscript(value=owner, slice=ast.Tuple(elts=parts)):

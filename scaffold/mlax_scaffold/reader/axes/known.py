@@ -216,8 +216,9 @@ class Known:
         names = _NAMES.get(count, tuple(f"axis_{i}" for i in range(count)))
         if axis in (count - 1, -1) and count > 1 and self.kind == "Float":
             own = (f for f in fields if self._names(f.rpartition("_")[0]))
+            other = self.axes.values()  # none that is another axis
             for field in (*own, *USUAL):
-                if field in fields and field.endswith(_LAST):
+                if field in fields and field.endswith(_LAST) and field not in other:
                     return field
         if count == 2 and self.kind != "Float":
             names = ("batch", "length")

@@ -26,7 +26,7 @@ def tell(
 ) -> list[Known]:
     """Note the number of axes of the inputs of a method or a function; those of which it is told."""
     told: list[Known] = []
-    ranks = _Ranks(function, scope, inputs=inputs)
+    ranks = Ranks(function, scope, inputs=inputs)
     for one, other in _pairs(function):
         name, taken, added = _lengthened(one, ranks.bound)
         known = inputs.get(name)
@@ -37,6 +37,22 @@ def tell(
             known.has(rank - added)
             told.append(known)
     return told
+
+
+def beside(
+    function: ast.FunctionDef, inputs: Mapping[str, Known], scope: Scope
+) -> None:
+    """An input of three axes at least has as many as what it is added to."""
+    ranks = Ranks(function, scope)
+    for one, other in _pairs(function):
+        known = inputs.get(one.id) if isinstance(one, ast.Name) else None
+        if known is None or known.exact is not None or known.axes or known.least < 3:
+            continue
+        rank = ranks.of(other)
+        if rank is not None and rank > known.least:
+            known.has(rank)
+            for axis in range(rank):
+                known.name_axis(axis, f"{known.name}_{axis}")
 
 
 def name(function: ast.FunctionDef, told: list[Known], inputs: list[Known]) -> None:
@@ -118,7 +134,9 @@ def _bindings(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr
 
 
 @dataclass
-class _Ranks:
+class Ranks:
+    """How many axes expressions of a method have."""
+
     function: ast.FunctionDef
     scope: Scope
     depth: int = 0
@@ -127,11 +145,21 @@ class _Ranks:
 
     def __post_init__(self) -> None:
         self.bound: dict[str, list[ast.expr]] = {}
+        self.unpacked: dict[str, int] = {}
         for node in ast.walk(self.function):
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 for target, value in _bindings(node.targets[0], node.value):
                     self.bound.setdefault(target, []).append(value)
+                self._unpack(node.targets[0], node.value)
         self.open: set[str] = set()
+
+    def _unpack(self, target: ast.expr, value: ast.expr) -> None:
+        """`batch, time = x.shape`, which tells how many axes the input has."""
+        match target, value:
+            case ast.Tuple(elts=parts), ast.Attribute(
+                value=ast.Name(id=name), attr="shape"
+            ) if not any(isinstance(p, ast.Starred) for p in parts):
+                self.unpacked.setdefault(name, len(parts))
 
     def of(self, node: ast.expr) -> int | None:
         """The number of axes of an expression, where the method says it."""
@@ -169,6 +197,7 @@ class _Ranks:
             given = (a for a in parameters(self.function) if a.arg == name)
             types = [_words(a.annotation) for a in given]
             found = [None if words is None else len(words) for words in types]
+            found.append(self.unpacked.get(name))
             known = self.inputs.get(name)
             found += [known.exact] if known is not None else []
         return next((n for n in found if n is not None), None)
@@ -203,7 +232,7 @@ class _Ranks:
         """The number of axes of what a method or a function returns."""
         if self.depth >= _DEPTH:
             return None
-        inner = _Ranks(function, self.scope, self.depth + 1)
+        inner = Ranks(function, self.scope, self.depth + 1)
         values = (n.value for n in ast.walk(function) if isinstance(n, ast.Return))
         found = {inner.of(value) for value in values if value is not None}
         return found.pop() if len(found) == 1 else None

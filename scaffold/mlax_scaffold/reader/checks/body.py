@@ -14,6 +14,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.assigned import AssignedAttributes, called_alone
 from mlax_scaffold.reader.checks.draws import draws_inside, several_keys
+from mlax_scaffold.reader.checks.made_before import layers_made_before
 from mlax_scaffold.reader.checks.starts import check_starts
 from mlax_scaffold.reader.checks.whole_bodies import CHECKS, OF_SETUP
 from mlax_scaffold.reader.checks.widening import (
@@ -120,6 +121,8 @@ class BodyChecker:
             self_attribute(n) for n in stored if isinstance(n.ctx, ast.Store)
         }
         self._assigned = set() if any_assignment else self._stored
+        sets_up = method.name in _SETUP
+        self._made = layers_made_before(method, imports) if sets_up else set()
 
     def check(self) -> None:
         """Report every finding of the body."""
@@ -167,7 +170,7 @@ class BodyChecker:
                     self._visit(statement, context)
                 self._in_while -= 1
                 return
-            case ast.Attribute(ctx=ast.Load()):
+            case ast.Attribute(ctx=ast.Load()) if node not in self._made:
                 self._attribute(node)
             case (
                 ast.Assign(value=ast.IfExp() as chosen)

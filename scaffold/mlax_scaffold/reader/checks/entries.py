@@ -18,6 +18,7 @@ from mlax_scaffold.model.places import meets
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.containers.declared import step_of
 from mlax_scaffold.reader.looping import loop_layers
+from mlax_scaffold.reader.remedies.entry_types import as_entry
 from mlax_scaffold.reader.source import Source, self_attribute, source_of, tree_of
 from mlax_scaffold.spelling import misspelt
 
@@ -124,6 +125,7 @@ def _report(
         message = f"`{name}` of {layer.name} is called by its own methods alone"
         shown = "def " + name.lstrip("_") + '(self, x: Float["..."])'
         hint = f"An entry point has a public name, and inputs with types: `{shown}`."
+        fix = as_entry(source, layer.name, name)
     elif name in {d.name for d in layer.declarations}:
         message = f"`{name}` is a layer of {layer.name}, which calls it itself"
         hint = f"Write an entry point of {layer.name} that does so."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -102,7 +103,7 @@ class _Floats:
                 return self._divided(name)
             case ast.Call(func=called):
                 name = qualified(called, self.imports) or ""
-                return name.startswith("math.") and name not in _WHOLE
+                return self._is_of_math(node, name)
         return is_float(node, self.imports)
 
     def _is_element(self, node: ast.expr) -> bool:
@@ -151,6 +152,18 @@ class _Floats:
         ]
         return bool(found) and all(found)
 
+    def _is_of_math(self, call: ast.Call, name: str) -> bool:
+        """Whether it is a floating number of `math`, or what jax computes so of numbers alone."""
+        owner, _, function = name.rpartition(".")
+        if owner == "jax.numpy":
+            given = call.args and all(map(self._is_of_fields, call.args))
+            return (
+                bool(given)
+                and f"math.{function}" not in _WHOLE
+                and hasattr(math, function)
+            )
+        return owner == "math" and name not in _WHOLE
+
     def _is_computed(self, name: str) -> bool:
         """Whether a property of that name computes floating numbers."""
         computed = f"self.{name}()"
@@ -179,6 +192,19 @@ class _Floats:
             if not isinstance(part, parts | others):
                 return False
         return True
+
+    def _is_of_fields(self, node: ast.expr) -> bool:
+        """Whether it is computed of hyperparameters and numbers alone, and so of no array."""
+        fields = {
+            s.target.id
+            for owner in self.tree.body
+            if isinstance(owner, ast.ClassDef)
+            for s in owner.body
+            if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
+        }
+        read = [n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)]
+        read = [n for n in read if not (isinstance(n, ast.Name) and n.id == "self")]
+        return self._is_number(node) and all(self_attribute(n) in fields for n in read)
 
     def _is_list(self, node: ast.expr) -> bool:
         """Whether it is certain to be a list or a tuple of floats, or a slice of one."""

@@ -1,6 +1,7 @@
 """Finds methods of an optimizer's hyperparameters that read what only a step has: `self.key()`, a moment.
 
-The remedy hands it to them: `def noise(self, grad, key)`, called as `self.noise(grad, self.key())`.
+The remedy hands it to them: `def noise(self, grad, key)`, called as `self.noise(grad, self.key())`. What they
+set they return then: `self.m = self.averaged(grad, self.m)`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.remedies.set_by_methods import Results
 from mlax_scaffold.reader.source import Source, self_attribute
 
 _OF_STEPS = {
@@ -44,6 +46,8 @@ class _Helper:
     """Calls of other methods, with their names."""
     given: dict[str, str] = field(default_factory=dict)
     """What is handed to it, by parameter: the text of it in a step."""
+    returned: list[str] = field(default_factory=list)
+    """What it sets, itself or through another one: the texts of it in a step."""
 
     @property
     def can_take_more(self) -> bool:
@@ -85,12 +89,14 @@ def check_parts_of_steps(
     """
     helpers = {m.name: _read(m, methods, attributes) for m in methods}
     sets = [(h.node.name, node) for h in helpers.values() for node in h.sets]
-    for method, node in sets:
+    fix = _handed(source, helpers)
+    for number, (method, node) in enumerate(sets):
         text = unparsed(node)
         source.report(
             node,
             f"`{text}` is set in a step, and not in `{method}`, a method of hyperparams",
             f"Return the new value, and set it there: `{text} = self.{method}(...)`.",
+            fix=None if number else fix,
         )
     found = [h for h in helpers.values() if h.reads]
     for number, helper in enumerate(found):
@@ -102,7 +108,7 @@ def check_parts_of_steps(
             attribute,
             f"`{shown}` is there in a step, and not in `{helper.node.name}`, a method of hyperparams",
             f"{_hint(helper, _OF_STEPS[attributes[name]])}: `self.{helper.node.name}(..., {shown})`.",
-            fix=None if number or sets else _handed(source, helpers),
+            fix=None if number or sets else fix,
         )
     reads = (r for h in found for r in h.reads)
     names = (self_attribute(r.func if isinstance(r, ast.Call) else r) for r in reads)
@@ -123,6 +129,7 @@ def _read(
     others = {m.name for m in methods}
     nodes = [*_in_order(method)]
     draws = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
+    items = {id(n.value) for n in nodes if isinstance(n, ast.Subscript) and _is_set(n)}
     for node in nodes:
         match node:
             case ast.Call(func=function) if name := self_attribute(function):
@@ -130,7 +137,9 @@ def _read(
                     helper.calls.append((node, name))
                 elif attributes.get(name) == "key":
                     helper.reads.append(node)
-            case ast.Attribute(ctx=ast.Store()) if name := self_attribute(node):
+            case ast.Attribute() if (name := self_attribute(node)) and (
+                id(node) in items or _is_set(node)
+            ):
                 if attributes.get(name) in _SET_IN_STEPS:
                     helper.sets.append(node)
             case ast.Attribute(ctx=ast.Load()) if name := self_attribute(node):
@@ -138,6 +147,10 @@ def _read(
                 if what in _OF_STEPS and not (what == "key" and id(node) in draws):
                     helper.reads.append(node)
     return helper
+
+
+def _is_set(node: ast.Attribute | ast.Subscript) -> bool:
+    return isinstance(node.ctx, ast.Store)
 
 
 def _in_order(node: ast.AST) -> Iterator[ast.AST]:
@@ -153,15 +166,23 @@ def _handed(source: Source, helpers: Mapping[str, _Helper]) -> Fix | None:
         order = [*TopologicalSorter(called).static_order()]
     except CycleError:
         return None
+    if not all(_is_set(node) for h in helpers.values() for node in h.sets):
+        return None  # An item of what it is handed would be one of a copy.
+    results = Results(source)
     edits, calls = [], set[ast.Call]()
     for helper in map(helpers.__getitem__, order):
-        for read in helper.reads:
+        for read in (*helper.reads, *helper.sets):
             text = source.text_of(read)
             edits.append(source.edit(read, helper.parameter(text)))
+        helper.returned += [source.text_of(node) for node in helper.sets]
         for call, name in helper.calls:
             calls.add(call)
             given = map(helper.parameter, helpers[name].given.values())
             edits += _with_arguments(source, call, given)
+            results.set_by(call, map(helper.parameter, helpers[name].returned))
+            helper.returned += helpers[name].returned
+        helper.returned = [*dict.fromkeys(helper.returned)]
+        results.returned_by(helper.node, map(helper.parameter, helper.returned))
         if helper.given:
             if not helper.can_take_more:
                 return None
@@ -176,10 +197,11 @@ def _handed(source: Source, helpers: Mapping[str, _Helper]) -> Fix | None:
                 functions.add(function)
                 if node not in calls:
                     edits += _with_arguments(source, node, given[name])
+                    results.set_by(node, helpers[name].returned)
             case ast.Attribute() if self_attribute(node) in given:
                 if node not in functions:
                     return None
-    return Fix(tuple(edits))
+    return Fix((*edits, *results.edits)) if results.edits is not None else None
 
 
 def _with_arguments(source: Source, call: ast.Call, given: Iterable[str]) -> list[Edit]:

@@ -8,6 +8,7 @@ from mlax_scaffold.reader.checks.coefficients import check_coefficients
 from mlax_scaffold.reader.checks.complex_dtypes import check_complex_dtypes
 from mlax_scaffold.reader.checks.corrections import check_corrections
 from mlax_scaffold.reader.checks.declared_in_bodies import check_declared
+from mlax_scaffold.reader.checks.drawn_choices import check_drawn_choices
 from mlax_scaffold.reader.checks.draws import check_fixed_keys, check_mapped_keys
 from mlax_scaffold.reader.checks.given_dtype import check_given_dtype
 from mlax_scaffold.reader.checks.half_precision import check_half_precision
@@ -35,6 +36,7 @@ CHECKS = (
     check_strict_values,
     check_half_precision,
     check_given_dtype,
+    check_drawn_choices,
     check_fixed_keys,
     check_mapped_keys,
     check_changes,

@@ -196,17 +196,42 @@ def typed(source: Source, statement: ast.stmt) -> Fix | None:
         case ast.Assign(
             targets=[ast.Name() as target], value=ast.Constant(value=value)
         ) if isinstance(value, bool | int | float | str):
-            end = source.end(target)
-            return Fix((source.replace(end, end, f": {type(value).__name__}"),))
+            return _typed_last(source, statement, target, type(value).__name__)
         case ast.Assign(
             targets=[ast.Name() as target],
             value=ast.Tuple(elts=items) | ast.List(elts=items),
         ) if items:
             kind = of_items(items)
             kind = "tuple[int, ...]" if kind is None else kind
-            end = source.end(target)
-            return Fix((source.replace(end, end, f": {kind}"),)) if kind else None
+            return _typed_last(source, statement, target, kind) if kind else None
     return None
+
+
+def _typed_last(
+    source: Source, statement: ast.Assign, target: ast.Name, kind: str
+) -> Fix:
+    """A value with a type, behind the fields: those that had one are given by place."""
+    end = source.end(target)
+    owners = (n for n in source.tree.body if isinstance(n, ast.ClassDef))
+    body = next((o.body for o in owners if statement in o.body), [])
+    later = [
+        s for s in body if isinstance(s, ast.AnnAssign) and s.lineno > statement.lineno
+    ]
+    if not later:
+        return Fix((source.replace(end, end, f": {kind}"),))
+    first, last = statement.lineno, statement.end_lineno or statement.lineno
+    while source.lines[first - 2].strip().startswith("#"):
+        first -= 1
+    lines = source.lines[first - 1 : last]
+    row, column = end[0] - first, end[1] - 1
+    lines[row] = f"{lines[row][:column]}: {kind}{lines[row][column:]}"
+    place = (later[-1].end_lineno or later[-1].lineno) + 1
+    return Fix(
+        (
+            source.replace((first, 1), (last + 1, 1), ""),
+            source.replace((place, 1), (place, 1), "".join(f"{t}\n" for t in lines)),
+        )
+    )
 
 
 def listed(source: Source, node: ast.expr) -> Fix | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -56,8 +58,12 @@ def schedule_class(source: Source, function: ast.FunctionDef) -> Fix | None:
     if docstring is not None:
         lines += [f"    {source.text_of(first)}", ""]
     lines += [*(f"    {line}" for line in fields), *([""] if fields else [])]
+    checked, form = _checked(form)
+    if checked:
+        lines += ["    def setup(self):", *shifted(source, checked, names), ""]
     lines.append(f"    def value(self, {form.step}):")
-    lines += shifted(source, form.before, names)
+    for part in ((s,) for s in form.before) if checked else (form.before,):
+        lines += shifted(source, part, names)
     lines += (
         shifted(source, form.body, names)
         if form.result is None
@@ -66,6 +72,32 @@ def schedule_class(source: Source, function: ast.FunctionDef) -> Fix | None:
     start = min(d.lineno for d in (function, *function.decorator_list))
     edit = source.replace((start, 1), source.end(function), "\n".join(lines))
     return Fix((edit,), (base,))
+
+
+def _checked(form: _Form) -> tuple[tuple[ast.stmt, ...], _Form]:
+    """What a schedule requires, with what that is computed by, and the form without."""
+
+    def is_check(statement: ast.stmt) -> bool:
+        match statement:
+            case ast.If(body=[ast.Raise()], orelse=[]) | ast.Assert():
+                return True
+            case ast.Expr(value=ast.Call(func=ast.Name(id="require"))):
+                return True
+        return False
+
+    def of_step(statement: ast.stmt) -> bool:
+        return any(
+            isinstance(n, ast.Name) and n.id == form.step for n in walk(statement)
+        )
+
+    first = itertools.takewhile(lambda s: is_check(s) and not of_step(s), form.body)
+    parts = (*form.before, *first)
+    checks = [i for i, statement in enumerate(parts) if is_check(statement)]
+    if not checks:
+        return (), form
+    before = tuple(s for s in form.before if not is_check(s))
+    body = form.body[len(parts) - len(form.before) :]
+    return parts[: checks[-1] + 1], dataclasses.replace(form, before=before, body=body)
 
 
 def value_of(source: Source, name: str) -> ast.FunctionDef | None:
