@@ -384,3 +384,32 @@ def test_widths_under_names_say_how_many_axes_are_padded():
     made = convert("thing.py", PADDED, "Thing", "FromThing")
     assert made.whole, made.notes
     assert "x: Float['batch height width in_channels']" in made.text
+
+
+GIVEN = """\
+class Inner(nn.Module):
+    def __init__(self, dim, padding):
+        super().__init__()
+        self.conv = nn.Conv2d(dim, dim, (3, 1), padding=padding)
+
+    def forward(self, x):
+        return self.conv(x)
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.inner = Inner(dim, {padding})
+        self.other = Inner(dim, padding={other})
+
+    def forward(self, x):
+        return self.other(self.inner(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("padding", "other", "word"),
+    [("(1, 0)", "(1, 0)", "Shape"), ("1", "1", "Count"), ("(1, 0)", "1", "Shape")],
+)
+def test_what_calls_give_says_what_a_parameter_is(padding, other, word):
+    text = TORCH + GIVEN.format(padding=padding, other=other)
+    made = convert("thing.py", text, "Thing", "FromThing")
+    assert f"padding: {word}" in made.text
