@@ -25,6 +25,7 @@ from mlax_scaffold.conversion.forms.called_properties import with_called_propert
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
+from mlax_scaffold.conversion.forms.counted_tokens import with_counted_tokens
 from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.forms.distributions import without_distributions
 from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_functions
@@ -288,6 +289,7 @@ def with_plain_forms(
     with_own_titles(origin, thing, notes)
     without_call_flags(origin, thing, notes)
     with_absent_inputs(origin, thing)
+    with_counted_tokens(origin, thing)
     with_number_inputs(origin, thing, notes)
     without_settled_numbers(origin, thing, notes)
     with_attention_weights(origin)

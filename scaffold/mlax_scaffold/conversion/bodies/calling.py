@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.bodies.comprehended_layers import (
+    listed_layers,
+    without_keys,
+)
 from mlax_scaffold.conversion.bodies.helping import Helping
 from mlax_scaffold.conversion.declarations.inner_layers import (
     shape_of_weight,
@@ -41,6 +45,7 @@ from mlax_scaffold.conversion.source.trees import (
     expression,
     is_layer,
     literal,
+    name,
     self_attribute,
 )
 from mlax_scaffold.conversion.source.vocabulary import CHAINED
@@ -139,11 +144,13 @@ class Calling(Helping):
                         value = self.symbols.together(value, other)
                 return node, value if isinstance(value, Array) else None
             case ast.ListComp(elt=elt, generators=[one]) if (
-                attribute := self._listed_layers(one)
-            ):
+                listed := listed_layers(one, self.builder.attributes)
+            )[0]:
+                attribute, layer, counter = listed
                 # Each is given the same: what one of them takes is known of the input.
                 outer, self.env = self.env, dict(self.env)
-                self.env[one.target.id] = Loop(attribute)  # type: ignore[attr-defined]
+                numbers = {counter: Number(name(counter))} if counter else {}
+                self.env |= {**numbers, layer: Loop(attribute)}
                 _, value = self.value(cloned(elt))
                 self.env = outer
                 each = Each(value, alike=False) if isinstance(value, Array) else None
@@ -176,13 +183,6 @@ class Calling(Helping):
         """What a comprehension makes of each array of a list."""
         raise NotImplementedError
 
-    def _listed_layers(self, loop: ast.comprehension) -> str:
-        """The list of layers that a comprehension goes over; "" for another one."""
-        attribute = self_attribute(loop.iter) or ""
-        known = self.builder.attributes.get(attribute)
-        plain = known is not None and known.kind == "layers"
-        return attribute if plain and isinstance(loop.target, ast.Name) else ""
-
     def _in_dtype(
         self, node: ast.Call, array: ast.expr, owner: Array
     ) -> tuple[ast.expr, Value]:
@@ -196,6 +196,7 @@ class Calling(Helping):
 
     def _inner(self, node: ast.expr) -> ast.expr:
         bodies = self
+        without_keys(node, self.builder.attributes)
 
         class Modules(NodeTransformer):
             def visit_Name(self, node: ast.Name) -> ast.expr:

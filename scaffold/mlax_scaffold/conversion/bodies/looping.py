@@ -186,7 +186,8 @@ class Looping(Repeating):
             if title == "zip" and isinstance(target, ast.Tuple):
                 parts, bound = given, target.elts
             elif title == "enumerate" and isinstance(target, ast.Tuple):
-                inner, rest = given[0], target.elts[1:]
+                inner, [counter, *rest] = given[0], target.elts
+                self.env |= {t: Number(name(t)) for t in targets(counter)}
                 if len(rest) == 1 and isinstance(rest[0], ast.Tuple):
                     # `enumerate(zip(a, b))`
                     return self._bind_items(rest[0], inner, source)

@@ -37,10 +37,14 @@ def handed_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | 
 
 
 def _given_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | None:
-    """The number with a point, or the numbers, that another class hands this one, by its own default."""
+    """The number with a point, or the numbers, that another class hands this one, or does by its default.
+
+    None where it hands it a whole number elsewhere.
+    """
     own = method_of(node, "__init__") if isinstance(node, ast.ClassDef) else None
     if own is None or not isinstance(node, ast.ClassDef):
         return None
+    found: list[ast.expr | None] = []
     for other in origin.classes.values():
         start = method_of(other, "__init__")
         defaults = defaults_of(start.args) if start is not None else {}
@@ -48,10 +52,11 @@ def _given_default(origin: Origin, node: ast.AST, parameter: str) -> ast.expr | 
             if not isinstance(call, ast.Call) or not is_name(call.func, node.name):
                 continue
             for title, value in _given(call, own):
-                told = defaults.get(getattr(value, "id", ""))
-                if title == parameter and _tells(told):
-                    return told
-    return None
+                if title == parameter:
+                    found.append(defaults.get(getattr(value, "id", ""), value))
+    if any(type(literal(told)) is int for told in found):
+        return None
+    return next((told for told in found if _tells(told)), None)
 
 
 def _tells(default: ast.expr | None) -> bool:

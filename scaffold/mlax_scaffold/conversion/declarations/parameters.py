@@ -86,7 +86,8 @@ class Parameters:
             field_name = conflicts.get(parameter, parameter)
             value = self.translator.expression(default) if default is not None else None
             word = word_of(parameter, argument.annotation, value)
-            if word.startswith("Size") and argument.annotation is None:
+            unsaid = argument.annotation is None
+            if unsaid and word.startswith(("Size", "Count")):
                 handed = handed_default(builder.origin, builder.node, parameter)
                 if handed is not None and (default is None or is_none(default)):
                     word = word_of(parameter, None, handed, is_none(default))

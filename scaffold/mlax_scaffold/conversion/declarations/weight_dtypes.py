@@ -126,6 +126,22 @@ def with_masks_of_numbers(
     forward.body[:0] = made
 
 
+def with_filled_truths(forward: ast.FunctionDef, env: Mapping[str, Value]) -> None:
+    """Fill masks that are not given with truths, in place, where those that are given hold such."""
+    for part in walk(forward):
+        match part:
+            case ast.Assign(
+                targets=[ast.Name(id=mask)],
+                value=ast.Call(func=ast.Attribute(attr=attr)) as made,
+            ) if attr in ("ones", "zeros"):
+                value = env.get(mask)
+                if isinstance(value, Array) and value.kind == "Bool":
+                    made.args = made.args[:1]
+                    made.keywords = [k for k in made.keywords if k.arg == "shape"]
+                    kind = ast.copy_location(ast.Name("bool", ast.Load()), made)
+                    made.keywords.append(ast.keyword("dtype", kind))
+
+
 def with_first_dtype(method: ast.FunctionDef, first: str) -> None:
     """Keep the dtype of an input that a method widens before it asks for that, in place."""
     for place, part in enumerate(method.body):

@@ -9,8 +9,8 @@ from mlax_scaffold.conversion.definitions.added_fields import AddedFields
 from mlax_scaffold.conversion.definitions.own_calls import Taken, without_left_out
 from mlax_scaffold.conversion.forms.decorators import refuse_decorators
 from mlax_scaffold.conversion.forms.parts_methods import called_of_parts
+from mlax_scaffold.conversion.forms.users_methods import is_for_users
 from mlax_scaffold.conversion.lists.key_loops import holds_keys
-from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.counting import counts, indexes
 from mlax_scaffold.conversion.source.made_of import uncalled
 from mlax_scaffold.conversion.source.origin import Origin
@@ -55,22 +55,6 @@ _SKIPPED = frozenset(
         *("initialize_carry", "to", "cuda", "cpu", "half"),
     )
 )
-
-_OF_ALL = (
-    *("parameters", "named_parameters", "modules", "named_modules", "state_dict"),
-    *("children", "named_children", "buffers", "named_buffers", "load_state_dict"),
-)
-"""What PyTorch's classes have of all their weights, for which there is no counterpart in a layer."""
-_OUTSIDE = ("numpy.random.", "random.", "torch.load", "torch.save")
-"""What is done with a model, and not by it."""
-
-
-def _is_item(node: ast.AST) -> bool:
-    """Whether a node makes a number of an array, `loss.item()`; `self.item(x)` is a layer."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr="item") as func, args=[]):
-            return self_attribute(func) is None
-    return False
 
 
 class ClassMethods(AddedFields):
@@ -127,7 +111,18 @@ class ClassMethods(AddedFields):
                     argument.annotation = argument.annotation or name("@word:PyTree")
                 made.returns = name("@word:PyTree")
             found.append(made)
-        return self._without_callers(found, left)
+        found = self._without_callers(found, left)
+        self._name_in_setup(found)
+        return found
+
+    def _name_in_setup(self, found: list[ast.FunctionDef]) -> None:
+        """Call the methods that a constructor reads by the names that they have here."""
+        titles = {m.name.removeprefix("_"): m.name for m in found}
+        titles = {k: v for k, v in titles.items() if k in self.methods}
+        for statement in self.builder.setup:
+            for part in walk(statement):
+                if isinstance(part, ast.Attribute) and self_attribute(part) in titles:
+                    part.attr = titles[part.attr]
 
     def _without_callers(
         self, found: list[ast.FunctionDef], left: set[str]
@@ -149,11 +144,7 @@ class ClassMethods(AddedFields):
         """Whether a method that nothing of the file calls has no counterpart, which is told."""
         notes = self.builder.notes
         refused = any(note.blocks for note in notes.found[before:]) or any(
-            self_attribute(part) in _OF_ALL
-            or _is_item(part)
-            or self.builder.origin.qualified(part).startswith(_OUTSIDE)
-            or self.builder.origin.qualified(part) in LAYERS
-            for part in walk(function)
+            is_for_users(self.builder.origin, part) for part in walk(function)
         )
         alone = uncalled(self.builder.origin, self.node) if refused else set()
         if function.name not in alone and not self._begins(function, made):

@@ -18,12 +18,10 @@ from mlax_scaffold.conversion.declarations.inner_layers import inner_layers
 from mlax_scaffold.conversion.declarations.recurrences import pairs_given
 from mlax_scaffold.conversion.declarations.weight_dtypes import (
     dtypes_kept,
-    in_dtype_of,
     of_positions,
     weight_of,
+    with_filled_truths,
     with_first_dtype,
-    with_masks_of_numbers,
-    without_casts,
 )
 from mlax_scaffold.conversion.definitions.added_fields import read_of
 from mlax_scaffold.conversion.definitions.assumed_axes import (
@@ -31,17 +29,16 @@ from mlax_scaffold.conversion.definitions.assumed_axes import (
     Assumed,
     with_assumed_axes,
 )
+from mlax_scaffold.conversion.definitions.cast_inputs import CastInputs
 from mlax_scaffold.conversion.definitions.class_fields import static_type
 from mlax_scaffold.conversion.definitions.class_methods import (
-    ClassMethods,
     computes_nothing,
     is_unread,
     optional,
 )
-from mlax_scaffold.conversion.definitions.constructor import (
-    Constructor,
-)
+from mlax_scaffold.conversion.definitions.constructor import Constructor
 from mlax_scaffold.conversion.definitions.early_locals import with_early_locals
+from mlax_scaffold.conversion.definitions.needed_inputs import with_needed_inputs
 from mlax_scaffold.conversion.definitions.preparing import prepare
 from mlax_scaffold.conversion.definitions.resolved_sizes import Resolve
 from mlax_scaffold.conversion.definitions.started_methods import of_start
@@ -106,7 +103,7 @@ _STATES = ("init_hidden", "initHidden", "init_state", "zero_state", "begin_state
 DATACLASSES = ("flax", "equinox")
 
 
-class ClassReader(ClassMethods):
+class ClassReader(CastInputs):
     """Converts one class."""
 
     def __init__(
@@ -257,6 +254,7 @@ class ClassReader(ClassMethods):
         ):
             refuse_of_one(builder.origin, call, self.notes)
             with_axes_of_one(self.symbols, flattened(env.values()))
+        with_filled_truths(forward, env)
         self._cast_to_weight(forward, env)
         with_guessed_sums(self.symbols, env)
         if (tried := builder.origin.tried.get(builder.node.name)) is not None:
@@ -269,26 +267,6 @@ class ClassReader(ClassMethods):
         if self.framework == "equinox":
             self.symbols.settle_examples()
         return self._described(call, forward, inputs, env, result)
-
-    def _cast_to_weight(self, forward: ast.FunctionDef, env: dict[str, Value]) -> None:
-        """Give arrays the dtype of a weight where the first input holds indices."""
-        value = env.get(first := self.builder.calculations.first_input)
-        if not isinstance(value, Array) or value.kind != "Int":
-            return
-        weight = weight_of(self.builder.attributes, {})
-        inner = weight_of(self.builder.attributes, self.builder.own)
-        if inner is not None:
-            # Tables are added to indices where layers of other classes look these up.
-            own = weight is not None
-            dtype, others = expression(f"{inner}.dtype"), self.framework != "torch"
-            in_dtype_of(forward, first, dtype, arrays=own and others, casts=own)
-            with_masks_of_numbers(forward, env, dtype)
-        if weight is None:
-            # Who casts to that dtype says so; a setting that tells one is another.
-            for method in (forward, *self.builder.methods):
-                original = self.methods.get(method.name.lstrip("_")) or self.call
-                if original and f"{first}.dtype" not in ast.unparse(original):
-                    without_casts(method, first)
 
     def _described(
         self,
@@ -325,6 +303,7 @@ class ClassReader(ClassMethods):
                 env,
                 unread=is_unread(forward, argument.arg),
             )
+        with_needed_inputs(forward, setup, {f.name for f in added}, self.notes)
         returned = result_type(self.symbols, result, env, texts, named)
         forward.returns = with_leading_axes(forward, returned, named)
         added, fields = read_of(added, fields, (*setup, *methods))

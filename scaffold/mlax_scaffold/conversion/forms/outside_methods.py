@@ -2,13 +2,15 @@
 
 `from_pretrained`, which makes the class, and methods that nothing of the file calls and that change a part,
 `self.config.block_size = block_size`, or give it another size than its constructor was given, are nothing
-that a layer computes. Nor are those that ask parts for what no call of a layer does, `flow(z, reverse=True)`.
+that a layer computes. Nor are those that ask parts for what no call of a layer does, `flow(z, reverse=True)`,
+and those that set modes, `self.eval()`, or go through all weights.
 """
 
 from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.forms.users_methods import is_for_users
 from mlax_scaffold.conversion.source.arguments_of import defaults_of, method_of
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.made_of import uncalled
@@ -36,6 +38,7 @@ def without_outside_methods(origin: Origin, notes: Notes) -> None:
     nodes = [n for n in origin.classes.values() if framework_of(origin, n) == "torch"]
     changing = _changing(nodes, alone)
     for node in nodes:
+        users = _for_users(origin, node)
         for method in [m for m in node.body if isinstance(m, ast.FunctionDef)]:
             made = method.name not in inside and (
                 _makes_class(method) or _makes(method, node)
@@ -43,7 +46,7 @@ def without_outside_methods(origin: Origin, notes: Notes) -> None:
             changes = method.name in changing
             # `self.prior.sample(n)` in a method `sample` is no call of it.
             asks = _asks(method, flags) and method.name in uncalled(origin, node)
-            if not (made or changes or asks):
+            if not (made or changes or asks or method.name in users):
                 continue
             node.body.remove(method)
             notes.remark(
@@ -51,6 +54,32 @@ def without_outside_methods(origin: Origin, notes: Notes) -> None:
                 f"`{method.name}` is left out: nothing of the file calls it",
                 "write it where it is called",
             )
+
+
+def _for_users(origin: Origin, node: ast.ClassDef) -> set[str]:
+    """The methods that nothing calls and that ask for all weights, or set modes, or call such a one."""
+    alone = uncalled(origin, node)
+    methods = [
+        method
+        for method in node.body
+        if isinstance(method, ast.FunctionDef)
+        # What sets the mode of the layer itself is called wherever that is trained.
+        and method.name in alone - {"train", "eval"}
+    ]
+    found: set[str] = set()
+    while True:
+        more = {
+            method.name
+            for method in methods
+            if method.name not in found
+            and (
+                any(is_for_users(origin, part) for part in walk(method))
+                or _calls(method, found)
+            )
+        }
+        if not more:
+            return found
+        found |= more
 
 
 def _without_hooks(origin: Origin, notes: Notes) -> None:

@@ -20,6 +20,9 @@ from mlax_scaffold.conversion.handed.config_uses import Configured, Uses
 from mlax_scaffold.conversion.handed.configured_bases import (
     without_configured_bases,
 )
+from mlax_scaffold.conversion.handed.configured_helpers import (
+    without_configured_helpers,
+)
 from mlax_scaffold.conversion.source.config_classes import (
     Setting,
     only_settings_class,
@@ -45,6 +48,7 @@ def with_settings(origin: Origin) -> dict[str, Configured]:
     found: dict[str, Configured] = {}
     others = configuration_names(origin)
     without_configured_bases(origin, others)
+    without_configured_helpers(origin, others)
     with_names_apart(origin)
     for node in origin.classes.values():
         if is_layer_class(origin, node) and (made := _configured(origin, node, others)):

@@ -14,7 +14,7 @@ from mlax_scaffold.conversion.lists.probed_shapes import (
     of_method,
     probe,
 )
-from mlax_scaffold.conversion.lists.run_leftovers import is_activation
+from mlax_scaffold.conversion.lists.run_leftovers import element_of, is_activation
 from mlax_scaffold.conversion.rows.tables import LAYERS
 from mlax_scaffold.conversion.source.arguments_of import beside_self
 from mlax_scaffold.conversion.source.class_constants import constants_of
@@ -309,6 +309,9 @@ class RunCalls:
         made = self.set_to(self_attribute(node.value) or "")
         local = self.fresh.get(getattr(node.value, "id", ""))
         made = local.value if local is not None else made
+        if isinstance(node.value, ast.Subscript):
+            held = self.list_of(node.value.value)
+            made = element_of(held, literal(node.value.slice)) if held else None
         title = getattr(made.func, "id", "") if isinstance(made, ast.Call) else ""
         owner = self.origin.classes.get(title)
         if owner is None or title == self.title or self.inside > 8:

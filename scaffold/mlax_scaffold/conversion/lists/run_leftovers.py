@@ -1,4 +1,4 @@
-"""The statements that are left of a constructor which was run, in their order."""
+"""The statements that are left of a constructor which was run, in their order, and elements of its lists."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.source.trees import (
     literal,
     names,
     self_attribute,
+    targets,
 )
 from mlax_scaffold.conversion.source.walking import walk
 
@@ -112,3 +113,16 @@ def _inlined(body: list[ast.stmt], fresh: set[str]) -> list[ast.stmt]:
         else:
             return body
     return body
+
+
+def element_of(held: ast.List, at: object) -> ast.expr | None:
+    """The element of a list at a place; of a comprehension, where all its elements are made alike."""
+    if type(at) is not int or not -len(held.elts) <= at < len(held.elts):
+        return None
+    passed = held.elts[: at + 1] if at >= 0 else held.elts[at:]
+    if not any(isinstance(e, ast.Starred) for e in passed):
+        return held.elts[at]
+    match held.elts:
+        case [ast.Starred(value=ast.ListComp(elt=made, generators=[over]))]:
+            return None if {*targets(over.target)} & names(made) else made
+    return None

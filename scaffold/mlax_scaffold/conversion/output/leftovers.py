@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator
 
+from mlax_scaffold.conversion.output.constructor_reads import refuse_unreadable
 from mlax_scaffold.conversion.output.description import Described, Function, SpecText
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -217,6 +218,7 @@ def _undeclared(notes: Notes, definition: Described, told: set[int]) -> None:
                 f"`self.{attribute}` is set by a call, and nothing declares it",
                 "declare a `state` of its shape in setup, or compute it in each call",
             )
+    refuse_unreadable(notes, definition, known, told)
     for part in definition.methods:
         known |= {self_attribute(p) or "" for p in walk(part) if _is_set(p)}
     for method in definition.methods:

@@ -19,10 +19,10 @@ class Growing(Indexing):
                 left=ast.BinOp(left=ast.List(elts=[still])), right=ast.List(elts=grown)
             ) if literal(still) == (0, 0):
                 pass
-            case ast.Tuple(elts=grown) | ast.List(elts=grown) if len(grown) > 1 and all(
+            case ast.Tuple(elts=grown) | ast.List(elts=grown) if len(grown) > 1 and any(
                 isinstance(pair, ast.Tuple | ast.List) for pair in grown
             ):
-                # There is a pair for each axis.
+                # There is a pair for each axis, of which some may have names.
                 hints = ("batch", "time", "features", *["_"] * len(grown))
                 if len(grown) == 4 and self.channel_last:
                     hints = ("batch", "height", "width", "channels")
@@ -30,7 +30,8 @@ class Growing(Indexing):
                     return None
             case _:
                 return None
-        if array.lead and len(array.axes) < 3 and len(grown) in (2, 3):
+        along = literal(grown[-1]) == (0, 0)  # Steps of sequences, or rows of images.
+        if array.lead and len(array.axes) < 3 and len(grown) in (2, 3) and not along:
             # Borders of images, mostly, behind their channels.
             hints = ("batch", "channels", "height", "width", "depth")
             self.symbols.ranked(array, hints[: len(grown) + 2])

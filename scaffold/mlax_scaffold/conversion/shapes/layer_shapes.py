@@ -311,6 +311,8 @@ class LayerShapes:
             axis = self.symbols.axis(x, 1 if self.batched else 0)
             if axis is None and len(x.axes) == 1:
                 axis = x.axes[0]
+            # Lines after this one may say how many axes there are.
+            x.asked_early |= axis is None
         if axis is not None:
             self.symbols.equal(axis, given["channels"])
         return x

@@ -338,6 +338,11 @@ class ShapeFunctions(Joints):
         operands, _, result = text.replace(" ", "").partition("->")
         sizes: dict[str, ast.expr] = {}
         dots: list[ast.expr] | None = None
+        arrays = [value for value in given if isinstance(value, Array)]
+        truths = [array for array in arrays if array.kind == "Bool"]
+        for array in truths if len(truths) == len(given) else ():
+            # What nothing but masks is contracted to counts, as sums of truths do not.
+            array.of_numbers()
         for letters, value in zip(operands.split(","), given, strict=False):
             if not isinstance(value, Array):
                 continue
