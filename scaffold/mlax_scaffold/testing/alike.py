@@ -32,8 +32,8 @@ def alike(
 ) -> Iterator[tuple[str, str, str, str]]:
     """Two sizes that are the same in all cases, what is said where they are not, and "".
 
-    So are two that are the same wherever an input is given that may be left out, but for a size of 1,
-    which jax stretches: the last item then says which one is given.
+    So are two axes that are the same wherever an input is given that may be left out, but for a size of
+    1, which jax stretches: the last item then says which one is given.
 
     Args:
         make: makes a case.
@@ -58,13 +58,13 @@ def alike(
 def _pairs(
     cases: Sequence[Mapping[str, Any]], stretched: bool
 ) -> Iterator[tuple[str, str, Sequence[Mapping[str, Any]]]]:
-    """Two sizes that are the same in all cases that have both, and these."""
+    """Two sizes that are the same in all cases that have both, and these; `stretched` says that of axes."""
     names = dict.fromkeys(
         key
         for picked in cases
         for key, value in picked.items()
         if type(value) is int
-        and (key.isidentifier() or (stretched and key.startswith(_AXIS)))
+        and (key.startswith(_AXIS) if stretched else key.isidentifier())
     )
     for one, other in itertools.combinations(names, 2):
         both = [p for p in cases if one in p and other in p]
