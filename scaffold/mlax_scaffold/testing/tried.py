@@ -23,8 +23,6 @@ from mlax_scaffold.testing.toys import Toy
 SECONDS = 60.0
 """So long cases of one definition are looked for, of processor time: nobody waits longer for its tests."""
 _SECONDS_OF_OPTIONS = 4.0
-_TRIES = 6
-"""So many cases of an option are looked for."""
 
 Cases = tuple[str, str]
 """The path and the text of the tests of a definition."""
@@ -156,7 +154,7 @@ class Tried:
         try:
             for name, value in untaken.options(make):
                 option = untaken.told(name, value)
-                found = untaken.case_of(make, name, value, tries=_TRIES)
+                found = untaken.case_of(make, name, value)
                 if not isinstance(found, picks.Unfit) or found.__cause__ is None:
                     continue
                 if untaken.is_fault(name, found):

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 
+from mlax_scaffold.testing.covering import covering
 from mlax_scaffold.testing.picks import Given, Make, Pick, Unfit
-from mlax_scaffold.testing.strategies import Domain
+from mlax_scaffold.testing.strategies import Domain, just
 
 C = TypeVar("C")
 _Found = tuple[C, Mapping[str, Any]]
@@ -23,8 +24,8 @@ GIVEN = " is given"
 """How the name of a pick ends that says whether an input is there which may be left out."""
 _OF_TESTS = ("dtype", "structure", "weights")
 """Picks that are of the tests, and none of the definition."""
-_TRIES = 24
-"""So many cases of a value are looked for."""
+_TRIES = 6
+"""So many cases of a value are tried first."""
 _LIBRARIES = tuple(str(Path(m.__file__ or "").parent) for m in (jax, np))
 
 
@@ -74,22 +75,31 @@ def lacking(
                     yield name, value, found
 
 
-def case_of(
-    make: Make[C], name: str, value: Any, tries: int = _TRIES
-) -> _Found[C] | Unfit | None:
-    """A case that has a value; else what refuses the last one that was tried; None: it is never asked."""
+def case_of(make: Make[C], name: str, value: Any) -> _Found[C] | Unfit | None:
+    """A case that has a value; else what refuses the last one that was tried; None: it is never asked.
+
+    Few are tried first, then those in which every two others come together, with larger sizes at last.
+    """
     refused: Unfit | None = None
-    for seed in range(tries):
-        inner = Given({}) if not seed else _Any(seed)
-        pick = _With(inner, name, value)
+
+    def made(pick: Pick) -> C:
+        nonlocal refused
+        with_value = _With(pick, name, value)
         try:
-            case = make(pick)
+            case = make(with_value)
         except Unfit as unfit:
-            refused = unfit if pick.asked else refused
-        else:
-            if pick.asked:
-                return case, pick.picked
-    return refused
+            if with_value.asked and unfit.__cause__ is not None:
+                refused = unfit
+            raise
+        if not with_value.asked:
+            raise Unfit
+        return case
+
+    for seed in range(_TRIES):
+        pick = Given({}) if not seed else _Any(seed)
+        with contextlib.suppress(Unfit):
+            return made(pick), pick.picked
+    return None if refused is None else next(covering(made), refused)
 
 
 def is_fault(name: str, unfit: Unfit) -> bool:
@@ -123,18 +133,17 @@ class _Any:
 
 @dataclass
 class _With:
-    """Picks one value as it is given, and others as another one does."""
+    """Picks as another one does, to which a domain has one value alone."""
 
     inner: Pick
     name: str
     value: Any
     asked: bool = False
-    picked: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, name: str, domain: Domain[Any]) -> Any:
         if name == self.name and self.value in domain.values:
-            self.asked, found = True, self.value
-        else:
-            found = self.inner(name, domain)
-        self.picked[name] = found
-        return found
+            self.asked, domain = True, just(self.value)
+        return self.inner(name, domain)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)

@@ -1536,3 +1536,39 @@ def test_a_state_that_grows_is_no_matter_of_dtypes(project: ProjectFolder):
     project.write("specs/nn/streamed.py", GROWING)
     told = project.run("generate", trial=True)
     assert told.exit_code == 0, told.output
+
+
+CHOSEN = '''\
+from mlax_scaffold.spec import Float, Layer
+
+
+class Chosen(Layer):
+    """A spec of a test."""
+
+    mode: str = "plain"
+
+    def forward(self, x: Float["batch time"], scale: Float["time"] | None = None):
+        y = x if scale is None else {scaled}
+        return {rows} if self.mode == "rows" else y
+'''
+
+
+@pytest.mark.parametrize(
+    ("rows", "scaled", "where"),
+    [
+        ("x.reshape(-1, 3, 50)", "x * scale", "mode='rows'"),
+        ("x", "x + scale.reshape(-1, 50, 1)", "scale is given"),
+    ],
+)
+def test_what_fails_with_another_option_alone_is_told(
+    project: ProjectFolder, rows: str, scaled: str, where: str
+):
+    error = refused(project, "chosen", CHOSEN.format(rows=rows, scaled=scaled))
+    assert error["message"].endswith(f", where {where}")
+
+
+def test_an_option_that_takes_some_sizes_is_taken(project: ProjectFolder):
+    rows = "x.reshape(x.shape[0] // 3, 3, x.shape[1] // 4, 4)"
+    text = CHOSEN.format(rows=rows, scaled="x * scale")
+    project.write("specs/nn/chosen.py", text)
+    assert project.run("generate", trial=True).exit_code == 0

@@ -24,8 +24,8 @@ def as_setup(
 ) -> Fix | None:
     """`__init__` as annotated fields, and as `setup` where it does more than keep what it is given.
 
-    None where it sets what it is given anew, where the class has fields, or a `setup` beside what it
-    does more, or where arguments are of a kind that no field is.
+    None where it keeps what it sets anew, where the class has fields that it does not set, or a `setup`
+    beside what it does more, or where arguments are of a kind that no field is.
     """
     found = [s for s in owner.body if isinstance(s, ast.FunctionDef)]
     methods = {s.name: s for s in found}
