@@ -413,3 +413,25 @@ def test_what_calls_give_says_what_a_parameter_is(padding, other, word):
     text = TORCH + GIVEN.format(padding=padding, other=other)
     made = convert("thing.py", text, "Thing", "FromThing")
     assert f"padding: {word}" in made.text
+
+
+CAUSAL = """\
+import jax
+import jax.numpy as jnp
+from flax import nnx
+class Thing(nnx.Module):
+    def __init__(self, rngs):
+        self.to_q = nnx.Linear(8, 8, rngs=rngs)
+    def __call__(self, x, mask=None):
+        batch, time, _ = x.shape
+        q = self.to_q(x).reshape(batch, time, 2, 4)
+        if mask is None:
+            mask = jnp.tril(jnp.ones((time, time), dtype=bool))[None, None]
+        return jax.nn.dot_product_attention(q, q, q, mask=mask).reshape(x.shape)
+"""
+
+
+def test_a_mask_that_is_made_for_all_heads_may_be_given_for_each():
+    made = convert("thing.py", CAUSAL, "Thing", "FromThing")
+    assert made.whole, made.notes
+    assert "mask: Bool['_ _ time time'] | None=None" in made.text

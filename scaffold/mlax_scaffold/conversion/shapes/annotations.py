@@ -135,6 +135,11 @@ def annotated(
         ):
             shape = "*batch"
         kind = value.kind
+        if optional and kind == "Bool":
+            # What is made where it is left out goes with all of a batch, and with all heads.
+            shape = re.sub(
+                r"^(?:1 )+(?=\w)", lambda ones: "_ " * ones[0].count("1"), shape
+            )
         indices = any(isinstance(v, Array) and v.kind == "Int" for v in env.values())
         if optional and unread and indices:
             # Of a model of tokens that computes no loss here, the targets are tokens, too.
