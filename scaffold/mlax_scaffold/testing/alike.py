@@ -24,7 +24,7 @@ _PAIRS = 3
 
 
 class SizesAlike(UserWarning):
-    """Two sizes were the same in all cases of a test, as others are refused."""
+    """Two sizes were the same in all cases of a test, or an input was in none, as others are refused."""
 
 
 def alike(

@@ -207,20 +207,21 @@ class Contract(Generic[S]):
         return _Found(make, cases, held)
 
     def _lacking(self, make: Make[S], cases: Sequence[_Case[S]]) -> list[_Case[S]]:
-        """Cases of options that the others do not have. Raises AssertionError where one fails always."""
+        """Cases of options that the others lack. Raises AssertionError where code always fails with one.
+
+        Of an input that is never taken it warns: the definition serves without.
+        """
         more = []
         for name, value, found in untaken.lacking(make, cases):
             if isinstance(found, tuple):
                 more.append(found)
-            elif untaken.is_fault(name, found):
-                lines = str(found.__cause__ or found).strip().splitlines()
-                raise AssertionError(
-                    f"{shown(self.spec.path)}:{_line(self.spec, self.name)}: {self.name}: no case is "
-                    f"taken in which {untaken.told(name, value)}. The last one is refused: "
-                    f"{lines[0] if lines else ''}\n"
-                    "Mend what fails there, give axes of one size one name in the types of the "
-                    "inputs, or `require` in `setup` what else has to be."
-                )
+                continue
+            place = f"{shown(self.spec.path)}:{_line(self.spec, self.name)}"
+            text = f"{place}: {self.name}: {untaken.said(name, value, found)}"
+            if name.endswith(untaken.GIVEN):
+                warnings.warn(text, SizesAlike, stacklevel=2)
+            elif untaken.is_fault(found):
+                raise AssertionError(text)
         return more
 
     def _often_held(self) -> Iterator[Mapping[str, Any]]:

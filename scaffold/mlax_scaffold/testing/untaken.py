@@ -102,15 +102,24 @@ def case_of(make: Make[C], name: str, value: Any) -> _Found[C] | Unfit | None:
     return None if refused is None else next(covering(made), refused)
 
 
-def is_fault(name: str, unfit: Unfit) -> bool:
-    """Whether what refuses a value always is no requirement: code fails, or an input can never be given."""
+def said(name: str, value: Any, unfit: Unfit) -> str:
+    """What people are told of a value that no case has."""
+    lines = str(unfit.__cause__ or unfit).strip().splitlines()
+    return (
+        f"no case is taken in which {told(name, value)}. The last one is refused: "
+        f"{lines[0] if lines else ''}\n"
+        "Mend what fails there, give axes of one size one name in the types of the inputs, "
+        "or `require` in `setup` what else has to be."
+    )
+
+
+def is_fault(unfit: Unfit) -> bool:
+    """Whether what refuses a value always is no requirement: code fails with it."""
     error = unfit.__cause__
     if error is None:
         return False
     frames = traceback.extract_tb(error.__traceback__)
-    return name.endswith(GIVEN) or (
-        bool(frames) and frames[-1].filename.startswith(_LIBRARIES)
-    )
+    return bool(frames) and frames[-1].filename.startswith(_LIBRARIES)
 
 
 @dataclass

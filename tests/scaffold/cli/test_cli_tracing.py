@@ -1557,7 +1557,7 @@ class Chosen(Layer):
     ("rows", "scaled", "where"),
     [
         ("x.reshape(-1, 3, 50)", "x * scale", "mode='rows'"),
-        ("x", "x + scale.reshape(-1, 50, 1)", "scale is given"),
+        ("x", "x + scale.item()", "scale is given"),
     ],
 )
 def test_what_fails_with_another_option_alone_is_told(
