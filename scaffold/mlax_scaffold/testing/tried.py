@@ -115,11 +115,11 @@ class Tried:
         taken: list[bool] = []
         try:
             _ = self.within_time(contract, taken).covering
-        except AssertionError:
-            pass
-        except OutOfTime:
+        except (AssertionError, OutOfTime):
             if taken:
-                return None
+                return (
+                    None  # An option that fails always is no fault of all the others.
+                )
         except Exception as told:
             return told if isinstance(told, picks.REFUSALS) else None
         else:

@@ -39,6 +39,7 @@ from mlax_scaffold.testing.strategies import (
     size_sequences,
     sizes,
 )
+from mlax_scaffold.testing.tried import Tried
 
 SPEC = find_spec("mlax_scaffold/specs/nn/linear.py", near=__file__)
 
@@ -523,3 +524,15 @@ def test_an_option_that_a_case_has_by_chance_alone_is_looked_for():
         return size, deep
 
     assert {deep for (_, deep), _ in covered(make)} == {True, False}
+
+
+def test_a_definition_with_an_option_that_fails_is_not_refused_always():
+    def make(pick):
+        if pick("size", sizes()) == 1:
+            raise Unfit from ValueError("Linear: size must be larger")
+        return optional(pick)
+
+    contract = Contract("Linear", SPEC, make, (), Claim(lambda situation: None))
+    with pytest.raises(AssertionError, match="mode='full'"):
+        assert contract.covering
+    assert Tried("").refused(contract) is None
