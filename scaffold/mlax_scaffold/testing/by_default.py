@@ -40,7 +40,7 @@ def refused_by_default(
     refused: dict[str, dict[str, set[Any]]] = {}
     errors: dict[str, BaseException] = {}
     for seed in range(_SEEDS):
-        pick = _Default(seed, defaults)
+        pick = Defaults(seed, defaults)
         try:
             make(pick)
         except Unfit as unfit:
@@ -51,7 +51,7 @@ def refused_by_default(
         errors[str(error)] = error
         for name in required:
             for values in (known, seen):
-                values.setdefault(name, set()).add(repr(pick.values.get(name)))
+                values.setdefault(name, set()).add(repr(pick.picked.get(name)))
     for message, seen in refused.items():
         varied = [n for n in required if len(known[n]) > 1]
         if _NUMBERS.search(message) and all(len(seen[n]) > 1 for n in varied):
@@ -67,10 +67,10 @@ def taken_by_default(make: Make[C], defaults: Mapping[str, Any]) -> C | None:
     for larger in (False, True):
         found: list[tuple[tuple[int, int], C]] = []
         for seed in range(_SEEDS):
-            pick = _Default(seed, defaults, larger)
+            pick = Defaults(seed, defaults, larger)
             with contextlib.suppress(Unfit):
                 made = make(pick)
-                sizes = [v for v in pick.values.values() if type(v) is int]
+                sizes = [v for v in pick.picked.values() if type(v) is int]
                 found.append(((sizes.count(1), sum(sizes)), made))
         if found:
             return min(found, key=lambda case: case[0])[1]
@@ -82,7 +82,7 @@ def refusals_by_default(make: Make[Any], defaults: Mapping[str, Any]) -> list[st
     found: dict[str, None] = {}
     for seed in range(_SEEDS):
         try:
-            make(_Default(seed, defaults))
+            make(Defaults(seed, defaults))
         except Unfit as unfit:
             found[str(unfit.__cause__ or unfit)] = None
     return [*found]
@@ -108,14 +108,14 @@ class _Held:
 
 
 @dataclass
-class _Default:
+class Defaults:
     """Picks defaults, and all else by a seed."""
 
     seed: int
     defaults: Mapping[str, Any]
     larger: bool = True
     """Whether axes may be longer than those of most cases."""
-    values: dict[str, Any] = field(default_factory=dict)
+    picked: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, name: str, domain: Domain[T]) -> T:
         if name in self.defaults:
@@ -127,5 +127,5 @@ class _Default:
                 further += _WHOLE
         values = (*domain.values, *further)
         chosen = random.Random(f"{self.seed}/{name}").choice(values)
-        self.values[name] = chosen
+        self.picked[name] = chosen
         return chosen

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import random
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import jax
 import numpy as np
 
+from mlax_scaffold.testing.by_default import Defaults
 from mlax_scaffold.testing.covering import covering
 from mlax_scaffold.testing.picks import Given, Make, Pick, Unfit
 from mlax_scaffold.testing.strategies import Domain, just
@@ -24,6 +24,8 @@ GIVEN = " is given"
 """How the name of a pick ends that says whether an input is there which may be left out."""
 _OF_TESTS = ("dtype", "structure", "weights")
 """Picks that are of the tests, and none of the definition."""
+_PROBES = 4
+"""So many cases are made, and not traced, to learn which domains there are."""
 _TRIES = 6
 """So many cases of a value are tried first."""
 _LIBRARIES = tuple(str(Path(m.__file__ or "").parent) for m in (jax, np))
@@ -32,9 +34,9 @@ _LIBRARIES = tuple(str(Path(m.__file__ or "").parent) for m in (jax, np))
 def domains(make: Make[Any]) -> Mapping[str, Domain[Any]]:
     """The domains of the simplest case, and of some others, by name."""
     known: dict[str, Domain[Any]] = {}
-    for seed in range(4):
+    for pick in _picks(_PROBES):
         with contextlib.suppress(Unfit):
-            make(_Any(seed, known, probing=True))
+            make(_Noting(pick, known))
     return known
 
 
@@ -95,8 +97,7 @@ def case_of(make: Make[C], name: str, value: Any) -> _Found[C] | Unfit | None:
             raise Unfit
         return case
 
-    for seed in range(_TRIES):
-        pick = Given({}) if not seed else _Any(seed)
+    for pick in _picks(_TRIES):
         with contextlib.suppress(Unfit):
             return made(pick), pick.picked
     return None if refused is None else next(covering(made), refused)
@@ -122,22 +123,24 @@ def is_fault(unfit: Unfit) -> bool:
     return bool(frames) and frames[-1].filename.startswith(_LIBRARIES)
 
 
-@dataclass
-class _Any:
-    """Picks any value, by the seed, and notes the domains."""
+def _picks(tries: int) -> Iterator[Given | Defaults]:
+    """The simplest values, and others by seeds."""
+    yield Given({})
+    for seed in range(1, tries):
+        yield Defaults(seed, {}, larger=False)
 
-    seed: int
-    known: dict[str, Domain[Any]] = field(default_factory=dict)
-    probing: bool = False
-    """Whether nothing is traced: what there is to pick is asked alone."""
-    picked: dict[str, Any] = field(default_factory=dict)
+
+@dataclass
+class _Noting:
+    """Picks as another one does, and notes the domains; nothing is traced."""
+
+    inner: Pick
+    known: dict[str, Domain[Any]]
+    probing: bool = True
 
     def __call__(self, name: str, domain: Domain[Any]) -> Any:
         self.known.setdefault(name, domain)
-        values = domain.values
-        chosen = random.Random(f"{self.seed}/{name}").choice(values)
-        self.picked[name] = chosen if self.seed else values[0]
-        return self.picked[name]
+        return self.inner(name, domain)
 
 
 @dataclass
