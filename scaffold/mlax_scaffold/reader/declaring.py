@@ -17,7 +17,7 @@ from mlax_scaffold.reader.checks.complex_dtypes import check_complex_initializer
 from mlax_scaffold.reader.checks.declarations import check_derived
 from mlax_scaffold.reader.checks.declared_shapes import check_alone
 from mlax_scaffold.reader.checks.initial_arrays import is_initial_array
-from mlax_scaffold.reader.remedies.counters import counted
+from mlax_scaffold.reader.remedies.counters import counted, takes_trees
 from mlax_scaffold.reader.remedies.derived import derived
 from mlax_scaffold.reader.remedies.given_keys import draws
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
@@ -151,12 +151,15 @@ class Declaring(Branches):
         )
 
     def _is_counter(self, name: str, value: ast.expr) -> bool:
-        """Report what counts steps, and cannot be declared here or would count in a dtype of few numbers."""
+        """Report what counts steps, where it is no declaration, a tree of counts, or of few bits."""
         if not self.allowed_roles or Role.TRAINABLE in self.allowed_roles:
             return False  # of a schedule, or a layer
         role = self._role(value) if isinstance(value, ast.Call) else None
-        exact = role is not Role.MOMENT or any(map(_names_integers, walk(value)))
-        if role in self.allowed_roles and exact:
+        kept = role is not Role.MOMENT or (
+            any(map(_names_integers, walk(value)))
+            and not takes_trees(self.source, self.method)
+        )
+        if role in self.allowed_roles and kept:
             return False
         fix = counted(self.source, self.method, name)
         if fix is not None:

@@ -106,6 +106,11 @@ class Example(Layer):
             self.grown.append({"map": Linear(last, size), "norm": LayerNorm(size)})
             last = size
         self.made = [self.pair() for _ in range(2)]
+        self.begun = [Linear(self.dim if i == 0 else 3, 3) for i in range(2)]
+        self.later = []
+        for i in range(2):
+            self.later.append(Linear(3 if i else self.heads, 3))
+        self.any = Linear(max(3, 4), 3)
 
     def pair(self):
         return {"in": Linear(self.heads, 3), "out": Linear(3, self.heads)}
@@ -164,6 +169,10 @@ def guessed(body: str, *names: str) -> list[str]:
         # What containers hold, in loops and in methods that are given them.
         ("for f in self.stack:\n    x = f(x)\nreturn x", 'Float["*batch dim"]'),
         ("return self._run(self.stack, x)", 'Float["*batch dim"]'),
+        ("for f in self.begun:\n    x = f(x)\nreturn x", 'Float["*batch dim"]'),
+        ("for f in self.later:\n    x = f(x)\nreturn x", 'Float["*batch heads"]'),
+        # Before a last axis of which nothing says what it is there may be any number.
+        ("return self.any(x)", 'Float["*batch dim"]'),
         ("return self._first(self.grown[0], x)", 'Float["*batch 2*dim"]'),
         (
             "for part in self.grown:\n    x = self._first(part, x)\nreturn x",
@@ -425,8 +434,9 @@ def test_a_comment_says_axes_without_brackets(comment, shape):
     assert found[0] == f'Float["{shape}"]'
 
 
-def test_a_comment_that_is_a_shape_alone_is_of_the_one_input():
-    assert guessed("# b h w c\nreturn jnp.exp(x)", "x") == ['Float["b h w c"]']
+@pytest.mark.parametrize("comment", ["b h w c", "(b, h, w, c)", "[b, h, w, c]"])
+def test_a_comment_that_is_a_shape_alone_is_of_the_one_input(comment: str):
+    assert guessed(f"# {comment}\nreturn jnp.exp(x)", "x") == ['Float["b h w c"]']
 
 
 CALLED = """\

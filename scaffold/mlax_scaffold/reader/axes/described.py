@@ -137,12 +137,16 @@ def _first(method: ast.FunctionDef) -> int:
 def _alone(
     head: Sequence[str], method: ast.FunctionDef, fields: Collection[str]
 ) -> list[str]:
-    """A comment that is a shape alone, `# b h w c`, of the one input that a method has."""
+    """A comment that is a shape alone, `# b h w c` or `# (b, t, c)`, of the one input that a method has."""
     inputs = [a.arg for a in method.args.args if a.arg != "self"]
     comments = [line.partition("#")[2] for line in head if line.strip()[:1] == "#"]
     if len(inputs) != 1:
         return []
-    return [f"{inputs[0]}: {c.strip()}" for c in comments if _words(c, fields)]
+    return [
+        f"{inputs[0]}: {comment}"
+        for comment in map(str.strip, comments)
+        if _words(comment, fields) or re.fullmatch(_LISTED, comment)
+    ]
 
 
 def _beside(lines: Sequence[str], method: ast.FunctionDef) -> list[str]:

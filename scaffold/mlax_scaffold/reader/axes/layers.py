@@ -114,8 +114,11 @@ def tell(
         known.has(len(words))
     for i, word in enumerate(words[: open_[0]] if open_ else words):
         known.call(i, _own(word))
-    for i, word in enumerate(reversed(words[open_[-1] + 1 :] if open_ else [])):
+    ends = words[open_[-1] + 1 :] if open_ else []
+    for i, word in enumerate(reversed(ends)):
         known.call(-1 - i, _own(word))
+    if ends and words[open_[-1]].startswith("*"):
+        known.from_end(-len(ends))
     return None
 
 

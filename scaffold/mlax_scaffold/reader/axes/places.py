@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.sizes import Scope
@@ -156,19 +156,39 @@ def _appended(scope: Scope, owner: ast.expr) -> list[ast.expr]:
             case ast.Call(func=ast.Attribute(value=to, attr="append"), args=[item]) if (
                 ast.unparse(to) in names
             ):
-                found.append(item)
+                found.append(_of_loops(item, _around(setup, node)))
     return found
 
 
-def _of_loops(made: ast.expr, loops: list[ast.comprehension]) -> ast.expr:
-    """The first item of a comprehension: its variables are the first ones of what they loop over."""
-    given = {
-        name: ast.Subscript(begun, ast.Constant(0), ast.Load())
-        for loop in loops
-        for name, inner in _pairs(loop.target, loop.iter)
-        if (begun := _begun(inner))
-    }
+def _around(method: ast.AST | None, node: ast.AST) -> list[ast.For]:
+    """The loops that a node stands in."""
+    nodes = walk(method) if method else ()
+    return [n for n in nodes if isinstance(n, ast.For) and node in walk(n)]
+
+
+def _of_loops(made: ast.expr, loops: Sequence[ast.comprehension | ast.For]) -> ast.expr:
+    """What is made in the first pass of loops: their variables are the first ones of what they loop over."""
+    given: dict[str, ast.expr] = {}
+    for loop in loops:
+        given |= dict(_numbers(loop.target, loop.iter))
+        for name, inner in _pairs(loop.target, loop.iter):
+            if begun := _begun(inner):
+                given[name] = ast.Subscript(begun, ast.Constant(0), ast.Load())
     return _Given(given).visit(copy.deepcopy(made)) if given else made
+
+
+def _numbers(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The variable of a loop that is a number, with the one that it is first."""
+    match target, over:
+        case ast.Name(id=name), ast.Call(func=ast.Name(id="range"), args=[_]):
+            yield name, ast.Constant(0)
+        case ast.Name(id=name), ast.Call(func=ast.Name(id="range"), args=[first, *_]):
+            yield name, first
+        case (
+            ast.Tuple(elts=[ast.Name(id=name), _]),
+            ast.Call(func=ast.Name(id="enumerate"), args=[_]),
+        ):
+            yield name, ast.Constant(0)
 
 
 def _begun(over: ast.expr) -> ast.expr | None:

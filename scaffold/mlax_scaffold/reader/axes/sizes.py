@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +18,14 @@ _WHOLE = ("int", "Size", "Count")
 """Types of hyperparameters that name sizes."""
 
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//"}
+_COMPARED = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+}
 _DEPTH = 5
 """So many values are looked up, one in the other."""
 
@@ -115,6 +124,10 @@ class Scope:
                 return field
             case ast.Call(func=ast.Name(id="int"), args=[inner]):
                 return self.size(inner, depth + 1)
+            case ast.IfExp(test=test, body=body, orelse=otherwise):
+                holds = _holds(test)
+                chosen = body if holds else otherwise
+                return "" if holds is None else self.size(chosen, depth + 1)
             case ast.Subscript(value=several, slice=ast.Constant(value=int(at))):
                 return self._item(several, at, depth)
         if name in self.declared:
@@ -132,6 +145,23 @@ class Scope:
         return f"{name}[{at}]" if at == 0 and name in self.fields else ""
 
 
+def _holds(test: ast.expr) -> bool | None:
+    """Whether a condition on numbers holds; None where it is about anything else."""
+    match test:
+        case ast.Constant(value=bool() | int() as value):
+            return bool(value)
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            holds = _holds(inner)
+            return None if holds is None else not holds
+        case ast.Compare(
+            left=ast.Constant(value=int(left)),
+            ops=[op],
+            comparators=[ast.Constant(value=int(right))],
+        ) if type(op) in _COMPARED:
+            return _COMPARED[type(op)](left, right)
+    return None
+
+
 def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     """What is assigned, and its value: each of `self.q, self.k = Linear(...), Linear(...)`."""
     match target, value:
@@ -146,23 +176,23 @@ def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]
     return [(target, value)]
 
 
-def _computed(parts: list[str], operator: str) -> str:
+def _computed(parts: list[str], sign: str) -> str:
     if not all(parts):
         return ""
     left, right = (
-        f"({part})" if operator != "+" and not part.isidentifier() and not part.isdecimal()
+        f"({part})" if sign != "+" and not part.isidentifier() and not part.isdecimal()
         else part
         for part in parts
     )  # fmt: skip
-    both = f"{left}{operator}{right}"
+    both = f"{left}{sign}{right}"
     if left.isdecimal() and right.isdecimal():
-        return str(eval_sizes(int(left), operator, int(right)))
+        return str(eval_sizes(int(left), sign, int(right)))
     return both
 
 
-def eval_sizes(left: int, operator: str, right: int) -> int:
+def eval_sizes(left: int, sign: str, right: int) -> int:
     """What two numbers make."""
-    match operator:
+    match sign:
         case "+":
             return left + right
         case "-":

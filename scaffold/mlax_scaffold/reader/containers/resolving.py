@@ -26,7 +26,14 @@ from mlax_scaffold.reader.containers.declared import (
 )
 from mlax_scaffold.reader.containers.entries import EntriesOf, Layers
 from mlax_scaffold.reader.containers.naming import Naming
-from mlax_scaffold.reader.containers.place import Place, joined, open_steps
+from mlax_scaffold.reader.containers.place import (
+    Given,
+    Place,
+    either,
+    index_of,
+    joined,
+    open_steps,
+)
 from mlax_scaffold.reader.containers.uses import (
     aliases_of,
     holds_layers,
@@ -109,8 +116,10 @@ class _Resolver:
     aliases: Mapping[str, ast.Assign]
     methods: Mapping[str, ast.FunctionDef]
     layers: Layers
-    given: dict[str, dict[str, list[Place | None]]] = field(default_factory=dict)
+    given: dict[str, dict[str, Given]] = field(default_factory=dict)
     """What each method is given for its parameters."""
+    bound: dict[str, dict[str, Given]] = field(default_factory=dict)
+    """What the names of each method are given that hold indices of places."""
     rows: frozenset[str] = frozenset()
     """The lists of layers that are read as they are."""
     optional: Collection[str] = ()
@@ -124,9 +133,9 @@ class _Resolver:
         # A method is given places that others have been given.
         made: list[Change] = []
         for _ in range(4):
-            before = repr(self.given)
+            before = repr((self.given, self.bound))
             made = [c for m in self.methods.values() for c in self._of(m)]
-            if repr(self.given) == before:
+            if repr((self.given, self.bound)) == before:
                 break
         return made
 
@@ -140,7 +149,7 @@ class _Resolver:
         """The parameters of a method that are places, wherever it is called."""
         found = {}
         for parameter, places in self.given.get(name, {}).items():
-            place = joined(places, parameter)
+            place = joined([*places.values()], parameter)
             if place is not None:
                 found[parameter] = place
         return found
@@ -155,7 +164,8 @@ class _Method(Naming, ast.NodeVisitor):
         method: ast.FunctionDef,
         parameters: Mapping[str, Place],
     ) -> None:
-        super().__init__(resolver.layers, method)
+        bound = resolver.bound.setdefault(method.name, {})
+        super().__init__(resolver.layers, method, bound)
         self.resolver = resolver
         self.variables |= parameters
         self.asked = {id(node) for node in asked(method)}
@@ -191,6 +201,10 @@ class _Method(Naming, ast.NodeVisitor):
                 if isinstance(step.key, int) and step.key < 0:
                     step = replace(step, key=None)
                 return outer.item(step, self.text(index))
+            case ast.IfExp(test=test, body=body, orelse=otherwise):
+                both = self.place(body), self.place(otherwise)
+                calls = any(isinstance(n, ast.Call) for n in ast.walk(test))
+                return None if calls else either(self.text(test), *both)
         return None
 
     def members(self, place: Place) -> list[Member]:
@@ -227,6 +241,14 @@ class _Method(Naming, ast.NodeVisitor):
             return f"len(self.{name})"
         there = name in self.layers.plain or name in self.resolver.optional
         return f"self.{name} is not None" if there else ""
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        """One layer of a container or another one, as a value, is that at one index or another."""
+        place = self.place(node)
+        if place is None or self.is_array(place):
+            self.generic_visit(node)
+        else:
+            self.change(node, place.text)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         """What a variable sets an item of is a place, where it stands for one."""
@@ -283,17 +305,14 @@ class _Method(Naming, ast.NodeVisitor):
         for name, value in given:
             place = self.place(value)
             layer = place if place is not None and self._is_layer(place) else None
-            seen = known.setdefault(name, [])
-            if layer not in seen:
-                seen.append(layer)
+            seen = known.setdefault(name, {})
+            seen[value.lineno, value.col_offset] = layer
             wanted = self.resolver.parameters(method.name).get(name)
             if layer is None or wanted is None:
                 self.visit(value)
                 continue
-            places = [p for p in seen if p is not None]
-            texts = [layer.texts[i] for i in open_steps(places)]
-            text = texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
-            self.change(value, text if texts else "None")
+            places = [p for p in seen.values() if p is not None]
+            self.change(value, index_of(layer, open_steps(places)))
 
     def _handing(self, node: ast.Call) -> None:
         """A call of what is no method of the class, which may be given layers as functions."""

@@ -111,7 +111,7 @@ def _other_uses(name: str, method: ast.FunctionDef) -> bool:
                     continue
                 if isinstance(called, ast.Attribute) or isinstance(index, ast.Slice):
                     return True
-                return isinstance(called, ast.Assign | _GIVEN)
+                return isinstance(called, ast.Assign | ast.IfExp | _GIVEN)
         outer = parent
         while isinstance(outer, ast.Call):
             outer = parents[outer]

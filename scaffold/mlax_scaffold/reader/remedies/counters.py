@@ -65,6 +65,13 @@ def counted(source: Source, setup: ast.FunctionDef, name: str) -> Fix | None:
     return Fix((*gone, *edits))
 
 
+def takes_trees(source: Source, setup: ast.FunctionDef) -> bool:
+    """Whether a class has a `step`, which is given the trees of gradients and weights."""
+    owner = class_of(source.tree, setup)
+    body = owner.body if owner else ()
+    return any(isinstance(m, ast.FunctionDef) and m.name == "step" for m in body)
+
+
 def _assigned(statement: ast.stmt) -> str | None:
     """The attribute of self that a statement sets."""
     match statement:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.local_values import only_value
+from mlax_scaffold.reader.remedies.begun_states import written_out
 from mlax_scaffold.reader.remedies.bodies import removed
 from mlax_scaffold.reader.source import Source, dotted
 
@@ -38,6 +39,8 @@ class _Handed:
     last: Items
     taken_apart: tuple[ast.stmt, ...] = ()
     """Where a step takes the state apart: `m, v = state`."""
+    gone: tuple[ast.stmt, ...] = ()
+    """What only gives parts of the state at the beginning a name."""
 
 
 def with_moments(source: Source, node: ast.ClassDef) -> Fix | None:
@@ -65,12 +68,8 @@ def with_moments(source: Source, node: ast.ClassDef) -> Fix | None:
         s for s in found.update.body if isinstance(new, ast.Name) and _binds(s, new.id)
     ]
     apart = {n for s in (returned, *made, *found.taken_apart) for n in walk(s)}
-    held = [*found.first.values()]
-    gone = [
-        s for s in found.begin.body if isinstance(s, ast.Assign) and s.value in held
-    ]
     edits = [
-        *(removed(source, s) for s in gone),
+        *(removed(source, s) for s in found.gone),
         _lines(source, found.begin.body[-1], begun),
         *(source.edit(n, f"self.{m}") for n, m in reads.items() if n not in apart),
         *(_apart(source, found, s) for s in found.taken_apart),
@@ -180,25 +179,15 @@ def _handed(source: Source, node: ast.ClassDef) -> _Handed | None:
     last = _items(new, state.arg, named)
     if not first or last is None or not {*last} <= {*first}:
         return None
-    first = {name: _value(value, begin) for name, value in first.items()}
+    first, gone = written_out(first, begin)
     if any(len(names) != len(first) for names in local):
         return None
-    found = _Handed(begin, update, state, first, last, tuple(apart))
+    found = _Handed(begin, update, state, first, last, tuple(apart), tuple(gone))
     read = [n for n, _ in _reads(found) if not isinstance(n, ast.Name)]
     whole = [n for n in walk(update) if isinstance(n, ast.Name) and n.id == state.arg]
     spread = sum(_spreads(n, state.arg) for n in walk(update))
     others = spread + len(apart)
     return found if len(whole) == len(read) + others else None
-
-
-def _value(value: ast.expr, method: ast.FunctionDef) -> ast.expr:
-    """What a local holds that stands for a part of the state, and is read nowhere else."""
-    match value:
-        case ast.Name(id=name):
-            values = only_value(name, method)
-            used = [n for n in walk(method) if _is(n, name)]
-            return values[0] if len(values) == 1 and len(used) == 2 else value
-    return value
 
 
 def _own_returns(method: ast.FunctionDef) -> Iterator[ast.Return]:
