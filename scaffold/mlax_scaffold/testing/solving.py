@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from mlax_scaffold.model.arithmetic import Unknown, evaluate
 from mlax_scaffold.testing.picks import Make, Unfit
+from mlax_scaffold.testing.relations import FACTORS, Solved, counts, relations
 from mlax_scaffold.testing.strategies import Domain
 
 T = TypeVar("T")
@@ -26,7 +27,6 @@ _STARTS = (3, 4, 5)
 """What all open axes are at first, one start for each values of the hyperparameters."""
 _COMMON = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40)
 """Sizes that are tried. None is 1, which broadcasts and so fits what it should not."""
-_FACTORS = (2, 3, 4, 8, 16)
 _SEEDS = 40
 """So many values of hyperparameters are drawn, to find some that the layer takes."""
 _MOST_TOGETHER = 4
@@ -51,32 +51,13 @@ class _Solving:
         if axis:
             self.open[axis[1]] = self.size(axis[1], self.values)
             return self.open[axis[1]]  # type: ignore[return-value]
-        several = [v for v in domain.values if _counts(v)]
+        several = [v for v in domain.values if counts(v)]
         if several and not name.startswith(("size of", "number of")):
             chosen = random.Random(f"{self.seed}/{name}").choice(several)
         else:
             chosen = domain.values[0]
         self.values[name] = chosen
         return chosen
-
-
-def _counts(value: Any) -> bool:
-    """Whether it is a size, or sizes, unlike what broadcasts."""
-    if isinstance(value, tuple):
-        return len(value) > 1 and all(_counts(part) for part in value)
-    return isinstance(value, int) and not isinstance(value, bool) and value > 1
-
-
-@dataclass(frozen=True)
-class _Solved:
-    """Sizes that fit, for some values of the hyperparameters."""
-
-    axes: Mapping[str, int]
-    bound: frozenset[str]
-    """Those of which no other size fits while the others stay."""
-    together: frozenset[str]
-    """Those of these that other sizes fit of, if all of them have the same one: no hyperparameter says it."""
-    values: Mapping[str, Any]
 
 
 def solved(make: Make[Any], among: Callable[[BaseException], Any]) -> dict[str, str]:
@@ -87,7 +68,7 @@ def solved(make: Make[Any], among: Callable[[BaseException], Any]) -> dict[str, 
         among: how far a call came that raised the error: more is further.
     """
     end = time.process_time() + SECONDS
-    found: list[_Solved] = []
+    found: list[Solved] = []
     stuck = 0
     seeds = iter(range(_SEEDS))
     for seed in seeds:
@@ -105,7 +86,7 @@ def solved(make: Make[Any], among: Callable[[BaseException], Any]) -> dict[str, 
     # One that is bound for some values alone has a limit: no size is said of it.
     bound = frozenset.intersection(*(s.bound for s in found))
     for across, computed in itertools.product((False, True), repeat=2):
-        texts = _relations(found, bound, across=across, computed=computed)
+        texts = relations(found, bound, across=across, computed=computed)
         if texts and _holds(make, texts, found[0].axes, bound, later):
             # Numbers that may grow together are none.
             numbers = {a: f"{int(t) + 1}" for a, t in texts.items() if t.isdigit()}
@@ -151,12 +132,12 @@ def _evaluated(text: str, values: Mapping[str, Any]) -> int:
     return evaluate(ast.parse(text, mode="eval").body, values)
 
 
-def _guesses(found: Sequence[_Solved]) -> Iterator[Mapping[str, str]]:
+def _guesses(found: Sequence[Solved]) -> Iterator[Mapping[str, str]]:
     """What axes are as far as the solutions before tell, the plainest first."""
     bound = frozenset[str].intersection(*(s.bound for s in found)) if found else ()
     for across, computed in itertools.product((False, True), repeat=2) if found else ():
         # What one size is once is no guess: it would be found again, and taken for the only one.
-        yield _relations(found, bound, across=across, computed=computed, fixed=False)
+        yield relations(found, bound, across=across, computed=computed, fixed=False)
 
 
 class _Search:
@@ -194,7 +175,7 @@ class _Search:
             self.values = pick.values
         return None
 
-    def solution(self, guesses: Iterable[Mapping[str, str]]) -> _Solved | None:
+    def solution(self, guesses: Iterable[Mapping[str, str]]) -> Solved | None:
         """The sizes, and which of them are bound; None where none were found."""
         axes = self._guessed(guesses) or dict(self.axes)
         best = self._reached(axes)
@@ -206,8 +187,25 @@ class _Search:
             axes, best = step
             self.comes_further = True
         bound = {a for a, n in axes.items() if not self._any_fits(axes, a, n)}
+        axes = self._apart(axes, bound)
         together = self._together(axes, bound)
-        return _Solved(axes, frozenset(bound), together, self.values)
+        return Solved(axes, frozenset(bound), together, self.values)
+
+    def _apart(self, axes: dict[str, int], bound: Iterable[str]) -> dict[str, int]:
+        """Other sizes of bound axes with those of their multiples, so that height is told from width."""
+        more = (
+            self.start - 2
+        )  # another one for each start: no size is another one and a number
+        for axis, size in [(a, axes[a]) for a in axes if a in bound]:
+            alike = [a for a in bound if a != axis and axes[a] == axes[axis]]
+            larger = [a for a in bound if axes[a] in (size * k for k in FACTORS)]
+            for other in larger if alike else ():
+                factor = axes[other] // size
+                moved = {**axes, axis: size + more, other: factor * (size + more)}
+                if self._reached(moved) is None:
+                    axes = moved
+                    break
+        return axes
 
     def _guessed(self, guesses: Iterable[Mapping[str, str]]) -> dict[str, int] | None:
         """Sizes that fit as other ones did; None where none of them does."""
@@ -276,7 +274,7 @@ def _trials(
     # Height and width stand beside each other, and are multiples of those of another level.
     beside = list(itertools.pairwise(axes))
     apart = [p for p in itertools.combinations(axes, 2) if p not in beside]
-    multiples = [start * k for k in _FACTORS]
+    multiples = [start * k for k in FACTORS]
     yield from itertools.product(single, sizes[:8])
     yield from itertools.product(beside, multiples)
     yield from itertools.product(single, sizes[8:])
@@ -286,110 +284,13 @@ def _trials(
 
 def _sizes_of(values: Iterable[Any]) -> Iterator[int]:
     """Sizes that follow from hyperparameters."""
-    counted = [v for v in values if _counts(v)]
+    counted = [v for v in values if counts(v)]
     single = [v for v in counted if isinstance(v, int)]
     for value in counted:
         if isinstance(value, tuple):
             single += [len(value), value[0], value[-1]]
     yield from single
     for a in single:
-        yield from (a * k for k in _FACTORS)
+        yield from (a * k for k in FACTORS)
         yield from (a * b for b in single)
         yield from (a + b for b in single)
-
-
-def _relations(
-    found: Sequence[_Solved],
-    bound: Container[str],
-    *,
-    across: bool,
-    computed: bool,
-    fixed: bool = True,
-) -> dict[str, str]:
-    """The text for each bound axis that the same holds of in every solution.
-
-    `across` says whether an axis may follow from one of another name (`w` from `h`),
-    `computed` whether it may be more than a hyperparameter (`2*dim`), and `fixed` whether
-    it may be a number.
-    """
-    first = found[0].axes
-    together = frozenset.intersection(*(s.together for s in found))
-    texts: dict[str, str] = {}
-    bases: list[str] = []
-    for axis in sorted((a for a in first if a in bound), key=lambda a: first[a]):
-        alike = [a for a in bases if across or _stem(a) == _stem(axis)]
-        text = None
-        if axis not in together:
-            text = _common(axis, found, lambda s: _plain(s.values))
-        text = text or _common(axis, found, lambda s, of=alike: _of_axes(s.axes, of))
-        if text is None and computed and axis not in together:
-            text = _common(axis, found, lambda s: _computed(s.values))
-        if (
-            text is None
-            and fixed
-            and axis not in together
-            and len({s.axes[axis] for s in found}) == 1
-        ):
-            text = str(first[axis])
-        if text is None:
-            bases.append(axis)
-        else:
-            texts[axis] = text
-    return texts
-
-
-def _stem(axis: str) -> str:
-    """A name without what tells levels apart: `h` of `h3`, `time` of `time_out`."""
-    return axis.partition("_")[0].rstrip("0123456789")
-
-
-def _common(
-    axis: str,
-    found: Sequence[_Solved],
-    expressions: Callable[[_Solved], Iterable[tuple[str, int]]],
-) -> str | None:
-    """The first expression that has the size of an axis in every solution."""
-    same = [
-        [text for text, value in expressions(s) if value == s.axes[axis]] for s in found
-    ]
-    return next((t for t in same[0] if all(t in texts for texts in same[1:])), None)
-
-
-def _plain(values: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Hyperparameters, their numbers and their ends, with their values."""
-    yield from _single(values).items()
-    for name, value in values.items():
-        if isinstance(value, tuple) and _counts(value):
-            yield f"len({name})", len(value)
-            yield f"{name}[0]", value[0]
-            yield f"{name}[-1]", value[-1]
-
-
-def _computed(values: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Expressions of hyperparameters, the plainest first, with their values."""
-    single = _single(values)
-    for name, value in single.items():
-        yield from ((f"{k}*{name}", k * value) for k in _FACTORS)
-        yield from ((f"{name}//{k}", value // k) for k in _FACTORS)
-    for (a, x), (b, y) in itertools.permutations(single.items(), 2):
-        yield f"{a}*{b}", x * y
-        yield f"{a}+{b}", x + y
-        yield f"{a}//{b}", x // y
-
-
-def _single(values: Mapping[str, Any]) -> dict[str, int]:
-    """The sizes among values; another than an identifier names no hyperparameter."""
-    return {
-        n: v for n, v in values.items() if n.isidentifier() and type(v) is int and v > 0
-    }
-
-
-def _of_axes(
-    axes: Mapping[str, int], names: Sequence[str]
-) -> Iterator[tuple[str, int]]:
-    """Expressions of other axes."""
-    for name in names:
-        yield name, axes[name]
-    for name in names:
-        yield from ((f"{k}*{name}", k * axes[name]) for k in _FACTORS)
-        yield from ((f"{name}{k:+}", axes[name] + k) for k in (1, -1))

@@ -100,6 +100,8 @@ class Example(Layer):
         self.shift = self.scale_ if False else None
         sizes = [self.dim, 8, self.heads]
         self.stack = [Linear(a, b) for a, b in zip(sizes[:-1], sizes[1:])]
+        sizes_2 = [2 * self.heads] + [8] * 2 + [3]
+        self.summed = [Linear(a, b) for a, b in zip(sizes_2[:-1], sizes_2[1:])]
         self.grown = []
         last = 2 * self.dim
         for size in (3, 4):
@@ -111,6 +113,8 @@ class Example(Layer):
         for i in range(2):
             self.later.append(Linear(3 if i else self.heads, 3))
         self.any = Linear(max(3, 4), 3)
+        self.both = Linear(self.dim + self.heads, 3)
+        self.merged = Conv(self.dim + 2 * self.heads, 3, 3)
 
     def pair(self):
         return {"in": Linear(self.heads, 3), "out": Linear(3, self.heads)}
@@ -169,6 +173,7 @@ def guessed(body: str, *names: str) -> list[str]:
         # What containers hold, in loops and in methods that are given them.
         ("for f in self.stack:\n    x = f(x)\nreturn x", 'Float["*batch dim"]'),
         ("return self._run(self.stack, x)", 'Float["*batch dim"]'),
+        ("for f in self.summed:\n    x = f(x)\nreturn x", 'Float["*batch 2*heads"]'),
         ("for f in self.begun:\n    x = f(x)\nreturn x", 'Float["*batch dim"]'),
         ("for f in self.later:\n    x = f(x)\nreturn x", 'Float["*batch heads"]'),
         # Before a last axis of which nothing says what it is there may be any number.
@@ -322,11 +327,24 @@ def test_a_constructor_says_what_setup_would():
     assert type_of(source, forward[-1], "x") == 'Float["*batch dim"]'
 
 
-def test_rows_that_are_paired_have_features():
-    rows = 'Float["batch dim"]'
-    assert guessed("return x[:, None] - y[None]", "x", "y") == [rows, rows]
-    assert guessed("return x[None] * jnp.exp(y)[:, None]", "x", "y") == [rows, rows]
-    assert guessed("return x[:, None] - y[None, :]", "x", "y") == ['Float["batch"]'] * 2
+@pytest.mark.parametrize(
+    ("body", "shapes"),
+    [
+        ("x[:, None] - y[None]", ["batch dim", "y_batch dim"]),
+        ("x[None] * jnp.exp(y)[:, None]", ["batch dim", "y_batch dim"]),
+        ("x[:, None] - y[None, :]", ["batch", "y_batch"]),
+        ("x[:, None, :] - y[None, :, :]", ["batch dim", "y_batch dim"]),
+        ("x[:, :, None] * y[:, None, :]", ["batch dim", "batch features"]),
+        ("x[:, :, None] - y[:, None]", ["batch length dim"] * 2),
+        # Of two that are multiplied as matrices neither has as many rows as the other.
+        ("self.map(x) @ self.map(y).swapaxes(-1, -2)", ["*batch length dim"] * 2),
+        ("x.mean(axis=-2) - self.map(y).mean(axis=-2)", ["*batch length dim"] * 2),
+    ],
+)
+def test_what_goes_each_with_each_has_axes_of_its_own(body, shapes):
+    shapes = [shapes[0], shapes[1].replace("length", "y_length")]
+    found = guessed(f"return {body}", "x", "y")
+    assert found == [f'Float["{shape}"]' for shape in shapes]
 
 
 def test_inputs_that_meet_have_axes_in_common():
@@ -356,10 +374,47 @@ def test_open_axes_are_not_called_like_one_axis_of_another_input():
     assert found == ['Float["batch dim"]', 'Int["*axes"]']
 
 
-def test_what_is_joined_at_the_end_has_axes_there():
-    body = "return jnp.concatenate([x, y], axis=-1)"
-    assert guessed(body, "x", "y") == ['Float["*batch dim"]'] * 2
-    assert guessed("return jnp.concatenate([x, y])", "x", "y") == ['Float["..."]'] * 2
+@pytest.mark.parametrize(
+    ("body", "names", "shapes"),
+    [
+        (
+            "return J([x, y], axis=-1)",
+            "x y",
+            ["*batch dim", "*batch features"],
+        ),
+        ("return J([x, jnp.tanh(x)], axis=-1)", "x", ["*batch dim"]),
+        ("return J([x, y])", "x y", ["...", "..."]),
+        ("return self.both(J([x, y], axis=-1))", "x y", ["*batch dim", "*batch heads"]),
+        (
+            "z = J((x, y), 1)\nreturn self.both(z)",
+            "x y",
+            ["batch dim", "batch heads"],
+        ),
+        # What is known of one says which size is the other one's, and so do names.
+        (
+            "z = self.other(x)\nreturn self.both(J([x, y], axis=-1)) + z",
+            "x y",
+            ["*batch heads", "*batch dim"],
+        ),
+        ("return self.both(J([h, x], axis=-1))", "h x", ["*batch heads", "*batch dim"]),
+        ("return self.wide(J([x, y], axis=-1))", "x y", ["*batch dim", "*batch dim"]),
+        # Of as many axes are all, and the same but where they are joined or one is made larger.
+        (
+            "b, c, h, w = x.shape\nreturn self.merged(J([x, y, z], axis=1))",
+            "x y z",
+            ["b dim h w", "b heads h w", "b heads h w"],
+        ),
+        (
+            "x = jnp.repeat(jnp.repeat(x, 2, axis=2), 2, axis=3)\n"
+            "return self.merged(J([x, y, y], axis=1))",
+            "x y",
+            ["batch dim height width", "batch heads y_2 y_3"],
+        ),
+    ],
+)
+def test_what_is_joined_has_sizes_of_its_own_there(body, names, shapes):
+    found = guessed(body.replace("J(", "jnp.concatenate("), *names.split())
+    assert found == [f'Float["{shape}"]' for shape in shapes]
 
 
 JOINED = "def f(x):\n    {said}\n    return jnp.concatenate([x, x], axis=-1)\n"

@@ -25,6 +25,11 @@ shared: bool = False  #: whether another one is taken
 def setup(self):
     self.row = [Pair() for _ in range(self.depth)]
     self.table = [[Pair() for _ in range(self.depth)] for _ in range(2)]
+
+def _twice(self, layer, x):
+    x = layer(x)
+    layer = self.table[1][0]
+    return layer(x)
 """
 
 BODIES = {
@@ -89,6 +94,27 @@ BODIES = {
         layer = self.row[-1]
         return layer(x)
         """,
+    "of_a_count": """
+        i = 0
+        while i < self.depth:
+            layer = self.row[i]
+            x = layer(x)
+            i += 1
+        return x
+        """,
+    "of_a_count_that_runs_ahead": """
+        i = 0
+        while i < self.depth:
+            layer = self.row[i]
+            i += 1
+            x = layer(x)
+        return x
+        """,
+    "in_place_of_a_parameter": """
+        for layer in self.row:
+            x = self._twice(layer, x)
+        return x
+        """,
     "of_an_inner_list": """
         for layers in self.table:
             for i in range(self.depth):
@@ -124,6 +150,9 @@ class _Example:
         self.depth, self.shared = DEPTH, shared
         self.row = [_Pair(w.plain.scale) for w in weights.row]
         self.table = [[_Pair(w.plain.scale) for w in row] for row in weights.table]
+
+    def _twice(self, layer: Any, x: Any) -> Any:
+        return self.table[1][0](layer(x))
 
 
 @pytest.fixture(scope="module")

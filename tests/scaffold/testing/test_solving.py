@@ -58,6 +58,15 @@ CASES: dict[str, tuple[tuple[Callable[[Any], bool], ...], dict[str, str]]] = {
         ),
         {"h2": "2*h1", "w2": "2*w1", "h3": "4*h1", "w3": "4*w1"},
     ),
+    # Neither is as long as the other, though all of one level are at first.
+    "height and width of two levels": (
+        (lambda s: s["h2"] == 2 * s["h1"], lambda s: s["w2"] == 2 * s["w1"]),
+        {"h2": "2*h1", "w2": "2*w1"},
+    ),
+    "height and width called like nothing": (
+        (lambda s: s["d"] == 2 * s["b"], lambda s: s["w1"] == 2 * s["e"]),
+        {"d": "2*b", "w1": "2*e"},
+    ),
     "a limit": (
         (lambda s: s["d"] <= s["dim"], lambda s: s["e"] == s["heads"]),
         {"e": "heads"},

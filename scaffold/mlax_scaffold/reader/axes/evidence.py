@@ -10,6 +10,7 @@ from mlax_scaffold.reader.axes import operations, ranks, scanned
 from mlax_scaffold.reader.axes.aliases import Alias, Names, given_or_made, other_end
 from mlax_scaffold.reader.axes.calls import base_of, matched, parameters, splits_last
 from mlax_scaffold.reader.axes.described import describe
+from mlax_scaffold.reader.axes.joins import Joins
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.layers import (
     Layer,
@@ -18,8 +19,10 @@ from mlax_scaffold.reader.axes.layers import (
     layer_of,
     tell,
     tell_rank,
+    words_of,
 )
 from mlax_scaffold.reader.axes.places import bound_by, place_of
+from mlax_scaffold.reader.axes.several import are_each_with_each, are_rows, tell_apart
 from mlax_scaffold.reader.axes.sizes import Scope, counts_among
 from mlax_scaffold.reader.axes.sums import Sums
 from mlax_scaffold.reader.source import self_attribute
@@ -44,6 +47,7 @@ class Evidence:
     places: dict[str, ast.expr] = field(default_factory=dict)
     """Names that stand for layers, or for containers of them."""
     sums: Sums = field(default_factory=Sums)
+    joins: Joins = field(default_factory=Joins)
     handed: list[tuple[Layer, str, str]] = field(default_factory=list)
     """Inputs that layers are given as they are: the layer, its parameter, and the name of the input."""
 
@@ -56,12 +60,14 @@ class Evidence:
         self.names = {name: Alias(known) for name, known in found.items()}
         told = ranks.tell(function, found, self.scope)
         self._body(function.body)
+        self.joins.settle()
         ranks.beside(function, found, self.scope)
         ranks.name(function, told, [*found.values()])
         for known in found.values():
             known.settle()
             if known.stretched:
                 known.follows(next(iter(found.values())), 1)
+        tell_apart(found.values(), self.scope.fields)
         return found
 
     def _body(self, statements: Iterable[ast.stmt]) -> None:
@@ -116,6 +122,7 @@ class Evidence:
                 if place := place_of(value, self.places):
                     self.places[name] = place
                 self.sums.bind(name, value)
+                self.joins.bind(name, value, self.alias)
                 alias = self.alias(value)
                 self.names.pop(name, None)
                 if alias is not None:
@@ -190,6 +197,7 @@ class Evidence:
             case ast.Call():
                 operations.cast(node, self.alias)
                 self.sums.tell(node, self.alias)
+                self.joins.tell(node, self.alias)
                 self._call(node)
             case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
                 operations.are_logical((left, right), self.alias)
@@ -238,6 +246,7 @@ class Evidence:
             shape, alias = self.shape(right), self.alias(left)
             if shape and alias and alias.whole and len(shape) == 2:
                 alias.known.call(-1, shape[0])
+            operations.are_matrices(left, right, self.alias)
             return
         for side in (left, right):
             if computed := self.alias(side):
@@ -245,9 +254,9 @@ class Evidence:
         self._added(left, right)
         self._added(right, left)
         if rows := operations.in_pairs(left, right):
-            for row in rows:
-                if (alias := self.alias(row)) and alias.whole and not alias.extra:
-                    alias.known.has(2)
+            are_rows([alias for row in rows if (alias := self.alias(row))])
+            return
+        if are_each_with_each(left, right, self.alias):
             return
         sides = self.alias(left), self.alias(right)
         for one, alias in ((left, sides[1]), (right, sides[0])):
@@ -315,15 +324,18 @@ class Evidence:
             if any(p.annotation is None for p in taken):
                 inner = self._followed(Scope(layer.module, layer.node), layer.forward)
             for parameter, given in matched(taken, node):
+                annotation = parameter.annotation
+                if annotation is None and parameter.arg in inner:
+                    text = inner[parameter.arg].annotation(())
+                    annotation = ast.parse(text, mode="eval").body
+                if join := self.joins.of(given, self.alias):
+                    self.joins.given(join, words_of(self.scope, layer, annotation))
+                    continue
                 alias = self.alias(given)
                 if alias is None or alias.extra < 0:
                     continue
                 if not alias.extra and alias.whole:
                     self.handed.append((layer, parameter.arg, alias.known.name))
-                annotation = parameter.annotation
-                if annotation is None and parameter.arg in inner:
-                    text = inner[parameter.arg].annotation(())
-                    annotation = ast.parse(text, mode="eval").body
                 if annotation is not None:
                     if alias.extra or alias.whole:
                         tell(self.scope, layer, annotation, alias.known, alias.extra)

@@ -74,6 +74,15 @@ class Known:
     """Whether it is asked what it equals."""
     computed: bool = False
     """Whether something is computed of it."""
+    others: Collection[str] = ()
+    """The axes of inputs before it, of which it has none but a batch, where nothing says that it has."""
+    each_with: list[tuple[Known, bool, bool]] = field(default_factory=list)
+    """Inputs with each item of which each of its own goes.
+
+    With each, whether their first axes are two, and whether their last ones are the same.
+    """
+    ends_like: Known | None = None
+    """An input whose last axis is the same."""
     stretched: bool = False
     """Whether an axis is added at its end: it has one for each axis of what it goes with but the last."""
     like: tuple[Known, int, bool] | None = None
@@ -147,14 +156,15 @@ class Known:
             return f"tuple[{inner}]"
         if self.several and not self.told:
             return f'tuple[{self.kind}["..."], ...]'
-        text = self._shape(fields)
+        text = self.shape(fields)
         try:
             parse_shape(text)
         except ShapeError:
             text = "..."
         return f'{self.kind}["{text}"]'
 
-    def _shape(self, fields: Collection[str]) -> str:
+    def shape(self, fields: Collection[str]) -> str:
+        """The axes, as the type says them."""
         if self.like is not None and not self.axes and self.exact is None:
             text = self._of_other(*self.like, fields)
             if not self.told or (text != "..." and len(text.split()) >= self.least):
@@ -176,7 +186,7 @@ class Known:
         self, other: Known, more: int, whole: bool, fields: Collection[str]
     ) -> str:
         """The axes of an input that has `more` of them at the end, and of which the last may be another."""
-        words = other._shape(fields).split()
+        words = other.shape(fields).split()
         if more < 0 or "..." in words:
             return "..."
         open_ = [word for word in words[:1] if word.startswith("*")]
@@ -196,7 +206,7 @@ class Known:
         # An axis that is counted from the front is no other one that has a size.
         return self.front + back if back and self.front else None
 
-    def _names(self, what: str) -> bool:
+    def is_called(self, what: str) -> bool:
         """Whether it is called so, or a kind of it, as `next_obs` is of `obs`."""
         name = self.name.rstrip("s")
         start = what.rstrip("s")
@@ -214,14 +224,20 @@ class Known:
         if axis < 0:
             count = self.rear + 1
         names = _NAMES.get(count, tuple(f"axis_{i}" for i in range(count)))
+        if count > 3 and 1 in self.axes and not {-1, count - 1} & {*self.axes}:
+            names = ("batch", "channels", *names[1:-1])
         if axis in (count - 1, -1) and count > 1 and self.kind == "Float":
-            own = (f for f in fields if self._names(f.rpartition("_")[0]))
+            if self.ends_like is not None:
+                return self.ends_like.shape(fields).split()[-1]
+            own = (f for f in fields if self.is_called(f.rpartition("_")[0]))
             other = self.axes.values()  # none that is another axis
-            for field in (*own, *USUAL):
+            for field in (*own, *(f for f in USUAL if f not in self.others)):
                 if field in fields and field.endswith(_LAST) and field not in other:
                     return field
         if count == 2 and self.kind != "Float":
             names = ("batch", "length")
         usual = names[axis]
         taken = usual in fields or usual in self.axes.values()
+        if self.kind == "Float" and usual != names[0]:
+            taken = taken or usual in self.others
         return f"{self.name}_{usual}" if taken else usual

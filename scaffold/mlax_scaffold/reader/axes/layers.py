@@ -99,8 +99,17 @@ def tell(
     if kind != "Float" and not more:
         known.kind = kind
     words = dims(scope, layer, text)
-    if words is None:
-        return None
+    return None if words is None else tell_words(words, known, more)
+
+
+def words_of(scope: Scope, layer: Layer, annotation: ast.expr | None) -> list[str]:
+    """The words of the type of a layer's input in terms of what holds it; none of any other type."""
+    text = _text(annotation) if annotation else None
+    return dims(scope, layer, text) or [] if text else []
+
+
+def tell_words(words: list[str], known: Known, more: int = 0) -> None:
+    """What the words of a shape say of what has it, with `more` axes at its end."""
     open_ = [i for i, word in enumerate(words) if word[0] in "*.#"]
     if more:
         ends = words[open_[-1] + 1 :] if open_ else []
@@ -109,7 +118,7 @@ def tell(
         for i, word in enumerate(ends[: len(ends) - more]):
             known.from_end(i - (len(ends) - more))
             known.call(i - (len(ends) - more), _own(word))
-        return None
+        return
     if not open_:
         known.has(len(words))
     for i, word in enumerate(words[: open_[0]] if open_ else words):
@@ -119,7 +128,6 @@ def tell(
         known.call(-1 - i, _own(word))
     if ends and words[open_[-1]].startswith("*"):
         known.from_end(-len(ends))
-    return None
 
 
 def tell_rank(scope: Scope, layer: Layer, annotation: ast.expr, alias: Alias) -> None:

@@ -132,6 +132,22 @@ def in_pairs(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr] | Non
     return None
 
 
+def are_matrices(left: ast.expr, right: ast.expr, find: Find) -> None:
+    """`q @ k.swapaxes(-1, -2)`: rows of one input go with those of the other, which has as many axes."""
+    match right:
+        case ast.Attribute(value=inner, attr="T" | "mT"):
+            pass
+        case ast.Call(func=ast.Attribute(value=inner, attr="swapaxes"), args=[_, _]):
+            pass
+        case _:
+            return
+    both = find(left), find(inner)
+    if both[0] and both[1] and both[0].known is not both[1].known:
+        for alias in both:
+            if alias and not alias.extra:
+                alias.known.from_end(-2)
+
+
 def called(
     node: ast.Call, find: Find, scope: Scope
 ) -> Iterator[tuple[Alias, Callable[[Known], None]]]:

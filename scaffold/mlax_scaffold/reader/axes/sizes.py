@@ -141,6 +141,8 @@ class Scope:
         match several:
             case ast.List(elts=items) | ast.Tuple(elts=items) if at < len(items):
                 return self.size(items[at], depth + 1)
+            case ast.BinOp(left=first, op=ast.Add()) if at == 0 and depth <= _DEPTH:
+                return self._item(first, at, depth + 1)
         name = self_attribute(several)
         return f"{name}[{at}]" if at == 0 and name in self.fields else ""
 
@@ -210,7 +212,7 @@ def functions_in(owner: ast.Module | ast.ClassDef) -> dict[str, ast.FunctionDef]
 def fields_of(owner: ast.ClassDef) -> dict[str, ast.expr | None]:
     """The annotated fields of a class in their order, but for initializers, with their defaults.
 
-    Of a class that has none the arguments of its constructor, which become fields.
+    Of a class that has none but those that its constructor sets, the arguments of that, which become fields.
     """
     fields = {
         s.target.id: s.value
@@ -220,7 +222,11 @@ def fields_of(owner: ast.ClassDef) -> dict[str, ast.expr | None]:
         and not _initializes(s.annotation)
     }
     constructor = functions_in(owner).get("__init__")
-    return fields if fields or constructor is None else _parameters(constructor.args)
+    if constructor is None:
+        return fields
+    set_there = {self_attribute(n) for n in walk(constructor)}
+    own = {name: value for name, value in fields.items() if name not in set_there}
+    return own or _parameters(constructor.args)
 
 
 def hyperparameters(tree: ast.Module, node: ast.AST) -> set[str]:

@@ -31,6 +31,8 @@ class Naming(Iterating, ast.NodeVisitor):
     ) -> None:
         super().__init__(layers, method)
         self.reaching = Reaching(method)
+        self.given = {a.arg for a in method.args.args}
+        """The parameters of the method, which hold what it is called with."""
         self.bound = bound
         """The places of names that hold indices, as far as earlier walks and this one have found."""
         for name in bound:
@@ -185,7 +187,8 @@ class Naming(Iterating, ast.NodeVisitor):
         """What a name stands for that holds an index, wherever it is read."""
         places = [*self.bound[name].values()]
         place = None
-        if len(places) == len(self.reaching.stores(name)):
+        count = len(self.reaching.stores(name))
+        if len(places) == count and name not in self.given:
             place = joined(places, name, self._open(name))
         self.variables.pop(name, None)
         if place is not None:

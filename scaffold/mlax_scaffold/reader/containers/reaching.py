@@ -35,6 +35,8 @@ class Reaching:
         for statement, rest in self._bindings(name):
             region = _region(statement, rest, name)
             reached |= {id(n) for part in region for n in walk(part)}
+            while region and not _has(region[-1], name):
+                region.pop()
             if binding in walk(statement) and _stores(region, of):
                 return False
         return all(id(n) in reached for n in self._named(name, ast.Load))

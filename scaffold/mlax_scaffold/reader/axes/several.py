@@ -1,0 +1,77 @@
+"""What several inputs have in common: axes that nothing says are the same have names of their own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Sequence
+
+from mlax_scaffold.reader.axes.aliases import Alias
+from mlax_scaffold.reader.axes.known import Known
+from mlax_scaffold.reader.axes.operations import Find, is_new, is_whole
+
+
+def tell_apart(inputs: Iterable[Known], fields: Collection[str]) -> None:
+    """Note of each floating input what the axes of those before it are called."""
+    words: set[str] = set()
+    before: list[Known] = []
+    for known in inputs:
+        for other, rows, last in known.each_with:
+            if any(other is k for k in before):
+                known.ends_like = other if last else known.ends_like
+                if rows:
+                    known.name_axis(0, f"{known.name}_batch")
+        if known.kind == "Float":
+            known.others = frozenset(words)
+            words.update(known.shape(fields).split())
+        before.append(known)
+
+
+def are_rows(pair: Sequence[Alias]) -> None:
+    """Two arrays of rows, each of which goes with each: as long ones, but not as many."""
+    rows = [alias.known for alias in pair if alias.whole and not alias.extra]
+    for known in rows:
+        known.has(2)
+    if len(rows) == 2:
+        _meet(rows[0], rows[1], rows=True, last=True)
+
+
+def are_each_with_each(left: ast.expr, right: ast.expr, find: Find) -> bool:
+    """Whether two inputs go with each other as in `x[:, None] - y[None, :]`; what that says is noted."""
+    one, other = _whole(left), _whole(right)
+    pair = [find(n.value) for n in (left, right) if isinstance(n, ast.Subscript)]
+    if one and other and len(one) != len(other) and not (one[-1] or other[-1]):
+        # `x[:, :, None] - y[:, None]`: new axes do not meet, so that others stand behind them.
+        for alias in pair:
+            if alias and not alias.extra:
+                alias.known.has(max(len(one), len(other)))
+        if pair[0] and pair[1]:
+            _meet(pair[0].known, pair[1].known, rows=False, last=True)
+        return True
+    if len(one) != len(other) or not any(
+        a and not b for a, b in zip(one, other, strict=True)
+    ):
+        return False
+    if not any(b and not a for a, b in zip(one, other, strict=True)):
+        return False
+    if pair[0] and pair[1]:
+        rows = one.index(True) != other.index(True)
+        last = one[-1] and other[-1]
+        _meet(pair[0].known, pair[1].known, rows=rows, last=last)
+    return True
+
+
+def _meet(first: Known, second: Known, *, rows: bool, last: bool) -> None:
+    """Two inputs, whose first axes are not the same, or whose last ones are."""
+    if first is not second:
+        first.each_with.append((second, rows, last))
+        second.each_with.append((first, rows, last))
+
+
+def _whole(node: ast.expr) -> list[bool]:
+    """Which parts of `x[:, None, :]` are axes of the array; none of any other index."""
+    match node:
+        case ast.Subscript(slice=ast.Tuple(elts=parts)) if all(
+            is_new(p) or is_whole(p) for p in parts
+        ):
+            return [is_whole(p) for p in parts]
+    return []
