@@ -353,6 +353,22 @@ def test_what_is_joined_at_the_end_has_axes_there():
     assert guessed("return jnp.concatenate([x, y])", "x", "y") == ['Float["..."]'] * 2
 
 
+@pytest.mark.parametrize(
+    ("body", "types"),
+    [
+        ("return jnp.concatenate([t[None], x])", ("", "batch")),
+        ("return jnp.concatenate([x, t[jnp.newaxis]], axis=0)", ("", "batch")),
+        ("return jnp.concatenate([t[None], self.map(x)])", ("...", "*batch dim")),
+        (
+            "y = self.map(x)\nreturn jnp.concatenate([t[None], x])",
+            ("...", "*batch dim"),
+        ),
+    ],
+)
+def test_what_is_joined_with_a_number_is_a_vector(body: str, types: tuple[str, str]):
+    assert guessed(body, "t", "x") == [f'Float["{shape}"]' for shape in types]
+
+
 JOINED = "def f(x):\n    {said}\n    return jnp.concatenate([x, x], axis=-1)\n"
 
 

@@ -57,6 +57,7 @@ class Evidence:
         told = ranks.tell(function, found, self.scope)
         self._body(function.body)
         ranks.beside(function, found, self.scope)
+        ranks.joined(function, found)
         ranks.name(function, told, [*found.values()])
         for known in found.values():
             known.settle()
