@@ -347,6 +347,19 @@ def test_open_axes_are_not_called_like_one_axis_of_another_input():
     assert found == ['Float["batch dim"]', 'Int["*axes"]']
 
 
+def test_a_docstring_calls_axes_otherwise_than_a_layer_that_is_called():
+    said = '"""x: (n, len(sizes)), z: (n, 3)"""' + chr(10)
+    assert guessed(f"{said}return self.tokens_of(x) @ z", "x", "z") == [
+        'Float["batch len(sizes)"]',
+        'Float["n 3"]',
+    ]
+    said = said.replace("len(sizes)", "c")
+    assert guessed(f"{said}return self.tokens_of(x) @ z", "x", "z") == [
+        'Float["n len(sizes)"]',
+        'Float["n 3"]',
+    ]
+
+
 def test_what_is_joined_at_the_end_has_axes_there():
     body = "return jnp.concatenate([x, y], axis=-1)"
     assert guessed(body, "x", "y") == ['Float["*batch dim"]'] * 2
@@ -419,6 +432,8 @@ def test_beside_a_batch_that_is_written_there_is_one():
         ("x, y: (b, t, d)", "b t d"),
         ("y, `x` and z have shape (b, n)", "b n"),
         ("x and so on: (b, t, d)", "..."),
+        ("x (n, 3) -> rows (m, k)", "n 3"),
+        ("x (float) : rows (m, k)", "m k"),
     ],
 )
 def test_a_docstring_says_the_axes_of_an_input(said, shape):

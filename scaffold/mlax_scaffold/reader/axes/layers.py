@@ -112,10 +112,15 @@ def tell(
         return None
     if not open_:
         known.has(len(words))
-    for i, word in enumerate(words[: open_[0]] if open_ else words):
-        known.call(i, _own(word))
-    for i, word in enumerate(reversed(words[open_[-1] + 1 :] if open_ else [])):
-        known.call(-1 - i, _own(word))
+    front = words[: open_[0]] if open_ else words
+    back = words[open_[-1] + 1 :] if open_ else []
+    for i, word in (
+        *enumerate(front),
+        *((-1 - i, w) for i, w in enumerate(back[::-1])),
+    ):
+        # What a layer calls an axis of any size, its caller may call otherwise.
+        free = word.isidentifier() and word not in scope.fields
+        known.call(i, "" if free and known.is_described(i) else _own(word))
     return None
 
 
